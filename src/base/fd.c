@@ -1,0 +1,123 @@
+#include "base/fd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+void
+fd_close(int *fd)
+{
+    int saved = errno;
+
+    if (*fd >= 0) {
+        /* EINTR leaves the descriptor closed on Linux: close(2). */
+        close(*fd);
+    }
+    *fd = -1;
+    errno = saved;
+}
+
+int
+fd_take(int *fd)
+{
+    int taken = *fd;
+
+    *fd = -1;
+    return taken;
+}
+
+enum sy_code
+fd_pipe(int *ret_read, int *ret_write, struct sy_error *err)
+{
+    int ends[2];
+
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        return sy_err_sys(err, errno, "making a pipe");
+    }
+    *ret_read = ends[0];
+    *ret_write = ends[1];
+    return SY_E_OK;
+}
+
+enum sy_code
+fd_set_nonblock(int fd, struct sy_error *err)
+{
+    int flags = fcntl(fd, F_GETFL);
+
+    if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0) {
+        return sy_err_sys(err, errno, "making descriptor %d non-blocking", fd);
+    }
+    return SY_E_OK;
+}
+
+enum sy_code
+fd_write_all(int fd, const void *bytes, size_t n, struct sy_error *err)
+{
+    const char *p = bytes;
+
+    while (n > 0) {
+        ssize_t done = write(fd, p, n);
+
+        if (done >= 0) {
+            p += done;
+            n -= (size_t)done;
+        } else if (errno == EAGAIN) {
+            struct pollfd wait_fd = {.fd = fd, .events = POLLOUT};
+
+            if (poll(&wait_fd, 1, -1) < 0 && errno != EINTR) {
+                return sy_err_sys(err, errno, "waiting to write");
+            }
+        } else if (errno != EINTR) {
+            return sy_err_sys(err, errno, "writing %zu bytes", n);
+        }
+    }
+    return SY_E_OK;
+}
+
+enum sy_code
+fd_read_all(int fd, struct buf *b, struct sy_error *err)
+{
+    for (;;) {
+        size_t room = b->max - b->len;
+        size_t want = room < 65536 ? room + 1 : 65536;
+        char chunk[65536];
+        ssize_t got = read(fd, chunk, want);
+
+        if (got == 0) {
+            return SY_E_OK;
+        }
+        if (got < 0) {
+            if (errno == EINTR) {
+                continue;
+            }
+            return sy_err_sys(err, errno, "reading");
+        }
+
+        enum sy_code rc = buf_add(b, chunk, (size_t)got);
+
+        if (rc == SY_E_LIMIT) {
+            return sy_err_set(err, rc, "more than %zu bytes", b->max);
+        }
+        if (rc != SY_E_OK) {
+            return sy_err_nomem(err);
+        }
+    }
+}
+
+enum sy_code
+fd_read_file(const char *path, struct buf *b, struct sy_error *err)
+{
+    SY_FD fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+
+    if (fd < 0) {
+        if (errno == ENOENT || errno == ENOTDIR) {
+            return sy_err_set(err, SY_E_NOTFOUND, "no file '%s'", path);
+        }
+        return sy_err_sys(err, errno, "opening '%s'", path);
+    }
+
+    enum sy_code rc = fd_read_all(fd, b, err);
+
+    return rc != SY_E_OK ? sy_err_wrap(err, "reading '%s'", path) : SY_E_OK;
+}

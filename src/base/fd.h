@@ -1,0 +1,34 @@
+#ifndef SY_BASE_FD_H
+#define SY_BASE_FD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+
+/*
+ * Descriptors: -1 when empty, close-on-exec from birth, closed only here.
+ *
+ *     SY_FD fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC);
+ */
+#define SY_FD SY_AUTO(fd_close) int
+
+/* Closes *fd if it is open and sets it to -1. Keeps errno. */
+void fd_close(int *fd);
+/* Moves the descriptor out of *fd, leaving -1. */
+int fd_take(int *fd);
+/* A close-on-exec pipe; both ends blocking. */
+enum sy_code fd_pipe(int *ret_read, int *ret_write, struct sy_error *err) SY_NODISCARD;
+enum sy_code fd_set_nonblock(int fd, struct sy_error *err) SY_NODISCARD;
+/* Writes all bytes, going on after EINTR; waits with poll(2) where the
+ * descriptor does not block. */
+enum sy_code fd_write_all(int fd, const void *bytes, size_t n, struct sy_error *err) SY_NODISCARD;
+/* Appends all that can be read up to the end of the file; b->max bounds it
+ * (SY_E_LIMIT beyond). */
+enum sy_code fd_read_all(int fd, struct buf *b, struct sy_error *err) SY_NODISCARD;
+/* Opens, reads whole, closes. A missing file is SY_E_NOTFOUND. */
+enum sy_code fd_read_file(const char *path, struct buf *b, struct sy_error *err) SY_NODISCARD;
+
+#endif

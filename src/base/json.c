@@ -1,0 +1,478 @@
+#include "base/json.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/limits.h"
+#include "base/mem.h"
+#include "base/utf8.h"
+
+static pthread_once_t alloc_once = PTHREAD_ONCE_INIT;
+
+static void
+use_our_heap(void)
+{
+    json_set_alloc_funcs(mem_alloc, mem_free);
+}
+
+static const json_t *
+to_jansson(const struct js *v)
+{
+    return (const json_t *)(const void *)v;
+}
+
+static const struct js *
+from_jansson(const json_t *v)
+{
+    return (const struct js *)(const void *)v;
+}
+
+/* Deepest nesting of brackets outside strings, before jansson recurses. */
+static bool
+nests_too_deep(const char *text, size_t len)
+{
+    size_t depth = 0;
+    bool in_string = false;
+
+    for (size_t i = 0; i < len; i++) {
+        char c = text[i];
+
+        if (in_string) {
+            if (c == '\\') {
+                i++;
+            } else if (c == '"') {
+                in_string = false;
+            }
+        } else if (c == '"') {
+            in_string = true;
+        } else if (c == '[' || c == '{') {
+            if (++depth > LIMIT_JSON_DEPTH) {
+                return true;
+            }
+        } else if ((c == ']' || c == '}') && depth > 0) {
+            depth--;
+        }
+    }
+    return false;
+}
+
+enum sy_code
+json_parse(struct json_doc *ret, const char *text, size_t len, struct sy_error *err)
+{
+    json_error_t jerr = {0};
+
+    pthread_once(&alloc_once, use_our_heap);
+    if (nests_too_deep(text, len)) {
+        return sy_err_set(err, SY_E_PARSE, "JSON nests deeper than %d levels", LIMIT_JSON_DEPTH);
+    }
+
+    json_t *root =
+        json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_ALLOW_NUL, &jerr);
+
+    if (root == NULL) {
+        if (json_error_code(&jerr) == json_error_out_of_memory) {
+            return sy_err_nomem(err);
+        }
+        return sy_err_set(err, SY_E_PARSE, "bad JSON at line %d, column %d: %s", jerr.line,
+                          jerr.column, jerr.text);
+    }
+    ret->root = from_jansson(root);
+    return SY_E_OK;
+}
+
+void
+json_doc_fini(struct json_doc *doc)
+{
+    if (doc->root != NULL) {
+        json_decref((json_t *)(uintptr_t)doc->root);
+        doc->root = NULL;
+    }
+}
+
+enum js_type
+js_type(const struct js *v)
+{
+    if (v == NULL) {
+        return JS_NULL;
+    }
+    switch (json_typeof(to_jansson(v))) {
+    case JSON_OBJECT:
+        return JS_OBJECT;
+    case JSON_ARRAY:
+        return JS_ARRAY;
+    case JSON_STRING:
+        return JS_STRING;
+    case JSON_INTEGER:
+        return JS_INT;
+    case JSON_REAL:
+        return JS_REAL;
+    case JSON_TRUE:
+    case JSON_FALSE:
+        return JS_BOOL;
+    case JSON_NULL:
+        break;
+    }
+    return JS_NULL;
+}
+
+const char *
+js_type_name(enum js_type type)
+{
+    static const char *const names[] = {
+        [JS_NULL] = "null",     [JS_BOOL] = "boolean", [JS_INT] = "integer",   [JS_REAL] = "number",
+        [JS_STRING] = "string", [JS_ARRAY] = "array",  [JS_OBJECT] = "object",
+    };
+
+    return names[type];
+}
+
+const struct js *
+js_get(const struct js *v, const char *key)
+{
+    return v != NULL ? from_jansson(json_object_get(to_jansson(v), key)) : NULL;
+}
+
+const char *
+js_str_raw(const struct js *v)
+{
+    return v != NULL ? json_string_value(to_jansson(v)) : NULL;
+}
+
+size_t
+js_str_len(const struct js *v)
+{
+    return v != NULL ? json_string_length(to_jansson(v)) : 0;
+}
+
+const char *
+js_str(const struct js *v)
+{
+    const char *s = js_str_raw(v);
+
+    return s != NULL && strlen(s) == js_str_len(v) ? s : NULL;
+}
+
+bool
+js_int(int64_t *ret, const struct js *v)
+{
+    if (v == NULL) {
+        return false;
+    }
+    if (json_is_integer(to_jansson(v))) {
+        *ret = json_integer_value(to_jansson(v));
+        return true;
+    }
+    if (json_is_real(to_jansson(v))) {
+        double d = json_real_value(to_jansson(v));
+
+        if (d >= -9007199254740992.0 && d <= 9007199254740992.0 && floor(d) == d) {
+            *ret = (int64_t)d;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool
+js_bool(bool *ret, const struct js *v)
+{
+    if (v == NULL || !json_is_boolean(to_jansson(v))) {
+        return false;
+    }
+    *ret = json_is_true(to_jansson(v));
+    return true;
+}
+
+size_t
+js_count(const struct js *v)
+{
+    switch (js_type(v)) {
+    case JS_ARRAY:
+        return json_array_size(to_jansson(v));
+    case JS_OBJECT:
+        return json_object_size(to_jansson(v));
+    case JS_NULL:
+    case JS_BOOL:
+    case JS_INT:
+    case JS_REAL:
+    case JS_STRING:
+        break;
+    }
+    return 0;
+}
+
+const struct js *
+js_at(const struct js *v, size_t i)
+{
+    return v != NULL ? from_jansson(json_array_get(to_jansson(v), i)) : NULL;
+}
+
+bool
+js_next(const struct js *object, void **it, const char **ret_key, const struct js **ret_value)
+{
+    if (js_type(object) != JS_OBJECT) {
+        return false;
+    }
+
+    /* jansson's iterators take a mutable object but do not change it. */
+    json_t *o = (json_t *)(uintptr_t)object;
+
+    *it = *it == NULL ? json_object_iter(o) : json_object_iter_next(o, *it);
+    if (*it == NULL) {
+        return false;
+    }
+    *ret_key = json_object_iter_key(*it);
+    *ret_value = from_jansson(json_object_iter_value(*it));
+    return true;
+}
+
+static int
+dump_piece(const char *bytes, size_t n, void *arg)
+{
+    struct jw *w = arg;
+
+    w->rc = buf_add(w->out, bytes, n);
+    return w->rc == SY_E_OK ? 0 : -1;
+}
+
+enum sy_code
+js_dump(struct buf *b, const struct js *v)
+{
+    struct jw w = {.out = b};
+
+    if (v == NULL) {
+        return buf_add_str(b, "null");
+    }
+    if (json_dump_callback(to_jansson(v), dump_piece, &w, JSON_COMPACT | JSON_ENCODE_ANY) != 0) {
+        return w.rc != SY_E_OK ? w.rc : SY_E_NOMEM;
+    }
+    return SY_E_OK;
+}
+
+static void
+put(struct jw *w, const char *bytes, size_t n)
+{
+    if (w->rc == SY_E_OK) {
+        w->rc = buf_add(w->out, bytes, n);
+    }
+}
+
+/* Before each value or key: the comma that separates it from its sibling. */
+static void
+separate(struct jw *w)
+{
+    if (w->needs_comma) {
+        put(w, ",", 1);
+    }
+    w->needs_comma = true;
+}
+
+static void
+open_bracket(struct jw *w, const char *bracket)
+{
+    separate(w);
+    put(w, bracket, 1);
+    w->needs_comma = false;
+    w->depth++;
+}
+
+static void
+close_bracket(struct jw *w, const char *bracket)
+{
+    if (w->depth == 0) {
+        w->rc = SY_E_INTERNAL;
+        return;
+    }
+    put(w, bracket, 1);
+    w->needs_comma = true;
+    w->depth--;
+}
+
+void
+jw_object(struct jw *w)
+{
+    open_bracket(w, "{");
+}
+
+void
+jw_end_object(struct jw *w)
+{
+    close_bracket(w, "}");
+}
+
+void
+jw_array(struct jw *w)
+{
+    open_bracket(w, "[");
+}
+
+void
+jw_end_array(struct jw *w)
+{
+    close_bracket(w, "]");
+}
+
+/* 0: as it is; otherwise the letter of a short escape, or 'u'. */
+static const char escapes[256] = {
+    ['"'] = '"',  ['\\'] = '\\', ['\b'] = 'b', ['\f'] = 'f', ['\n'] = 'n', ['\r'] = 'r',
+    ['\t'] = 't', [0x00] = 'u',  [0x01] = 'u', [0x02] = 'u', [0x03] = 'u', [0x04] = 'u',
+    [0x05] = 'u', [0x06] = 'u',  [0x07] = 'u', [0x0B] = 'u', [0x0E] = 'u', [0x0F] = 'u',
+    [0x10] = 'u', [0x11] = 'u',  [0x12] = 'u', [0x13] = 'u', [0x14] = 'u', [0x15] = 'u',
+    [0x16] = 'u', [0x17] = 'u',  [0x18] = 'u', [0x19] = 'u', [0x1A] = 'u', [0x1B] = 'u',
+    [0x1C] = 'u', [0x1D] = 'u',  [0x1E] = 'u', [0x1F] = 'u', [0x7F] = 'u',
+};
+
+static void
+put_escaped_valid(struct jw *w, const char *s, size_t n)
+{
+    size_t from = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        char e = escapes[(unsigned char)s[i]];
+
+        if (e == 0) {
+            continue;
+        }
+        put(w, s + from, i - from);
+        if (e == 'u') {
+            char code[8];
+            int m = snprintf(code, sizeof(code), "\\u%04x", (unsigned)(unsigned char)s[i]);
+
+            put(w, code, (size_t)m);
+        } else {
+            char code[2] = {'\\', e};
+
+            put(w, code, sizeof(code));
+        }
+        from = i + 1;
+    }
+    put(w, s + from, n - from);
+}
+
+void
+jw_strn(struct jw *w, const char *s, size_t n)
+{
+    separate(w);
+    put(w, "\"", 1);
+    while (n > 0) {
+        size_t good = utf8_valid_prefix(s, n);
+
+        put_escaped_valid(w, s, good);
+        s += good;
+        n -= good;
+        if (n > 0) {
+            put(w, "\xEF\xBF\xBD", 3);
+            s++;
+            n--;
+        }
+    }
+    put(w, "\"", 1);
+}
+
+void
+jw_str(struct jw *w, const char *s)
+{
+    jw_strn(w, s, strlen(s));
+}
+
+void
+jw_key(struct jw *w, const char *key)
+{
+    jw_str(w, key);
+    put(w, ":", 1);
+    w->needs_comma = false;
+}
+
+void
+jw_int(struct jw *w, int64_t v)
+{
+    char text[24];
+    int n = snprintf(text, sizeof(text), "%lld", (long long)v);
+
+    separate(w);
+    put(w, text, (size_t)n);
+}
+
+void
+jw_bool(struct jw *w, bool v)
+{
+    separate(w);
+    put(w, v ? "true" : "false", v ? 4 : 5);
+}
+
+void
+jw_null(struct jw *w)
+{
+    separate(w);
+    put(w, "null", 4);
+}
+
+void
+jw_real(struct jw *w, double v, int decimals)
+{
+    char text[64];
+    int n = snprintf(text, sizeof(text), "%.*f", decimals, isfinite(v) ? v : 0.0);
+
+    separate(w);
+    if (n > 0 && (size_t)n < sizeof(text)) {
+        put(w, text, (size_t)n);
+    } else {
+        put(w, "0", 1);
+    }
+}
+
+void
+jw_raw(struct jw *w, const char *json, size_t n)
+{
+    separate(w);
+    put(w, json, n);
+}
+
+void
+jw_value(struct jw *w, const struct js *v)
+{
+    separate(w);
+    if (w->rc == SY_E_OK) {
+        w->rc = js_dump(w->out, v);
+    }
+}
+
+void
+jw_key_str(struct jw *w, const char *key, const char *s)
+{
+    jw_key(w, key);
+    jw_str(w, s);
+}
+
+void
+jw_key_strn(struct jw *w, const char *key, const char *s, size_t n)
+{
+    jw_key(w, key);
+    jw_strn(w, s, n);
+}
+
+void
+jw_key_int(struct jw *w, const char *key, int64_t v)
+{
+    jw_key(w, key);
+    jw_int(w, v);
+}
+
+void
+jw_key_bool(struct jw *w, const char *key, bool v)
+{
+    jw_key(w, key);
+    jw_bool(w, v);
+}
+
+enum sy_code
+jw_done(struct jw *w)
+{
+    if (w->rc == SY_E_OK && w->depth != 0) {
+        w->rc = SY_E_INTERNAL;
+    }
+    return w->rc;
+}

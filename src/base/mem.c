@@ -1,0 +1,149 @@
+#include "base/mem.h"
+
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Relaxed counters: the store's writer thread allocates too. */
+static atomic_size_t live_blocks;
+static atomic_size_t fault_countdown;
+static atomic_bool fault_has_fired;
+
+static bool
+fault_now(void)
+{
+    size_t left = atomic_load_explicit(&fault_countdown, memory_order_relaxed);
+
+    if (left == 0) {
+        return false;
+    }
+    atomic_store_explicit(&fault_countdown, left - 1, memory_order_relaxed);
+    if (left == 1) {
+        atomic_store_explicit(&fault_has_fired, true, memory_order_relaxed);
+        return true;
+    }
+    return false;
+}
+
+static void *
+counted(void *p)
+{
+    if (p != NULL) {
+        atomic_fetch_add_explicit(&live_blocks, 1, memory_order_relaxed);
+    }
+    return p;
+}
+
+void *
+mem_alloc(size_t size)
+{
+    if (fault_now()) {
+        return NULL;
+    }
+    return counted(malloc(size > 0 ? size : 1));
+}
+
+void *
+mem_alloc_zero(size_t count, size_t size)
+{
+    if (fault_now()) {
+        return NULL;
+    }
+    return counted(calloc(count > 0 ? count : 1, size > 0 ? size : 1));
+}
+
+void *
+mem_realloc(void *p, size_t size)
+{
+    if (p == NULL) {
+        return mem_alloc(size);
+    }
+    if (fault_now()) {
+        return NULL;
+    }
+    return realloc(p, size > 0 ? size : 1);
+}
+
+char *
+mem_strndup(const char *s, size_t n)
+{
+    size_t len = strnlen(s, n);
+    char *copy = mem_alloc(len + 1);
+
+    if (copy != NULL) {
+        memcpy(copy, s, len);
+        copy[len] = '\0';
+    }
+    return copy;
+}
+
+char *
+mem_strdup(const char *s)
+{
+    return mem_strndup(s, SIZE_MAX - 1);
+}
+
+void
+mem_free(void *p)
+{
+    if (p != NULL) {
+        atomic_fetch_sub_explicit(&live_blocks, 1, memory_order_relaxed);
+        free(p);
+    }
+}
+
+void
+mem_free_secret(void *p, size_t size)
+{
+    if (p != NULL) {
+        explicit_bzero(p, size);
+        mem_free(p);
+    }
+}
+
+void
+mem_free_charp(char **p)
+{
+    mem_free(*p);
+    *p = NULL;
+}
+
+bool
+size_add(size_t *ret, size_t a, size_t b)
+{
+    if (a > SIZE_MAX - b) {
+        return false;
+    }
+    *ret = a + b;
+    return true;
+}
+
+bool
+size_mul(size_t *ret, size_t a, size_t b)
+{
+    if (b != 0 && a > SIZE_MAX / b) {
+        return false;
+    }
+    *ret = a * b;
+    return true;
+}
+
+void
+mem_fault_set(size_t nth)
+{
+    atomic_store(&fault_countdown, nth);
+    atomic_store(&fault_has_fired, false);
+}
+
+bool
+mem_fault_fired(void)
+{
+    return atomic_load(&fault_has_fired);
+}
+
+size_t
+mem_live(void)
+{
+    return atomic_load(&live_blocks);
+}

@@ -1,0 +1,39 @@
+#ifndef SY_BASE_MEM_H
+#define SY_BASE_MEM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/*
+ * All heap goes through here: one seam for fault injection, accounting and
+ * the wiping of secrets. Functions return NULL when memory is out; a size of
+ * 0 gives a valid pointer.
+ */
+void *mem_alloc(size_t size);
+void *mem_alloc_zero(size_t count, size_t size);
+/* Like realloc(3): on failure the old block stays valid. */
+void *mem_realloc(void *p, size_t size);
+char *mem_strdup(const char *s);
+char *mem_strndup(const char *s, size_t n);
+/* Accepts NULL. */
+void mem_free(void *p);
+/* Wipes `size` bytes first, so that the compiler can't leave it out. */
+void mem_free_secret(void *p, size_t size);
+
+/* For `SY_AUTO(mem_free_charp) char *s`: frees *p. */
+void mem_free_charp(char **p);
+
+/* *ret = a + b, or a * b; false (and *ret untouched) when it overflows. */
+bool size_add(size_t *ret, size_t a, size_t b) __attribute__((warn_unused_result));
+bool size_mul(size_t *ret, size_t a, size_t b) __attribute__((warn_unused_result));
+
+/*
+ * Fault injection for tests: the nth allocation from now (1 = the next)
+ * fails, once; 0 switches it off. mem_fault_fired tells whether it did.
+ * mem_live counts blocks that are allocated and not yet freed.
+ */
+void mem_fault_set(size_t nth);
+bool mem_fault_fired(void);
+size_t mem_live(void);
+
+#endif

@@ -1,0 +1,260 @@
+#include "base/str.h"
+
+#include <fnmatch.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/utf8.h"
+
+bool
+str_eq(const char *a, const char *b)
+{
+    return strcmp(a, b) == 0;
+}
+
+bool
+str_starts(const char *s, const char *prefix)
+{
+    return strncmp(s, prefix, strlen(prefix)) == 0;
+}
+
+bool
+str_ends(const char *s, const char *suffix)
+{
+    size_t n = strlen(s);
+    size_t m = strlen(suffix);
+
+    return n >= m && memcmp(s + n - m, suffix, m) == 0;
+}
+
+bool
+str_to_u64(uint64_t *ret, const char *s, uint64_t min, uint64_t max)
+{
+    uint64_t v = 0;
+
+    if (*s == '\0') {
+        return false;
+    }
+    for (; *s != '\0'; s++) {
+        if (*s < '0' || *s > '9') {
+            return false;
+        }
+
+        uint64_t digit = (uint64_t)(*s - '0');
+
+        if (v > (UINT64_MAX - digit) / 10) {
+            return false;
+        }
+        v = v * 10 + digit;
+    }
+    if (v < min || v > max) {
+        return false;
+    }
+    *ret = v;
+    return true;
+}
+
+bool
+str_to_i64(int64_t *ret, const char *s, int64_t min, int64_t max)
+{
+    bool negative = *s == '-';
+    uint64_t v = 0;
+    uint64_t top = (uint64_t)INT64_MAX + (negative ? 1U : 0U);
+
+    if (!str_to_u64(&v, negative ? s + 1 : s, 0, top)) {
+        return false;
+    }
+
+    int64_t signed_v = negative ? (v == top ? INT64_MIN : -(int64_t)v) : (int64_t)v;
+
+    if (signed_v < min || signed_v > max) {
+        return false;
+    }
+    *ret = signed_v;
+    return true;
+}
+
+bool
+str_glob_nocase(const char *pattern, const char *name)
+{
+    return fnmatch(pattern, name, FNM_CASEFOLD) == 0;
+}
+
+#define NEAREST_MAX 64
+
+/* Levenshtein distance with one row; both at most NEAREST_MAX bytes. */
+static size_t
+distance(const char *a, size_t na, const char *b, size_t nb)
+{
+    size_t row[NEAREST_MAX + 1];
+
+    for (size_t j = 0; j <= nb; j++) {
+        row[j] = j;
+    }
+    for (size_t i = 1; i <= na; i++) {
+        size_t diagonal = row[0];
+
+        row[0] = i;
+        for (size_t j = 1; j <= nb; j++) {
+            size_t above = row[j];
+            size_t best = diagonal + (a[i - 1] == b[j - 1] ? 0U : 1U);
+
+            if (above + 1 < best) {
+                best = above + 1;
+            }
+            if (row[j - 1] + 1 < best) {
+                best = row[j - 1] + 1;
+            }
+            row[j] = best;
+            diagonal = above;
+        }
+    }
+    return row[nb];
+}
+
+const char *
+str_nearest(const char *got, const char *const *names, size_t n)
+{
+    size_t len = strlen(got);
+    const char *best = NULL;
+    size_t best_distance = 0;
+
+    if (len > NEAREST_MAX) {
+        return NULL;
+    }
+    for (size_t i = 0; i < n; i++) {
+        size_t m = strlen(names[i]);
+
+        if (m > NEAREST_MAX) {
+            continue;
+        }
+
+        size_t d = distance(got, len, names[i], m);
+        size_t allowed = (len > m ? len : m) / 3;
+
+        if (d <= (allowed > 0 ? allowed : 1U) && (best == NULL || d < best_distance)) {
+            best = names[i];
+            best_distance = d;
+        }
+    }
+    return best;
+}
+
+/* Characters that hide or reorder text: bidi controls, zero-width, line and
+ * paragraph separators, C1 controls, byte order mark. */
+static bool
+is_deceptive(uint32_t c)
+{
+    return c < 0x20U || (c >= 0x7FU && c < 0xA0U) || c == 0xADU || c == 0x61CU ||
+           (c >= 0x200BU && c <= 0x200FU) || (c >= 0x2028U && c <= 0x202EU) ||
+           (c >= 0x2060U && c <= 0x206FU) || c == 0xFEFFU || (c >= 0xE0000U && c <= 0xE007FU);
+}
+
+enum sy_code
+str_add_visible(struct buf *b, const char *s, size_t len, size_t max_bytes)
+{
+    size_t start = b->len;
+
+    for (size_t i = 0; i < len;) {
+        char piece[16];
+        uint32_t c = 0;
+        size_t n = utf8_decode(&c, s + i, len - i);
+        int m = 0;
+
+        if (n == 0) {
+            m = snprintf(piece, sizeof(piece), "\\x%02x", (unsigned)(unsigned char)s[i]);
+            n = 1;
+        } else if (is_deceptive(c)) {
+            m = c < 0x80U ? snprintf(piece, sizeof(piece), "\\x%02x", (unsigned)c)
+                          : snprintf(piece, sizeof(piece), "\\u{%X}", (unsigned)c);
+        } else {
+            memcpy(piece, s + i, n);
+            m = (int)n;
+        }
+        if (b->len - start + (size_t)m > max_bytes) {
+            return buf_add_str(b, "...");
+        }
+
+        enum sy_code rc = buf_add(b, piece, (size_t)m);
+
+        if (rc != SY_E_OK) {
+            return rc;
+        }
+        i += n;
+    }
+    return SY_E_OK;
+}
+
+const char *
+path_base(const char *s)
+{
+    const char *slash = strrchr(s, '/');
+
+    if (slash == NULL || (slash == s && s[1] == '\0')) {
+        return s;
+    }
+    return slash + 1;
+}
+
+enum sy_code
+path_join(struct buf *b, const char *dir, const char *name)
+{
+    buf_reset(b);
+    if (name[0] == '/') {
+        return buf_add_str(b, name);
+    }
+
+    enum sy_code rc = buf_add_str(b, dir);
+
+    if (rc == SY_E_OK && !str_ends(dir, "/")) {
+        rc = buf_add_char(b, '/');
+    }
+    return rc != SY_E_OK ? rc : buf_add_str(b, name);
+}
+
+enum sy_code
+path_normalize(struct buf *b, const char *path)
+{
+    SY_ASSERT(path[0] == '/');
+    buf_reset(b);
+
+    enum sy_code rc = buf_reserve(b, strlen(path) + 1);
+
+    if (rc != SY_E_OK) {
+        return rc;
+    }
+    while (*path != '\0') {
+        while (*path == '/') {
+            path++;
+        }
+
+        size_t n = strcspn(path, "/");
+
+        if (n == 2 && path[0] == '.' && path[1] == '.') {
+            while (b->len > 0 && b->data[--b->len] != '/') {
+            }
+            b->data[b->len] = '\0';
+        } else if (n > 0 && !(n == 1 && path[0] == '.')) {
+            rc = buf_add_char(b, '/');
+            if (rc == SY_E_OK) {
+                rc = buf_add(b, path, n);
+            }
+            if (rc != SY_E_OK) {
+                return rc;
+            }
+        }
+        path += n;
+    }
+    return b->len == 0 ? buf_add_char(b, '/') : SY_E_OK;
+}
+
+bool
+path_is_below(const char *path, const char *dir)
+{
+    size_t n = strlen(dir);
+
+    if (n == 1 && dir[0] == '/') {
+        return path[0] == '/';
+    }
+    return strncmp(path, dir, n) == 0 && (path[n] == '/' || path[n] == '\0');
+}

@@ -1,0 +1,163 @@
+#include "base/utf8.h"
+
+#include <string.h>
+
+/* Length announced by a lead byte, and the range of the second byte. */
+static size_t
+lead_length(unsigned char c, unsigned char *ret_low, unsigned char *ret_high)
+{
+    *ret_low = 0x80;
+    *ret_high = 0xBF;
+    if (c >= 0xC2 && c <= 0xDF) {
+        return 2;
+    }
+    if (c >= 0xE0 && c <= 0xEF) {
+        if (c == 0xE0) {
+            *ret_low = 0xA0;
+        } else if (c == 0xED) {
+            *ret_high = 0x9F;
+        }
+        return 3;
+    }
+    if (c >= 0xF0 && c <= 0xF4) {
+        if (c == 0xF0) {
+            *ret_low = 0x90;
+        } else if (c == 0xF4) {
+            *ret_high = 0x8F;
+        }
+        return 4;
+    }
+    return 0;
+}
+
+/* How many of the n bytes at s agree with one multi-byte character; *ret_want
+ * is its full length, 0 if s starts none. */
+static size_t
+match_multibyte(const unsigned char *s, size_t n, size_t *ret_want)
+{
+    unsigned char low = 0;
+    unsigned char high = 0;
+    size_t want = lead_length(s[0], &low, &high);
+    size_t i = 1;
+
+    *ret_want = want;
+    if (want == 0) {
+        return 0;
+    }
+    while (i < want && i < n && s[i] >= low && s[i] <= high) {
+        low = 0x80;
+        high = 0xBF;
+        i++;
+    }
+    return i;
+}
+
+size_t
+utf8_decode(uint32_t *ret, const char *s, size_t n)
+{
+    const unsigned char *u = (const unsigned char *)s;
+    size_t want = 0;
+
+    if (n == 0) {
+        return 0;
+    }
+    if (u[0] < 0x80) {
+        *ret = u[0];
+        return 1;
+    }
+    if (match_multibyte(u, n, &want) < want || want == 0) {
+        return 0;
+    }
+
+    uint32_t c = u[0] & (0xFFU >> (want + 1));
+
+    for (size_t i = 1; i < want; i++) {
+        c = (c << 6) | (u[i] & 0x3FU);
+    }
+    *ret = c;
+    return want;
+}
+
+/* Number of leading ASCII bytes. */
+static size_t
+ascii_run(const char *s, size_t n)
+{
+    size_t i = 0;
+
+    for (; i + 32 <= n; i += 32) {
+        uint64_t w[4];
+
+        memcpy(w, s + i, sizeof(w));
+        if (((w[0] | w[1] | w[2] | w[3]) & 0x8080808080808080ULL) != 0) {
+            break;
+        }
+    }
+    while (i < n && (unsigned char)s[i] < 0x80) {
+        i++;
+    }
+    return i;
+}
+
+size_t
+utf8_valid_prefix(const char *s, size_t n)
+{
+    size_t i = 0;
+
+    while (i < n) {
+        if ((unsigned char)s[i] < 0x80) {
+            i += ascii_run(s + i, n - i);
+            continue;
+        }
+
+        size_t want = 0;
+        size_t got = match_multibyte((const unsigned char *)s + i, n - i, &want);
+
+        if (want == 0 || got < want) {
+            return i;
+        }
+        i += want;
+    }
+    return n;
+}
+
+bool
+utf8_is_valid(const char *s, size_t n)
+{
+    return utf8_valid_prefix(s, n) == n;
+}
+
+size_t
+utf8_incomplete_tail(const char *s, size_t n)
+{
+    for (size_t back = 1; back <= 3 && back <= n; back++) {
+        const unsigned char *u = (const unsigned char *)s + n - back;
+        size_t want = 0;
+
+        if ((u[0] & 0xC0U) == 0x80U) {
+            continue;
+        }
+        if (match_multibyte(u, back, &want) == back && want > back) {
+            return back;
+        }
+        return 0;
+    }
+    return 0;
+}
+
+size_t
+utf8_cut(const char *s, size_t len, size_t n)
+{
+    if (n >= len) {
+        return len;
+    }
+    for (size_t back = 0; back <= 3 && back <= n; back++) {
+        size_t i = n - back;
+        uint32_t c = 0;
+
+        if (((unsigned char)s[i] & 0xC0U) != 0x80U) {
+            /* A whole character begins here: a cut before it is clean. */
+            return back == 0 || utf8_decode(&c, s + i, len - i) > back ? i : n;
+        }
+    }
+    return n;
+}

@@ -1,0 +1,31 @@
+#ifndef SY_BASE_UTF8_H
+#define SY_BASE_UTF8_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * UTF-8 as in the Unicode standard, table 3-7: no overlong forms, no
+ * surrogates, nothing above U+10FFFF.
+ */
+
+/* Decodes one character: returns its length (1-4) and sets *ret, or 0 when the
+ * bytes at s are no valid character (or cut). */
+size_t utf8_decode(uint32_t *ret, const char *s, size_t n);
+
+/* Length of the longest valid prefix of s. ASCII is scanned by the word. */
+size_t utf8_valid_prefix(const char *s, size_t n);
+
+bool utf8_is_valid(const char *s, size_t n);
+
+/*
+ * How many bytes at the end of s begin a character that is not complete yet
+ * (0-3): what a stream must hold back. Invalid bytes are never held back.
+ */
+size_t utf8_incomplete_tail(const char *s, size_t n);
+
+/* The greatest k <= n at which s can be cut without splitting a character. */
+size_t utf8_cut(const char *s, size_t len, size_t n);
+
+#endif

@@ -1,0 +1,83 @@
+#ifndef SY_COMMAND_COMMAND_H
+#define SY_COMMAND_COMMAND_H
+
+#include <stdbool.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+
+/*
+ * Shells: detection and argument vectors (seed 000 "Shell Detection" and
+ * derive_exec_args; reference/codex-behaviour.md section 3).
+ *
+ * A shell type is one file shell_<name>.c that defines
+ * `const struct shell_kind shell_kind_<name>`, and one row in shells.def; the
+ * build reads the row and compiles the file (docs/extending.md).
+ */
+struct shell_kind {
+    const char *name;           /* "bash" */
+    const char *display;        /* "Bash", as seed 000 writes the type */
+    const char *const *aliases; /* base names that mean it, without ".exe"; NULL-terminated */
+    const char *const *paths;   /* fallback places, best first; NULL-terminated */
+    bool has_login_env;         /* `-l` reads profiles whose environment can be snapshot */
+    /* Files whose change makes a snapshot stale; "~/" means the home
+     * directory, a trailing "/" a whole directory. NULL-terminated. */
+    const char *const *profiles;
+    /* Appends [path, flags..., script] to argv. */
+    enum sy_code (*derive_exec_args)(struct strv *argv, const char *path, const char *script,
+                                     bool login);
+};
+
+/* A shell that was found on this machine. Owns `path`. */
+struct shell {
+    const struct shell_kind *kind;
+    char *path;
+};
+
+void shell_fini(struct shell *s);
+
+/* The kind by name or path: base name, one ".exe" stripped, letters of either
+ * case alike only for ".exe". NULL when it is none that we know (fish, nu). */
+const struct shell_kind *shell_kind_of(const char *name_or_path);
+/* All kinds, NULL-terminated, in the order of shells.def. */
+const struct shell_kind *const *shell_kinds(void);
+
+/*
+ * The user's shell: `configured` (may be NULL or "") if given, which must be a
+ * known type and an executable file, else SY_E_CONFIG; else the passwd shell
+ * (getpwuid semantics, given by the caller as `passwd_shell`, may be NULL) if
+ * its type is known and it exists; else the fallback paths of its type; else
+ * bash, zsh, sh, /bin/sh in this order. $SHELL is not consulted.
+ */
+enum sy_code shell_detect(struct shell *ret, const char *configured, const char *passwd_shell,
+                          struct sy_error *err) SY_NODISCARD;
+
+/* A path or type name a call asks for: the file if it is one, else the type's
+ * places. Unknown type: SY_E_ARG. */
+enum sy_code shell_find(struct shell *ret, const char *name_or_path,
+                        struct sy_error *err) SY_NODISCARD;
+
+/* derive_exec_args of the shell's kind. */
+enum sy_code shell_derive(struct strv *argv, const struct shell *shell, const char *script,
+                          bool login) SY_NODISCARD;
+
+/*
+ * The passwd entry's shell and home of `uid`, read from /etc/passwd with
+ * fgetpwent_r(3) so that a static program needs no NSS modules. Strings owned
+ * by the caller, NULL when there is no entry. (A user whom only NSS knows is
+ * looked up by the caller with getent(1).)
+ */
+enum sy_code passwd_lookup(unsigned uid, char **ret_shell, char **ret_home,
+                           struct sy_error *err) SY_NODISCARD;
+
+/*
+ * Finds the file that execvp would run: `name` itself if it has a slash
+ * (relative to `cwd`), else the first executable regular file in the PATH
+ * list. SY_E_NOTFOUND, or SY_E_NOEXEC when only files without the execute bit
+ * (or directories) were found; each error is one clear sentence. Empty PATH
+ * entries mean cwd, as POSIX has it; relative ones are taken from cwd.
+ */
+enum sy_code command_resolve(struct buf *ret_path, const char *name, const char *cwd,
+                             const char *path_list, struct sy_error *err) SY_NODISCARD;
+
+#endif

@@ -1,0 +1,88 @@
+#ifndef SY_CONFIG_CONFIG_H
+#define SY_CONFIG_CONFIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+
+/*
+ * Configuration: /etc/shellyard/config.yaml < ~/.config/shellyard/config.yaml
+ * < SHELLYARD_* < flags (-c key=value), made once into this struct and then
+ * only read. Choices are kept as their (validated) words: the rooms that own
+ * the types parse them. A file inside the workspace is never read.
+ */
+struct config {
+    struct {
+        const char *mode; /* read-only | workspace-write | danger-full-access | external-sandbox */
+        struct strv writable_roots; /* absolute, "~" expanded */
+        bool network_access;
+        bool exclude_tmpdir_env_var;
+        bool exclude_slash_tmp;
+        bool required; /* false lifts "fail closed"; never a tool argument */
+    } sandbox;
+    struct {
+        const char *policy; /* never | unless-trusted | on-failure | on-request */
+    } approval;
+    struct {
+        const char *path; /* "" = detect */
+        bool login;       /* default of a call's `login` */
+        bool snapshot;    /* login shell once per engine */
+        int64_t snapshot_timeout_ms;
+    } shell;
+    struct {
+        const char *inherit; /* core | all | none */
+        bool default_excludes;
+        struct strv exclude;
+        struct strv set; /* "NAME=value" */
+        struct strv include_only;
+    } environment;
+    struct {
+        const char *shell_type; /* default | shell_command | unified_exec | all | disabled */
+        int64_t timeout_ms;     /* default of a call's timeout_ms */
+    } tools;
+    struct {
+        int64_t max_bytes;  /* model text over MCP */
+        int64_t max_tokens; /* model text elsewhere, and the most a call may ask for */
+        int64_t keep_bytes; /* per stream */
+    } output;
+    struct {
+        const char *level;  /* error | warn | info | debug | trace */
+        const char *format; /* logfmt | json */
+    } log;
+    struct config_impl *impl; /* where each value comes from; owns the words */
+};
+
+/* Where to look. Any member may be NULL. */
+struct config_sources {
+    const char *system_path;   /* default "/etc/shellyard/config.yaml" */
+    const char *user_path;     /* default $XDG_CONFIG_HOME or ~/.config, shellyard/config.yaml */
+    const char *workspace;     /* absolute; config files below it are refused */
+    char *const *environ_list; /* the environment to read SHELLYARD_* and HOME from */
+    char *const *overrides;    /* NULL-terminated "key=value" */
+};
+
+/*
+ * Loads and merges. Every error is SY_E_CONFIG and names file, line and column
+ * (or the variable, or the flag) and the nearest right key or the right values.
+ */
+enum sy_code config_load(struct config *ret, const struct config_sources *sources,
+                         struct sy_error *err) SY_NODISCARD;
+void config_fini(struct config *c);
+
+/* Effective values with their sources, as text for people or as JSON. */
+enum sy_code config_show(const struct config *c, struct buf *out, bool as_json) SY_NODISCARD;
+
+/* One key of the table, for docs and lint. */
+struct config_key_info {
+    const char *key;      /* "sandbox.mode" */
+    const char *type;     /* "choice", "boolean", "integer", "string", "list", "map" */
+    const char *choices;  /* "a|b|c" or "" */
+    const char *fallback; /* the default, as text */
+    const char *help;     /* one line */
+};
+/* NULL past the last. */
+const struct config_key_info *config_key(size_t i);
+
+#endif

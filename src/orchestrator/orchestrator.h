@@ -1,0 +1,156 @@
+#ifndef SY_ORCHESTRATOR_ORCHESTRATOR_H
+#define SY_ORCHESTRATOR_ORCHESTRATOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "approval/approval.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "command/command.h"
+#include "command/exec_params.h"
+#include "events/events.h"
+#include "output/output.h"
+#include "process/env.h"
+#include "process/process.h"
+#include "sandbox/sandbox.h"
+
+/*
+ * One call as an explicit state machine (seed 000: approval, sandbox
+ * selection, execution, retry), and the services that calls share. No event
+ * loop inside: orch_watches / orch_deadline_ns / orch_step as in process.h;
+ * loop_poll.c drives one call with poll(2), loop_uv.c any number on libuv.
+ */
+
+/* Per-turn settings (seed 000, TurnContext). Owns its strings. */
+struct turn_context {
+    char *cwd; /* absolute */
+    struct sandbox_policy sandbox;
+    enum approval_policy approval;
+    struct env_policy env;
+    bool sandbox_required; /* false: run without when the kernel can't; user's config only */
+};
+
+void turn_context_fini(struct turn_context *t);
+
+/*
+ * What all calls of one engine share: kernel capabilities, the prepared
+ * sandbox of each policy, the user's shell, the login environment, the bus.
+ */
+struct session;
+
+struct session_options {
+    const char *session_id; /* NULL: random */
+    const char *shell_path; /* configured shell, NULL or "": detect */
+    bool login_snapshot;    /* run the login shell once */
+    uint64_t snapshot_timeout_ms;
+    char *const *environ_list; /* the engine's environment */
+};
+
+enum sy_code session_new(struct session **ret, const struct session_options *options,
+                         struct sy_error *err) SY_NODISCARD;
+void session_free(struct session *s);
+struct event_bus *session_bus(struct session *s);
+const char *session_id(const struct session *s);
+/* The user's shell, detected at first use. */
+enum sy_code session_shell(struct session *s, const struct shell **ret,
+                           struct sy_error *err) SY_NODISCARD;
+const struct sandbox_caps *session_caps(struct session *s);
+/* The engine's environment, as given at the start. */
+char *const *session_environ(const struct session *s);
+
+enum orch_state {
+    ORCH_APPROVAL, /* requirement computed, a person asked if need be */
+    ORCH_SNAPSHOT, /* the login shell runs, once per engine */
+    ORCH_SANDBOX,  /* policy to plan to prepared sandbox */
+    ORCH_SPAWN,    /* environment, program, start */
+    ORCH_RUN,      /* output collected, clock running */
+    ORCH_KILL,     /* timed out or cancelled: the tree is being ended */
+    ORCH_DONE      /* the one exit: result final, end event emitted */
+};
+const char *orch_state_name(enum orch_state s);
+
+/* Seed 000, ExecToolCallOutput, and what it became. */
+enum exec_status {
+    EXEC_EXITED,    /* exit_code */
+    EXEC_SIGNALED,  /* exit_code 128+signal */
+    EXEC_TIMED_OUT, /* exit_code 124 */
+    EXEC_CANCELLED, /* exit_code 130 */
+    EXEC_DENIED,    /* refused before it ran: err */
+    EXEC_FAILED     /* our machinery, or the program can't be run (126, 127): err */
+};
+const char *exec_status_name(enum exec_status s);
+
+struct exec_output {
+    enum exec_status status;
+    int exit_code;
+    int signal;
+    bool is_timed_out;
+    uint64_t duration_ns;
+    uint32_t ended_background;
+    bool pipe_was_held;
+    const struct output_chain *output; /* NULL if nothing ran; lives as long as the call */
+    const struct sandbox_plan *plan;   /* NULL if none was made */
+    struct sy_error err;               /* EXEC_DENIED, EXEC_FAILED */
+    char note[SY_ERR_MSG_MAX];         /* something the caller should know, or "" */
+};
+
+/*
+ * What a tool asks for: params with `argv` filled, or `script` for a shell to
+ * run (then argv is derived in ORCH_SPAWN). Taken by orch_submit.
+ */
+struct exec_request {
+    struct exec_params params;
+    char *script; /* NULL: params.argv is the command */
+    bool login;   /* script: with the login environment */
+    char *call_id;
+    char *turn_id;         /* may be NULL */
+    const char *tool;      /* static: "shell", "shell_command", "exec" */
+    size_t keep_bytes;     /* per stream; 0: default */
+    output_raw_fn *on_raw; /* stream-through front ends; may be NULL */
+    void *on_raw_arg;
+};
+
+void exec_request_fini(struct exec_request *r);
+
+struct orch_call;
+
+/*
+ * Takes *request (left empty). `turn` is copied. Emits the begin event once
+ * the command is about to run, deltas, and exactly one end event. The only
+ * error is memory; everything else is in the result.
+ */
+enum sy_code orch_submit(struct orch_call **ret, struct session *session,
+                         const struct turn_context *turn, struct exec_request *request,
+                         struct sy_error *err) SY_NODISCARD;
+
+size_t orch_watches(const struct orch_call *call, struct process_watch out[PROCESS_WATCHES]);
+uint64_t orch_deadline_ns(const struct orch_call *call);
+/* One turn of the machine; true once ORCH_DONE is reached. */
+bool orch_step(struct orch_call *call, uint64_t now_ns);
+/* At any state; the result is EXEC_CANCELLED unless it was final already. */
+void orch_cancel(struct orch_call *call);
+/* `signal` to the command's group now (Ctrl-C), without ending the call. */
+void orch_signal(struct orch_call *call, int signal);
+enum orch_state orch_state(const struct orch_call *call);
+const struct exec_output *orch_output(const struct orch_call *call);
+const char *orch_call_id(const struct orch_call *call);
+/* Last complete line of output so far, for progress; "" if none. Borrowed. */
+const char *orch_last_line(struct orch_call *call);
+void orch_call_free(struct orch_call *call);
+
+/* Drives one call to its end on poll(2). `stop_fd` (or -1): readable = cancel. */
+void orch_run(struct orch_call *call, int stop_fd);
+
+/* Drives a call on a libuv loop; `done` is called once, from the loop, and may
+ * free the call. The loop runs until then. (loop_uv.c) */
+struct uv_loop_s;
+struct orch_driver;
+typedef void orch_done_fn(void *arg, struct orch_call *call);
+enum sy_code orch_attach(struct orch_driver **ret, struct orch_call *call, struct uv_loop_s *loop,
+                         orch_done_fn *done, void *arg, struct sy_error *err) SY_NODISCARD;
+/* After orch_cancel or orch_signal from outside the driver: steps soon. */
+void orch_wake(struct orch_driver *driver);
+
+#endif

@@ -1,0 +1,86 @@
+#ifndef SY_PROCESS_PROCESS_H
+#define SY_PROCESS_PROCESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "output/output.h"
+#include "sandbox/sandbox.h"
+
+/*
+ * A command with its keeper, run by pipes (seed 000, ProcessHandle). No event
+ * loop inside: the owner waits on process_watches and process_deadline and
+ * calls process_step; loop drivers are above (orchestrator/).
+ *
+ * The keeper is a task that shares our memory (clone with CLONE_VM, so its
+ * cost does not depend on our heap) and nothing else. It is the subreaper of
+ * the command: each descendant, setsid or double fork or not, comes back to it
+ * and is ended with the command, also when we die by SIGKILL.
+ */
+struct process;
+
+/* What to execute: the end of the road from exec_params (seed 000, ExecEnv). */
+struct exec_env {
+    const char *program; /* resolved file */
+    char *const *argv;   /* argv[0] already overridden if asked */
+    char *const *envp;
+    const char *cwd;                     /* absolute */
+    const struct sandbox_ready *sandbox; /* NULL: none */
+};
+
+enum process_outcome {
+    PROCESS_RUNNING,
+    PROCESS_EXITED,   /* exit_code */
+    PROCESS_SIGNALED, /* signal */
+    PROCESS_FAILED    /* never ran: stage and sys in `err` */
+};
+
+struct process_result {
+    enum process_outcome outcome;
+    int exit_code;
+    int signal;
+    uint32_t ended_background; /* descendants that were ended after the command's exit */
+    bool pipe_was_held;        /* one of them still held stdout or stderr */
+    uint64_t duration_ns;      /* start to exit of the command itself */
+    struct sy_error err;       /* PROCESS_FAILED: SY_E_NOTFOUND, SY_E_NOEXEC, SY_E_SANDBOX, ... */
+};
+
+/*
+ * Starts. Output goes to `chain` (borrowed, must outlive the process). Never
+ * blocks on the child; a failure of its set-up comes as PROCESS_FAILED later.
+ */
+enum sy_code process_start(struct process **ret, const struct exec_env *env,
+                           struct output_chain *chain, struct sy_error *err) SY_NODISCARD;
+
+#define PROCESS_WATCHES 3
+struct process_watch {
+    int fd;
+    short events; /* of poll(2) */
+};
+/* Descriptors to wait on now; the set only shrinks. Returns how many. */
+size_t process_watches(const struct process *p, struct process_watch out[PROCESS_WATCHES]);
+/* Monotonic time at which process_step must be called anyway; UINT64_MAX: none. */
+uint64_t process_deadline_ns(const struct process *p);
+/*
+ * Does what can be done without blocking: reads output (bounded per call, so
+ * that one chatty command can't starve others), takes the keeper's reports,
+ * ends what lingers. Returns true once everything has ended and the result is
+ * final. An error is one of our machinery (out of memory): the owner kills.
+ */
+enum sy_code process_step(struct process *p, uint64_t now_ns, bool *ret_is_done,
+                          struct sy_error *err) SY_NODISCARD;
+/* SIGKILL to the whole tree; output up to now is still read. Idempotent. */
+void process_kill(struct process *p);
+/* A signal to the command's process group (graceful end); false if it is over. */
+bool process_signal(struct process *p, int signal);
+/* Final once process_step said so. */
+const struct process_result *process_result(const struct process *p);
+/* The command's process id, 0 before it runs. For logs and events. */
+int process_pid(const struct process *p);
+/* Ends what still runs (blocking for at most the kernel's kill) and frees. */
+void process_free(struct process *p);
+
+#endif

@@ -1,0 +1,187 @@
+#ifndef SY_SANDBOX_SANDBOX_H
+#define SY_SANDBOX_SANDBOX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+
+/* Seed 000, SandboxPolicy. */
+enum sandbox_mode {
+    SANDBOX_READ_ONLY,
+    SANDBOX_WORKSPACE_WRITE,
+    SANDBOX_DANGER_FULL_ACCESS,
+    SANDBOX_EXTERNAL /* somebody else's sandbox holds: none of ours */
+};
+
+/* "read-only", "workspace-write", "danger-full-access", "external-sandbox". */
+const char *sandbox_mode_name(enum sandbox_mode mode);
+bool sandbox_mode_parse(enum sandbox_mode *ret, const char *name) SY_NODISCARD;
+
+/*
+ * What commands may do. Made from configuration (and a turn's cwd), never from
+ * a call's arguments. Owns its strings; only read once made. Later layers
+ * (protected subpaths, denied reads, domains) are further members.
+ */
+struct sandbox_policy {
+    enum sandbox_mode mode;
+    char *cwd;                  /* the workspace: absolute, normalized */
+    struct strv writable_roots; /* absolute */
+    char *tmpdir;               /* $TMPDIR of the session, NULL if unset */
+    bool has_network;           /* network_access */
+    bool excludes_tmpdir;       /* exclude_tmpdir_env_var */
+    bool excludes_slash_tmp;    /* exclude_slash_tmp */
+};
+
+void sandbox_policy_fini(struct sandbox_policy *p);
+enum sy_code sandbox_policy_copy(struct sandbox_policy *ret,
+                                 const struct sandbox_policy *from) SY_NODISCARD;
+/* read-only and workspace-write are enforced by us; the others are not. */
+bool sandbox_mode_is_enforced(enum sandbox_mode mode);
+/* Full network: has_network under an enforced mode, always otherwise. */
+bool sandbox_policy_has_network(const struct sandbox_policy *p);
+
+/*
+ * The features that a sandbox is made of, each with its state in every answer
+ * (design section 6). X-macro: id, name, what it does.
+ */
+#define SANDBOX_FEATURES(X)                                                                        \
+    X(FEATURE_FS_WRITE, "fs_write", "writes only below writable roots")                            \
+    X(FEATURE_FS_REFER, "fs_refer", "rename and link across directories inside a root")            \
+    X(FEATURE_FS_TRUNCATE, "fs_truncate", "truncate(2) outside writable roots refused")            \
+    X(FEATURE_FS_METADATA, "fs_metadata", "chmod, chown, xattr and utime outside roots refused")   \
+    X(FEATURE_DEVICE_IOCTL, "device_ioctl", "ioctl on devices restricted")                         \
+    X(FEATURE_NETWORK, "network", "no socket that reaches beyond the machine")                     \
+    X(FEATURE_UNIX_ABSTRACT, "unix_abstract", "abstract Unix sockets of others unreachable")       \
+    X(FEATURE_UNIX_PATH, "unix_path", "named Unix sockets of others unreachable")                  \
+    X(FEATURE_SIGNAL_SCOPE, "signal_scope", "no signals to processes outside")                     \
+    X(FEATURE_SECCOMP, "seccomp", "dangerous system calls refused")                                \
+    X(FEATURE_NO_NEW_PRIVS, "no_new_privs", "setuid and file capabilities without effect")         \
+    X(FEATURE_CAPABILITIES, "capabilities", "all capabilities dropped")                            \
+    X(FEATURE_RLIMITS, "rlimits", "resource limits (core dumps off)")                              \
+    X(FEATURE_FD_CLOSE, "fd_close", "no inherited descriptors")                                    \
+    X(FEATURE_TREE_KILL, "tree_kill", "every descendant ended with the command")                   \
+    X(FEATURE_PID_NAMESPACE, "pid_namespace", "processes outside invisible")                       \
+    X(FEATURE_DENY_READ, "deny_read", "secrets unreadable")
+
+enum sandbox_feature {
+#define SANDBOX_FEATURE_ENUM(id, name, what) id,
+    SANDBOX_FEATURES(SANDBOX_FEATURE_ENUM)
+#undef SANDBOX_FEATURE_ENUM
+        FEATURE_COUNT
+};
+
+enum feature_state { FEATURE_ENFORCED, FEATURE_EMULATED, FEATURE_ABSENT };
+
+const char *sandbox_feature_name(enum sandbox_feature f);
+const char *sandbox_feature_text(enum sandbox_feature f);
+const char *feature_state_name(enum feature_state s);
+
+/* What this kernel can do, asked once (a few system calls). */
+struct sandbox_caps {
+    int landlock_abi; /* 0: absent; else as landlock_create_ruleset(2) says */
+    int landlock_errno;
+    uint32_t landlock_errata;
+    bool has_seccomp_filter;
+    bool has_seccomp_notify;
+    bool has_close_range;
+    bool has_user_namespaces; /* a try, not a sysctl; filled by `check` only */
+    char release[65];         /* uname -r */
+};
+
+void sandbox_probe(struct sandbox_caps *ret);
+/* The slower part: tries that need a process. For `sandbox check` and doctor. */
+void sandbox_probe_deep(struct sandbox_caps *ret);
+
+/*
+ * The plan: pure data made from policy and capabilities alone, no file system
+ * access beyond what the caller resolved; golden-tested.
+ */
+struct sandbox_plan;
+
+/*
+ * SY_E_SANDBOX with a sentence that names what is missing and how to get it
+ * when the kernel can't hold the policy (fail closed). `feature` states are
+ * then in the plan. `plan` of an unenforced mode is valid and empty.
+ */
+enum sy_code sandbox_plan_new(struct sandbox_plan **ret, const struct sandbox_policy *policy,
+                              const struct sandbox_caps *caps, struct sy_error *err) SY_NODISCARD;
+void sandbox_plan_free(struct sandbox_plan *plan);
+enum feature_state sandbox_plan_feature(const struct sandbox_plan *plan, enum sandbox_feature f);
+/* "landlock+seccomp" or "none"; the tier that every answer carries. */
+const char *sandbox_plan_tier(const struct sandbox_plan *plan);
+/* Landlock ABI used (0 if none). */
+int sandbox_plan_abi(const struct sandbox_plan *plan);
+/* The whole plan as JSON, for golden tests and `sandbox check --json`. */
+enum sy_code sandbox_plan_dump(const struct sandbox_plan *plan, struct buf *out) SY_NODISCARD;
+
+/*
+ * A plan made ready for any number of spawns: Landlock ruleset descriptor,
+ * seccomp program, resource limits. Rules are per inode: sandbox_ready_is_fresh
+ * tells whether every root still is the file it was made for.
+ */
+struct sandbox_ready;
+
+enum sy_code sandbox_ready_new(struct sandbox_ready **ret, const struct sandbox_plan *plan,
+                               struct sy_error *err) SY_NODISCARD;
+void sandbox_ready_free(struct sandbox_ready *ready);
+bool sandbox_ready_is_fresh(const struct sandbox_ready *ready);
+/* The ruleset's descriptor (must stay open in the child until applied), -1 if
+ * the plan has none. */
+int sandbox_ready_fd(const struct sandbox_ready *ready);
+
+/* Stages of the child's set-up; the failing one is told with its errno. */
+#define SANDBOX_STAGES(X)                                                                          \
+    X(STAGE_NONE, "none")                                                                          \
+    X(STAGE_KEEPER, "starting the keeper")                                                         \
+    X(STAGE_CLONE, "starting the process")                                                         \
+    X(STAGE_SESSION, "setsid")                                                                     \
+    X(STAGE_DEATH_SIGNAL, "setting the parent-death signal")                                       \
+    X(STAGE_STDIO, "standard descriptors")                                                         \
+    X(STAGE_CWD, "entering the working directory")                                                 \
+    X(STAGE_RLIMITS, "resource limits")                                                            \
+    X(STAGE_CAPABILITIES, "dropping capabilities")                                                 \
+    X(STAGE_NO_NEW_PRIVS, "no_new_privs")                                                          \
+    X(STAGE_LANDLOCK, "Landlock")                                                                  \
+    X(STAGE_SECCOMP, "seccomp")                                                                    \
+    X(STAGE_EXEC, "executing the program")
+
+enum sandbox_stage {
+#define SANDBOX_STAGE_ENUM(id, text) id,
+    SANDBOX_STAGES(SANDBOX_STAGE_ENUM)
+#undef SANDBOX_STAGE_ENUM
+};
+
+const char *sandbox_stage_text(enum sandbox_stage s);
+
+/*
+ * Runs in a vfork-style child that shares the parent's memory: raw system
+ * calls only, no errno, no heap, no locks. Order: resource limits,
+ * capabilities, no_new_privs, Landlock, seccomp last. Returns 0, or the errno
+ * value with *ret_stage set. `ready` NULL (unenforced) applies nothing but
+ * no core dumps.
+ */
+int sandbox_apply(const struct sandbox_ready *ready, enum sandbox_stage *ret_stage);
+
+/* What the policy would do with an object, and which rule says so. */
+enum sandbox_operation { OPERATION_READ, OPERATION_WRITE, OPERATION_CONNECT };
+
+struct sandbox_explanation {
+    bool is_allowed;
+    char rule[160];      /* e.g. "writable root /W (policy cwd)" */
+    char resolved[4096]; /* the object after symlinks, or as given */
+    char fix[160];       /* the one config line that would allow it; "" if none */
+};
+
+/*
+ * `object`: a path (relative to policy->cwd) for read and write; for connect
+ * "host:port", "[v6]:port", "unix:PATH" or "unix:@NAME". Resolves symlinks as
+ * the kernel would; a missing last component is judged by its directory.
+ */
+enum sy_code sandbox_explain(struct sandbox_explanation *ret, const struct sandbox_plan *plan,
+                             enum sandbox_operation op, const char *object,
+                             struct sy_error *err) SY_NODISCARD;
+
+#endif

@@ -1,0 +1,128 @@
+#ifndef SY_TOOLS_TOOLS_H
+#define SY_TOOLS_TOOLS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "config/config.h"
+#include "orchestrator/orchestrator.h"
+
+/*
+ * The registry of tools (seed 000, ToolHandler). A tool is one file
+ * tool_<name>.c that defines `const struct tool_handler tool_<name>` and one
+ * row in tools.def; the build reads the row and compiles the file.
+ */
+enum tool_kind { TOOL_FUNCTION, TOOL_CUSTOM, TOOL_MCP };
+enum payload_kind { PAYLOAD_FUNCTION, PAYLOAD_CUSTOM, PAYLOAD_LOCAL_SHELL, PAYLOAD_MCP };
+
+/* Which front end asks: decides the default size of the model text. */
+enum tool_front { FRONT_MCP, FRONT_PROTO };
+
+/* Seed 000, ToolInvocation: what the caller sent. Borrowed during `start`. */
+struct invocation {
+    struct tool_context *context;
+    const struct turn_context *turn;
+    const char *turn_id; /* may be NULL */
+    const char *call_id;
+    const char *tool_name; /* as called: may be an alias */
+    enum payload_kind payload;
+    const struct js *arguments; /* FUNCTION, LOCAL_SHELL, MCP: an object */
+    const char *input;          /* CUSTOM */
+    size_t input_len;
+    enum tool_front front;
+};
+
+/* What a tool answers. The output stands once in each form. */
+struct tool_output {
+    bool is_error;         /* bad arguments, refusal, machinery; never a non-zero exit */
+    bool is_success;       /* seed 000 `success`: ran and exit code 0 */
+    struct buf text;       /* for people and models: header lines and output */
+    struct buf content;    /* function_call_output.output: the output alone when it went well */
+    struct buf structured; /* one JSON object that fits output_schema */
+};
+void tool_output_fini(struct tool_output *o);
+
+/* A started call. */
+struct tool_call;
+typedef void tool_done_fn(void *arg, struct tool_call *call, struct tool_output *output);
+
+struct tool_handler {
+    const char *name;
+    const char *const *aliases; /* callable, never listed; NULL-terminated */
+    const char *title;
+    const char *description;
+    const char *input_schema;  /* JSON text, flat object */
+    const char *output_schema; /* JSON text */
+    bool is_read_only;         /* the four annotations of MCP */
+    bool is_destructive;
+    bool is_idempotent;
+    bool is_open_world;
+    const char *shell_types; /* "default|all": values of tools.shell_type that list it */
+    enum tool_kind kind;
+    bool (*matches_kind)(enum payload_kind payload);
+    /* Might it change files? Drives scheduling; unsure means true. */
+    bool (*is_mutating)(const struct invocation *inv);
+    /*
+     * Starts the call: parses arguments into an exec_request and submits it
+     * with tool_submit. Bad arguments: SY_E_ARG with a sentence naming the
+     * argument, what it got and what would be right.
+     */
+    enum sy_code (*handle)(const struct invocation *inv, struct tool_call *call,
+                           struct sy_error *err);
+};
+
+/* All handlers, NULL-terminated, in the order of tools.def. */
+const struct tool_handler *const *tool_handlers(void);
+/* By name or alias; NULL if unknown. */
+const struct tool_handler *tool_find(const char *name);
+/* Listed under this tools.shell_type? */
+bool tool_is_listed(const struct tool_handler *t, const char *shell_type);
+
+/*
+ * What an engine needs to run tools: configuration, session, loop. Makes turn
+ * contexts from configuration.
+ */
+struct tool_context;
+
+enum sy_code tool_context_new(struct tool_context **ret, const struct config *config,
+                              const char *cwd, char *const *environ_list, struct uv_loop_s *loop,
+                              struct sy_error *err) SY_NODISCARD;
+/* All calls must be over. */
+void tool_context_free(struct tool_context *c);
+const struct config *tool_context_config(const struct tool_context *c);
+struct session *tool_context_session(struct tool_context *c);
+/* The turn that configuration and the engine's cwd give. */
+const struct turn_context *tool_context_turn(const struct tool_context *c);
+
+/* Fills a turn from configuration for `cwd`; used by front ends, exec and embed. */
+enum sy_code turn_from_config(struct turn_context *ret, const struct config *config,
+                              const char *cwd, char *const *environ_list,
+                              struct sy_error *err) SY_NODISCARD;
+/* Session options from configuration. */
+void session_options_from_config(struct session_options *ret, const struct config *config,
+                                 char *const *environ_list);
+
+/*
+ * Runs a call: `done` comes exactly once, later, from the loop (never from
+ * inside tool_start), unless an error is returned. Errors: SY_E_NOTFOUND
+ * unknown tool, SY_E_LIMIT too many calls, SY_E_NOMEM. Bad arguments and
+ * refusals are outputs with is_error.
+ */
+enum sy_code tool_start(struct tool_call **ret, const struct invocation *inv, tool_done_fn *done,
+                        void *arg, struct sy_error *err) SY_NODISCARD;
+/* `done` still comes. */
+void tool_cancel(struct tool_call *call);
+/* Last line of output so far and time since start, for progress. */
+const char *tool_last_line(struct tool_call *call);
+uint64_t tool_elapsed_ms(const struct tool_call *call);
+const char *tool_call_id(const struct tool_call *call);
+
+/* For handlers (tool_<name>.c): takes the request. */
+enum sy_code tool_submit(struct tool_call *call, struct exec_request *request, size_t max_bytes,
+                         struct sy_error *err) SY_NODISCARD;
+
+#endif

@@ -1,0 +1,97 @@
+#ifndef SY_SANDBOX_LINUX_RAW_SYSCALL_H
+#define SY_SANDBOX_LINUX_RAW_SYSCALL_H
+
+#include <stdint.h>
+
+/*
+ * System calls without the C library, for code that runs in a child which
+ * shares its parent's memory: errno there is the parent's, and the wrappers
+ * of setuid-like calls signal the parent's threads. Each returns what the
+ * kernel returned: a negative errno value on failure.
+ */
+
+#if defined(__x86_64__)
+
+static inline long
+sy_raw6(long nr, long a, long b, long c, long d, long e, long f)
+{
+    register long r10 __asm__("r10") = d;
+    register long r8 __asm__("r8") = e;
+    register long r9 __asm__("r9") = f;
+    long ret;
+
+    __asm__ volatile("syscall"
+                     : "=a"(ret)
+                     : "a"(nr), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+                     : "rcx", "r11", "memory", "cc");
+    return ret;
+}
+
+#elif defined(__aarch64__)
+
+static inline long
+sy_raw6(long nr, long a, long b, long c, long d, long e, long f)
+{
+    register long x8 __asm__("x8") = nr;
+    register long x0 __asm__("x0") = a;
+    register long x1 __asm__("x1") = b;
+    register long x2 __asm__("x2") = c;
+    register long x3 __asm__("x3") = d;
+    register long x4 __asm__("x4") = e;
+    register long x5 __asm__("x5") = f;
+
+    __asm__ volatile("svc 0"
+                     : "+r"(x0)
+                     : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
+                     : "memory", "cc");
+    return x0;
+}
+
+#else
+#    error "no raw system calls for this architecture: add them here"
+#endif
+
+static inline long
+sy_raw5(long nr, long a, long b, long c, long d, long e)
+{
+    return sy_raw6(nr, a, b, c, d, e, 0);
+}
+
+static inline long
+sy_raw4(long nr, long a, long b, long c, long d)
+{
+    return sy_raw6(nr, a, b, c, d, 0, 0);
+}
+
+static inline long
+sy_raw3(long nr, long a, long b, long c)
+{
+    return sy_raw6(nr, a, b, c, 0, 0, 0);
+}
+
+static inline long
+sy_raw2(long nr, long a, long b)
+{
+    return sy_raw6(nr, a, b, 0, 0, 0, 0);
+}
+
+static inline long
+sy_raw1(long nr, long a)
+{
+    return sy_raw6(nr, a, 0, 0, 0, 0, 0);
+}
+
+static inline long
+sy_raw0(long nr)
+{
+    return sy_raw6(nr, 0, 0, 0, 0, 0, 0);
+}
+
+/* A pointer as an argument of a raw call. */
+static inline long
+sy_raw_ptr(const void *p)
+{
+    return (long)(intptr_t)p;
+}
+
+#endif

@@ -36,24 +36,27 @@ struct shell {
 
 void shell_fini(struct shell *s);
 
-/* The kind by name or path: base name, one ".exe" stripped, letters of either
- * case alike only for ".exe". NULL when it is none that we know (fish, nu). */
+/* The kind by name or path: base name, one ".exe" stripped. A name that ends
+ * in ".exe" may be in either case and below backslashes, as Windows has it.
+ * NULL when it is none that we know (fish, nu). */
 const struct shell_kind *shell_kind_of(const char *name_or_path);
 /* All kinds, NULL-terminated, in the order of shells.def. */
 const struct shell_kind *const *shell_kinds(void);
 
 /*
- * The user's shell: `configured` (may be NULL or "") if given, which must be a
- * known type and an executable file, else SY_E_CONFIG; else the passwd shell
- * (getpwuid semantics, given by the caller as `passwd_shell`, may be NULL) if
- * its type is known and it exists; else the fallback paths of its type; else
- * bash, zsh, sh, /bin/sh in this order. $SHELL is not consulted.
+ * The user's shell: `configured` (may be NULL or "") if given, the name of a
+ * type or an absolute path, which must be of a known type and an executable
+ * file, else SY_E_CONFIG; else the passwd shell (getpwuid semantics, given by
+ * the caller as `passwd_shell`, may be NULL) if its type is known and it
+ * exists; else the fallback paths of its type; else bash, zsh, sh, /bin/sh in
+ * this order. $SHELL is not consulted.
  */
 enum sy_code shell_detect(struct shell *ret, const char *configured, const char *passwd_shell,
                           struct sy_error *err) SY_NODISCARD;
 
-/* A path or type name a call asks for: the file if it is one, else the type's
- * places. Unknown type: SY_E_ARG. */
+/* An absolute path or type name a call asks for: the file if it is one, else
+ * the type's places. Unknown type or relative path: SY_E_ARG; nowhere on this
+ * machine: SY_E_NOTFOUND. */
 enum sy_code shell_find(struct shell *ret, const char *name_or_path,
                         struct sy_error *err) SY_NODISCARD;
 
@@ -62,10 +65,10 @@ enum sy_code shell_derive(struct strv *argv, const struct shell *shell, const ch
                           bool login) SY_NODISCARD;
 
 /*
- * The passwd entry's shell and home of `uid`, read from /etc/passwd with
- * fgetpwent_r(3) so that a static program needs no NSS modules. Strings owned
- * by the caller, NULL when there is no entry. (A user whom only NSS knows is
- * looked up by the caller with getent(1).)
+ * The passwd entry's shell and home of `uid`, read from /etc/passwd itself, so
+ * that a static program needs no NSS modules. Strings owned by the caller,
+ * NULL when there is no entry. (A user whom only NSS knows is looked up by the
+ * caller with getent(1).)
  */
 enum sy_code passwd_lookup(unsigned uid, char **ret_shell, char **ret_home,
                            struct sy_error *err) SY_NODISCARD;
@@ -75,7 +78,8 @@ enum sy_code passwd_lookup(unsigned uid, char **ret_shell, char **ret_home,
  * (relative to `cwd`), else the first executable regular file in the PATH
  * list. SY_E_NOTFOUND, or SY_E_NOEXEC when only files without the execute bit
  * (or directories) were found; each error is one clear sentence. Empty PATH
- * entries mean cwd, as POSIX has it; relative ones are taken from cwd.
+ * entries mean cwd, as POSIX has it; relative ones are taken from cwd; NULL is
+ * the usual system directories. Paths are made within ret_path->max.
  */
 enum sy_code command_resolve(struct buf *ret_path, const char *name, const char *cwd,
                              const char *path_list, struct sy_error *err) SY_NODISCARD;

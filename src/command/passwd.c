@@ -1,0 +1,100 @@
+#include <stdint.h>
+#include <string.h>
+
+#include "base/fd.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "command/command_internal.h"
+
+/* A machine with 50,000 local users has less than this. */
+#define PASSWD_MAX (16U * 1024 * 1024)
+
+/* Fields of passwd(5): name:password:uid:gid:comment:home:shell. */
+enum field { FIELD_UID = 2, FIELD_HOME = 5, FIELD_SHELL = 6, FIELD_COUNT = 7 };
+
+struct span {
+    const char *s;
+    size_t n;
+};
+
+/* false for lines of another form: comments, "+" of the NIS days. */
+static bool
+split(struct span fields[FIELD_COUNT], const char *line, size_t len)
+{
+    size_t count = 0;
+
+    for (;;) {
+        const char *colon = memchr(line, ':', len);
+        size_t n = colon != NULL ? (size_t)(colon - line) : len;
+
+        if (count == FIELD_COUNT) {
+            return false;
+        }
+        fields[count++] = (struct span){line, n};
+        if (colon == NULL) {
+            return count == FIELD_COUNT;
+        }
+        line += n + 1;
+        len -= n + 1;
+    }
+}
+
+static bool
+is_uid(struct span text, unsigned uid)
+{
+    char digits[16];
+    uint64_t v = 0;
+
+    if (text.n >= sizeof(digits)) {
+        return false;
+    }
+    memcpy(digits, text.s, text.n);
+    digits[text.n] = '\0';
+    return str_to_u64(&v, digits, 0, UINT32_MAX) && v == uid;
+}
+
+enum sy_code
+passwd_scan(const char *text, size_t len, unsigned uid, char **ret_shell, char **ret_home)
+{
+    *ret_shell = NULL;
+    *ret_home = NULL;
+    while (len > 0) {
+        const char *newline = memchr(text, '\n', len);
+        size_t n = newline != NULL ? (size_t)(newline - text) : len;
+        struct span fields[FIELD_COUNT];
+
+        if (split(fields, text, n) && is_uid(fields[FIELD_UID], uid)) {
+            char *shell = mem_strndup(fields[FIELD_SHELL].s, fields[FIELD_SHELL].n);
+            char *home = mem_strndup(fields[FIELD_HOME].s, fields[FIELD_HOME].n);
+
+            if (shell == NULL || home == NULL) {
+                mem_free(shell);
+                mem_free(home);
+                return SY_E_NOMEM;
+            }
+            *ret_shell = shell;
+            *ret_home = home;
+            return SY_E_OK;
+        }
+        n += newline != NULL ? 1 : 0;
+        text += n;
+        len -= n;
+    }
+    return SY_E_OK;
+}
+
+enum sy_code
+passwd_lookup(unsigned uid, char **ret_shell, char **ret_home, struct sy_error *err)
+{
+    SY_AUTO(buf_fini) struct buf text = {.max = PASSWD_MAX};
+    enum sy_code rc = fd_read_file("/etc/passwd", &text, err);
+
+    if (rc == SY_E_NOTFOUND) {
+        /* Some containers have no users at all. */
+        sy_err_clear(err);
+    } else if (rc != SY_E_OK) {
+        return rc;
+    }
+    rc = passwd_scan(buf_view(&text), text.len, uid, ret_shell, ret_home);
+    return rc != SY_E_OK ? sy_err_nomem(err) : SY_E_OK;
+}

@@ -27,17 +27,30 @@ void env_policy_fini(struct env_policy *p);
 
 /* What of the call decides on variables. */
 struct env_facts {
+    bool is_session;         /* interactive: all of UNIFIED_EXEC_ENV, CODEX_CI too */
     bool has_network;        /* false: CODEX_SANDBOX_NETWORK_DISABLED=1 */
     const char *sandbox_tag; /* CODEX_SANDBOX value ("seatbelt"), NULL: not set */
     const char *tmpdir;      /* NULL: leave TMPDIR as it is */
 };
 
 /*
- * Builds the list into *ret (empty at the start). `base` is the engine's
- * environment, or the login snapshot merged over it; `extra` the call's own
- * additions (may be NULL), which pass the hard bans but not the excludes.
- * Never passed on, whoever sets them: LD_*, BASH_ENV, ENV, PROMPT_COMMAND,
- * and shell functions (BASH_FUNC_*), SHELLYARD_* of the engine.
+ * Builds the list into *ret (empty at the start, max LIMIT_ENV). `base` is the
+ * engine's environment, or the login snapshot merged over it; `extra` the
+ * call's own additions (may be NULL), which the excludes do not touch.
+ *
+ * Over what is inherited come the values by which no program waits for a
+ * person: pagers, editors, prompts, terminal and locale (one table in env.c).
+ * `set` and `extra` win over those. LANG is always there, and the locale is a
+ * UTF-8 one unless `set` or `extra` ask for another.
+ *
+ * Never passed on, whoever sets them: LD_*, DYLD_*, BASH_ENV, ENV,
+ * PROMPT_COMMAND, SHELLOPTS, BASHOPTS, BASH_XTRACEFD, shell functions
+ * (BASH_FUNC_*), SHELLYARD_* of the engine. Always set: SHELLYARD=1, and
+ * CODEX_SANDBOX* by the facts alone.
+ *
+ * Malformed entries of `base` are dropped, of two with one name the first
+ * stays. A malformed entry of `set` or `extra` (no "=", no name, a blank or
+ * control character in it) is SY_E_ARG.
  */
 enum sy_code env_build(struct strv *ret, const struct env_policy *policy, char *const *base,
                        char *const *extra, const struct env_facts *facts) SY_NODISCARD;

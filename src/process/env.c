@@ -1,0 +1,608 @@
+#include "process/env.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#include "base/limits.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+enum {
+    IN_ONE_SHOT = 1, /* a command that runs to its end: nobody is there to answer */
+    IN_SESSION = 2,  /* an interactive session (seed 000, UNIFIED_EXEC_ENV) */
+    IN_BOTH = IN_ONE_SHOT | IN_SESSION
+};
+
+/* What Shellyard puts in place of an inherited value. `value` NULL: the
+ * variable is dropped. The policy's `set` and the call's own variables win:
+ * who names one there means it. */
+struct env_row {
+    const char *name;
+    const char *value;
+    int where;
+    const char *reason;
+};
+
+/* A program that fails at once. Every shell has it built in. */
+#define REFUSE "false"
+
+static const struct env_row rows[] = {
+  /* Plain text. */
+    {"TERM",                    "dumb",           IN_BOTH,    "no cursor movement or colour in what a model reads"},
+    {"NO_COLOR",                "1",              IN_BOTH,    "no-color.org: programs that ignore TERM"           },
+    {"COLORTERM",               "",               IN_BOTH,    "an inherited value means true colour"              },
+    {"FORCE_COLOR",             NULL,             IN_BOTH,    "would override NO_COLOR, and node warns about it"  },
+    {"CLICOLOR_FORCE",          NULL,             IN_BOTH,    "would override NO_COLOR"                           },
+    {"LC_CTYPE",                "C.UTF-8",        IN_SESSION, "UNIFIED_EXEC_ENV"                                  },
+    {"LC_ALL",                  "C.UTF-8",        IN_SESSION, "UNIFIED_EXEC_ENV"                                  },
+    {"LANG",                    "C.UTF-8",        IN_SESSION, "UNIFIED_EXEC_ENV"                                  },
+    {"CODEX_CI",                "1",              IN_SESSION, "UNIFIED_EXEC_ENV: tools in the wild read it"       },
+
+ /* Pagers: they wait for a key. */
+    {"PAGER",                   "cat",            IN_BOTH,    "the common one"                                    },
+    {"GIT_PAGER",               "cat",            IN_BOTH,    "wins over PAGER and core.pager"                    },
+    {"GH_PAGER",                "cat",            IN_BOTH,    "wins over PAGER in gh"                             },
+    {"MANPAGER",                "cat",            IN_BOTH,    "wins over PAGER in man"                            },
+    {"SYSTEMD_PAGER",           "cat",            IN_BOTH,    "systemctl, journalctl: less by default"            },
+    {"AWS_PAGER",               "cat",            IN_BOTH,    "aws: less by default"                              },
+    {"PSQL_PAGER",              NULL,             IN_BOTH,    "would win over PAGER in psql"                      },
+    {"BAT_PAGER",               NULL,             IN_BOTH,    "would win over PAGER in bat"                       },
+    {"DELTA_PAGER",             NULL,             IN_BOTH,    "would win over PAGER in delta"                     },
+
+ /* Editors: no person is there, and one that succeeds at once would let
+  * `git rebase -i` rewrite history, `git commit` take any message. */
+    {"EDITOR",                  REFUSE,           IN_BOTH,    "the common one"                                    },
+    {"VISUAL",                  REFUSE,           IN_BOTH,    "wins over EDITOR"                                  },
+    {"GIT_EDITOR",              REFUSE,           IN_BOTH,    "wins over core.editor"                             },
+    {"GIT_SEQUENCE_EDITOR",     REFUSE,           IN_BOTH,    "wins over sequence.editor"                         },
+    {"SUDO_EDITOR",             NULL,             IN_BOTH,    "would win over EDITOR in sudoedit"                 },
+    {"SYSTEMD_EDITOR",          NULL,             IN_BOTH,    "would win over EDITOR in systemctl edit"           },
+    {"KUBE_EDITOR",             NULL,             IN_BOTH,    "would win over EDITOR in kubectl edit"             },
+    {"HGEDITOR",                NULL,             IN_BOTH,    "would win over EDITOR in hg"                       },
+    {"SVN_EDITOR",              NULL,             IN_BOTH,    "would win over EDITOR in svn"                      },
+    {"GH_EDITOR",               NULL,             IN_BOTH,    "would win over EDITOR in gh"                       },
+    {"JJ_EDITOR",               NULL,             IN_BOTH,    "would win over EDITOR in jj"                       },
+    {"FCEDIT",                  NULL,             IN_BOTH,    "would win over EDITOR in the fc of shells"         },
+    {"GIT_MERGE_AUTOEDIT",      "no",             IN_BOTH,    "a merge takes its message without an editor"       },
+
+ /* Questions. Only those settings that refuse; none that says yes. */
+    {"GIT_TERMINAL_PROMPT",     "0",              IN_BOTH,    "git fails instead of asking on the terminal"       },
+    {"GIT_ASKPASS",             REFUSE,           IN_BOTH,    "wins over core.askPass; no window opens"           },
+    {"SSH_ASKPASS",             REFUSE,           IN_BOTH,    "no window opens"                                   },
+ /* Better than BatchMode in GIT_SSH_COMMAND, which would switch off the
+  * user's core.sshCommand, and with it his key for this host. */
+    {"SSH_ASKPASS_REQUIRE",     "force",          IN_BOTH,    "ssh asks SSH_ASKPASS, never the terminal"          },
+    {"SUDO_ASKPASS",            REFUSE,           IN_BOTH,    "no window opens"                                   },
+    {"GCM_INTERACTIVE",         "never",          IN_BOTH,    "Git Credential Manager opens no browser"           },
+    {"GH_PROMPT_DISABLED",      "1",              IN_BOTH,    "gh fails instead of asking"                        },
+    {"DEBIAN_FRONTEND",         "noninteractive", IN_BOTH,    "debconf takes its defaults"                        },
+    {"PIP_NO_INPUT",            "1",              IN_BOTH,    "pip fails instead of asking for a login"           },
+    {"COMPOSER_NO_INTERACTION", "1",              IN_BOTH,    "composer fails instead of asking"                  },
+};
+
+#define ROW_COUNT (sizeof(rows) / sizeof(rows[0]))
+
+/* Variables by which whoever sets them runs code in, or reshapes, each
+ * program or shell of the call. */
+static const char *const banned_prefixes[] = {
+    "LD_",        /* the loader: ld.so(8) */
+    "DYLD_",      /* the loader of macOS */
+    "BASH_FUNC_", /* exported functions replace any command */
+    "SHELLYARD_", /* ours, some name sockets and files of the engine */
+};
+static const char *const banned_names[] = {
+    "BASH_ENV",       /* a script that each bash reads first */
+    "ENV",            /* the same for sh */
+    "PROMPT_COMMAND", /* code before each prompt */
+    "SHELLOPTS",      /* set -e, -n, -x in each bash */
+    "BASHOPTS",       /* shopt in each bash */
+    "BASH_XTRACEFD",  /* where set -x writes */
+};
+
+/* Default excludes: names that hold a secret. Upper case; the name may have
+ * either. The words stand for globs: *WORD* or *WORD, or the whole name. */
+enum word_place { ANYWHERE, AT_END, WHOLE };
+
+struct secret_word {
+    const char *word;
+    enum word_place place;
+};
+
+static const struct secret_word secret_words[] = {
+    {"KEY",            ANYWHERE},
+    {"SECRET",         ANYWHERE},
+    {"TOKEN",          ANYWHERE},
+    {"PASSWORD",       ANYWHERE},
+    {"PASSWD",         ANYWHERE},
+    {"PASSPHRASE",     ANYWHERE},
+    {"CREDENTIAL",     ANYWHERE},
+    {"_PASS",          AT_END  },
+    {"_PWD",           AT_END  }, /* MYSQL_PWD; OLDPWD has no underscore */
+    {"SSHPASS",        WHOLE   },
+ /* Sockets of agents: whoever reaches one signs with the user's keys. */
+    {"SSH_AUTH_SOCK",  WHOLE   },
+    {"SSH_AGENT_PID",  WHOLE   },
+    {"GPG_AGENT_INFO", WHOLE   },
+};
+
+static const char *const core_names[] = {
+    "PATH", "SHELL",  "TMPDIR",   "TEMP",    "TMP",  "HOME",
+    "LANG", "LC_ALL", "LC_CTYPE", "LOGNAME", "USER",
+};
+
+/* Set by the shell for itself, or for a person's prompt: what a login shell
+ * has there says nothing about the user's environment. */
+static const char *const shell_own_names[] = {
+    "PWD", "OLDPWD", "SHLVL", "_", "PS1", "PS2", "PS3", "PS4", "PROMPT", "RPROMPT", "RPS1",
+};
+
+#define COUNT(list) (sizeof(list) / sizeof((list)[0]))
+
+/* Longer names are in no use; globs are matched in a buffer of this size. */
+#define NAME_BYTES_MAX 255
+
+/* The name of an entry, not NUL-terminated. */
+struct name {
+    const char *s;
+    size_t n;
+};
+
+static char
+upper(char c)
+{
+    return c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c;
+}
+
+static bool
+name_is(struct name name, const char *text)
+{
+    return name.n > 0 && name.s[0] == text[0] && strncmp(name.s, text, name.n) == 0 &&
+           text[name.n] == '\0';
+}
+
+static bool
+is_listed(struct name name, const char *const *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (name_is(name, list[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The name of a well-formed entry; .n = 0 for others. Blanks and control
+ * characters are in no name that a program reads. */
+static struct name
+name_of(const char *entry)
+{
+    size_t n = 0;
+
+    while (n < NAME_BYTES_MAX && (unsigned char)entry[n] > ' ' && (unsigned char)entry[n] < 0x7F &&
+           entry[n] != '=') {
+        n++;
+    }
+    return (struct name){entry, entry[n] == '=' ? n : 0};
+}
+
+static bool
+is_banned(struct name name)
+{
+    for (size_t i = 0; i < COUNT(banned_prefixes); i++) {
+        size_t n = strlen(banned_prefixes[i]);
+
+        if (name.n >= n && memcmp(name.s, banned_prefixes[i], n) == 0) {
+            return true;
+        }
+    }
+    return is_listed(name, banned_names, COUNT(banned_names));
+}
+
+static bool
+equals_nocase(const char *s, const char *word, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (upper(s[i]) != word[i]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool
+has_word(struct name name, const struct secret_word *w)
+{
+    size_t n = strlen(w->word);
+
+    if (name.n < n) {
+        return false;
+    }
+    switch (w->place) {
+    case WHOLE:
+        return name.n == n && equals_nocase(name.s, w->word, n);
+    case AT_END:
+        return equals_nocase(name.s + name.n - n, w->word, n);
+    case ANYWHERE:
+        break;
+    }
+    for (size_t i = 0; i + n <= name.n; i++) {
+        if (equals_nocase(name.s + i, w->word, n)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool
+is_secret(struct name name)
+{
+    for (size_t i = 0; i < COUNT(secret_words); i++) {
+        if (has_word(name, &secret_words[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool
+is_core(struct name name)
+{
+    for (size_t i = 0; i < COUNT(core_names); i++) {
+        if (strlen(core_names[i]) == name.n && equals_nocase(name.s, core_names[i], name.n)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* One of the globs means the name. */
+static bool
+matches_any(struct name name, const struct strv *globs)
+{
+    char text[NAME_BYTES_MAX + 1];
+
+    if (globs->n == 0) {
+        return false;
+    }
+    memcpy(text, name.s, name.n);
+    text[name.n] = '\0';
+    for (size_t i = 0; i < globs->n; i++) {
+        if (str_glob_nocase(globs->v[i], text)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static size_t
+index_of(const struct strv *list, struct name name)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        const char *entry = list->v[i];
+
+        if (entry[0] == name.s[0] && strncmp(entry, name.s, name.n) == 0 && entry[name.n] == '=') {
+            return i;
+        }
+    }
+    return list->n;
+}
+
+/* Adds or replaces a whole entry. */
+static enum sy_code
+put_entry(struct strv *list, const char *entry, struct name name)
+{
+    size_t i = index_of(list, name);
+
+    if (i == list->n) {
+        return strv_add(list, entry);
+    }
+
+    char *copy = mem_strdup(entry);
+
+    if (copy == NULL) {
+        return SY_E_NOMEM;
+    }
+    mem_free(list->v[i]);
+    list->v[i] = copy;
+    return SY_E_OK;
+}
+
+bool
+env_inherit_parse(enum env_inherit *ret, const char *name)
+{
+    static const char *const names[] = {
+        [ENV_INHERIT_ALL] = "all",
+        [ENV_INHERIT_CORE] = "core",
+        [ENV_INHERIT_NONE] = "none",
+    };
+
+    for (size_t i = 0; i < COUNT(names); i++) {
+        if (str_eq(names[i], name)) {
+            *ret = (enum env_inherit)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+void
+env_policy_fini(struct env_policy *p)
+{
+    strv_fini(&p->exclude);
+    strv_fini(&p->set);
+    strv_fini(&p->include_only);
+}
+
+static bool
+is_inherited(const char *entry, struct name name, const struct env_policy *policy)
+{
+    if (name.n == 0 || is_banned(name) || (policy->default_excludes && is_secret(name)) ||
+        matches_any(name, &policy->exclude)) {
+        return false;
+    }
+    if (policy->inherit == ENV_INHERIT_CORE && !is_core(name)) {
+        return false;
+    }
+    /* One too long string makes execve(2) refuse the whole environment. */
+    return strnlen(entry, LIMIT_ARG_STRLEN) < LIMIT_ARG_STRLEN;
+}
+
+static enum sy_code
+add_inherited(struct strv *ret, const struct env_policy *policy, char *const *base)
+{
+    if (policy->inherit == ENV_INHERIT_NONE || base == NULL) {
+        return SY_E_OK;
+    }
+    for (; *base != NULL; base++) {
+        struct name name = name_of(*base);
+
+        if (is_inherited(*base, name, policy) && index_of(ret, name) == ret->n) {
+            enum sy_code rc = strv_add(ret, *base);
+
+            if (rc != SY_E_OK) {
+                return rc;
+            }
+        }
+    }
+    return SY_E_OK;
+}
+
+/* Lays entries over the list. Banned ones never pass; malformed ones are the
+ * caller's mistake. */
+static enum sy_code
+add_entries(struct strv *ret, char *const *entries)
+{
+    for (; entries != NULL && *entries != NULL; entries++) {
+        struct name name = name_of(*entries);
+
+        if (name.n == 0) {
+            return SY_E_ARG;
+        }
+        if (is_banned(name)) {
+            continue;
+        }
+
+        enum sy_code rc = put_entry(ret, *entries, name);
+
+        if (rc != SY_E_OK) {
+            return rc;
+        }
+    }
+    return SY_E_OK;
+}
+
+static void
+keep_only(struct strv *ret, const struct strv *globs)
+{
+    size_t kept = 0;
+
+    if (globs->n == 0) {
+        return;
+    }
+    for (size_t i = 0; i < ret->n; i++) {
+        if (matches_any(name_of(ret->v[i]), globs)) {
+            ret->v[kept++] = ret->v[i];
+        } else {
+            mem_free(ret->v[i]);
+        }
+    }
+    ret->n = kept;
+    if (ret->v != NULL) {
+        ret->v[kept] = NULL;
+    }
+}
+
+/* The policy set it, and its include_only has left it. */
+static bool
+is_chosen(const struct strv *ret, const struct env_policy *policy, struct name name)
+{
+    return index_of(&policy->set, name) < policy->set.n && index_of(ret, name) < ret->n;
+}
+
+static enum sy_code
+apply_rows(struct strv *ret, const struct env_policy *policy, const struct env_facts *facts)
+{
+    int where = facts->is_session ? IN_SESSION : IN_ONE_SHOT;
+
+    for (size_t i = 0; i < ROW_COUNT; i++) {
+        const struct env_row *row = &rows[i];
+        struct name name = {row->name, strlen(row->name)};
+        enum sy_code rc = SY_E_OK;
+
+        if ((row->where & where) == 0 || is_chosen(ret, policy, name)) {
+            continue;
+        }
+        if (row->value == NULL) {
+            strv_env_unset(ret, row->name);
+        } else {
+            rc = strv_env_set(ret, row->name, row->value);
+        }
+        if (rc != SY_E_OK) {
+            return rc;
+        }
+    }
+    return SY_E_OK;
+}
+
+/* "de_DE.UTF-8", "C.utf8", "sr_RS.UTF-8@latin" */
+static bool
+is_utf8_locale(const char *value)
+{
+    const char *dot = strchr(value, '.');
+
+    return dot != NULL && (str_glob_nocase("UTF-8*", dot + 1) || str_glob_nocase("UTF8*", dot + 1));
+}
+
+/* The user's language stays, if it writes UTF-8: what is captured is read as
+ * such. LANG is there in any case. */
+static enum sy_code
+make_locale_utf8(struct strv *ret, const struct env_policy *policy)
+{
+    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+
+    for (size_t i = 0; i < COUNT(names); i++) {
+        struct name name = {names[i], strlen(names[i])};
+        const char *value = strv_env_get(ret, names[i]);
+        bool is_lang = i + 1 == COUNT(names);
+        bool is_empty = value == NULL || value[0] == '\0';
+
+        if ((is_empty && !is_lang) || (!is_empty && is_utf8_locale(value)) ||
+            is_chosen(ret, policy, name)) {
+            continue;
+        }
+
+        enum sy_code rc = strv_env_set(ret, names[i], "C.UTF-8");
+
+        if (rc != SY_E_OK) {
+            return rc;
+        }
+    }
+    return SY_E_OK;
+}
+
+/* What holds whoever says otherwise. */
+static enum sy_code
+apply_facts(struct strv *ret, const struct env_facts *facts)
+{
+    enum sy_code rc = strv_env_set(ret, "SHELLYARD", "1");
+
+    strv_env_unset(ret, "CODEX_SANDBOX_NETWORK_DISABLED");
+    strv_env_unset(ret, "CODEX_SANDBOX");
+    if (rc == SY_E_OK && !facts->has_network) {
+        rc = strv_env_set(ret, "CODEX_SANDBOX_NETWORK_DISABLED", "1");
+    }
+    if (rc == SY_E_OK && facts->sandbox_tag != NULL) {
+        rc = strv_env_set(ret, "CODEX_SANDBOX", facts->sandbox_tag);
+    }
+    return rc;
+}
+
+enum sy_code
+env_build(struct strv *ret, const struct env_policy *policy, char *const *base, char *const *extra,
+          const struct env_facts *facts)
+{
+    enum sy_code rc = add_inherited(ret, policy, base);
+
+    if (rc == SY_E_OK) {
+        rc = add_entries(ret, strv_view(&policy->set));
+    }
+    if (rc == SY_E_OK) {
+        keep_only(ret, &policy->include_only);
+        rc = apply_rows(ret, policy, facts);
+    }
+    if (rc == SY_E_OK && !facts->is_session) {
+        rc = make_locale_utf8(ret, policy);
+    }
+    if (rc == SY_E_OK && facts->tmpdir != NULL) {
+        rc = strv_env_set(ret, "TMPDIR", facts->tmpdir);
+    }
+    if (rc == SY_E_OK) {
+        rc = add_entries(ret, extra);
+    }
+    return rc == SY_E_OK ? apply_facts(ret, facts) : rc;
+}
+
+/* Appends the directories of `more` that the list lacks. */
+static enum sy_code
+add_lost_dirs(struct buf *list, const char *more)
+{
+    while (*more != '\0') {
+        size_t n = strcspn(more, ":");
+        bool is_there = n == 0; /* an empty one means the working directory: not worth keeping */
+
+        for (const char *have = buf_view(list); !is_there && *have != '\0';) {
+            size_t m = strcspn(have, ":");
+
+            is_there = m == n && memcmp(have, more, n) == 0;
+            have += m + (have[m] == ':' ? 1 : 0);
+        }
+
+        enum sy_code rc = SY_E_OK;
+
+        if (!is_there && list->len > 0) {
+            rc = buf_add_char(list, ':');
+        }
+        if (rc == SY_E_OK && !is_there) {
+            rc = buf_add(list, more, n);
+        }
+        if (rc != SY_E_OK) {
+            return rc;
+        }
+        more += n + (more[n] == ':' ? 1 : 0);
+    }
+    return SY_E_OK;
+}
+
+static enum sy_code
+merge_path(struct strv *ret, const char *engine_path)
+{
+    const char *login_path = strv_env_get(ret, "PATH");
+    SY_AUTO(buf_fini) struct buf list = {.max = 2 * LIMIT_ARG_STRLEN};
+    enum sy_code rc = buf_add_str(&list, login_path != NULL ? login_path : "");
+
+    if (rc == SY_E_OK) {
+        rc = add_lost_dirs(&list, engine_path);
+    }
+    return rc == SY_E_OK ? strv_env_set(ret, "PATH", buf_view(&list)) : rc;
+}
+
+/* Adds the well-formed entries whose names the list lacks. */
+static enum sy_code
+add_missing(struct strv *ret, char *const *entries, bool skips_shell_own)
+{
+    for (; entries != NULL && *entries != NULL; entries++) {
+        struct name name = name_of(*entries);
+
+        if (name.n == 0 || index_of(ret, name) < ret->n ||
+            (skips_shell_own && is_listed(name, shell_own_names, COUNT(shell_own_names)))) {
+            continue;
+        }
+
+        enum sy_code rc = strv_add(ret, *entries);
+
+        if (rc != SY_E_OK) {
+            return rc;
+        }
+    }
+    return SY_E_OK;
+}
+
+enum sy_code
+env_merge_login(struct strv *ret, char *const *engine_env, char *const *login_env)
+{
+    static const struct name path = {"PATH", 4};
+    enum sy_code rc = add_missing(ret, login_env, true);
+    const char *engine_path = NULL;
+
+    for (char *const *entry = engine_env; entry != NULL && *entry != NULL; entry++) {
+        struct name name = name_of(*entry);
+
+        if (engine_path == NULL && name.n == path.n && name_is(name, path.s)) {
+            engine_path = *entry + path.n + 1;
+        }
+    }
+    if (rc == SY_E_OK && engine_path != NULL && engine_path[0] != '\0') {
+        rc = merge_path(ret, engine_path);
+    }
+    return rc == SY_E_OK ? add_missing(ret, engine_env, false) : rc;
+}

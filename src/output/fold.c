@@ -1,0 +1,304 @@
+#include "output/output_internal.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/utf8.h"
+
+/* A control string (OSC and the like) longer than this is no real one. */
+#define CONTROL_STRING_MAX 4096U
+
+/* Columns of the one line that is rendered at a time; a longer one wraps, as
+ * it does in a terminal. Bounds the memory of folding to 512 KiB. */
+#define COLUMNS_MAX 65536U
+
+#define ERASED UINT32_MAX
+
+static bool
+in_range(char c, unsigned low, unsigned high)
+{
+    return (unsigned char)c >= low && (unsigned char)c <= high;
+}
+
+static size_t
+skip_range(const char *s, size_t n, size_t i, unsigned low, unsigned high)
+{
+    while (i < n && in_range(s[i], low, high)) {
+        i++;
+    }
+    return i;
+}
+
+/* ESC ], P, X, ^, _ up to BEL or ESC \. A newline or another ESC means that it
+ * is none: it must not hide lines. */
+static size_t
+control_string_len(const char *s, size_t n)
+{
+    size_t end = n < CONTROL_STRING_MAX ? n : CONTROL_STRING_MAX;
+
+    for (size_t i = 2; i < end; i++) {
+        if (s[i] == '\a') {
+            return i + 1;
+        }
+        if (s[i] == '\x1b') {
+            return i + 1 < end && s[i + 1] == '\\' ? i + 2 : 0;
+        }
+        if (in_range(s[i], 0, 0x1F)) {
+            return 0;
+        }
+    }
+    return 0;
+}
+
+size_t
+escape_len(const char *s, size_t n)
+{
+    size_t i = 2;
+
+    if (n < 2) {
+        return 0;
+    }
+    if (s[1] == '[') {
+        i = skip_range(s, n, i, 0x30, 0x3F);
+        i = skip_range(s, n, i, 0x20, 0x2F);
+        return i < n && in_range(s[i], 0x40, 0x7E) ? i + 1 : 0;
+    }
+    if (strchr("]PX^_", s[1]) != NULL && s[1] != '\0') {
+        return control_string_len(s, n);
+    }
+    if (in_range(s[1], 0x20, 0x2F)) {
+        i = skip_range(s, n, i, 0x20, 0x2F);
+        return i < n && in_range(s[i], 0x30, 0x7E) ? i + 1 : 0;
+    }
+    return in_range(s[1], 0x30, 0x7E) ? 2 : 0;
+}
+
+/* One line as a terminal shows it: a cell a column. */
+struct cell {
+    uint32_t at; /* offset in the text, or ERASED */
+    uint32_t len;
+};
+
+struct screen_line {
+    struct cell *cells;
+    size_t cap;
+    size_t len;
+    size_t cursor;
+    size_t blank; /* the first cells that are erased: not to be erased again */
+};
+
+static enum sy_code
+line_put(struct screen_line *l, struct cell cell)
+{
+    if (l->cursor >= l->cap) {
+        size_t cap = l->cap > 0 ? l->cap * 2 : 256;
+        struct cell *grown = mem_realloc(l->cells, cap * sizeof(*grown));
+
+        if (grown == NULL) {
+            return SY_E_NOMEM;
+        }
+        l->cells = grown;
+        l->cap = cap;
+    }
+    l->blank = l->cursor < l->blank ? l->cursor : l->blank;
+    l->cells[l->cursor++] = cell;
+    l->len = l->cursor > l->len ? l->cursor : l->len;
+    return SY_E_OK;
+}
+
+/* EL: to the end of the line (no parameter, or 0), the whole (2). Erasing only
+ * to the left (1) leaves blanks that nobody reads. */
+static void
+line_erase(struct screen_line *l, const char *seq, size_t n)
+{
+    if (n == 3 || (n == 4 && (seq[2] == '0' || seq[2] == '2'))) {
+        l->len = l->cursor < l->len ? l->cursor : l->len;
+    }
+    if (n == 4 && (seq[2] == '1' || seq[2] == '2')) {
+        size_t end = l->cursor < l->len ? l->cursor : l->len;
+
+        for (; l->blank < end; l->blank++) {
+            l->cells[l->blank].at = ERASED;
+        }
+    }
+}
+
+static enum sy_code
+line_flush(struct screen_line *l, struct buf *out, const char *text)
+{
+    enum sy_code rc = SY_E_OK;
+
+    while (l->len > 0 && l->cells[l->len - 1].at == ERASED) {
+        l->len--;
+    }
+    for (size_t i = 0; i < l->len && rc == SY_E_OK; i++) {
+        const struct cell *c = &l->cells[i];
+
+        rc = c->at == ERASED ? buf_add_char(out, ' ') : buf_add(out, text + c->at, c->len);
+    }
+    l->len = 0;
+    l->cursor = 0;
+    l->blank = 0;
+    return rc;
+}
+
+/* Takes one character, control or escape sequence at text + i; returns its
+ * length in *ret_len. */
+static enum sy_code
+line_take(struct screen_line *l, const char *text, size_t i, size_t n, size_t *ret_len)
+{
+    uint32_t c = 0;
+    size_t len = text[i] == '\x1b' ? escape_len(text + i, n - i) : 0;
+
+    *ret_len = len > 0 ? len : 1;
+    if (len > 0) {
+        if (text[i + 1] == '[' && text[i + len - 1] == 'K') {
+            line_erase(l, text + i, len);
+        }
+        return SY_E_OK;
+    }
+    if (text[i] == '\r') {
+        l->cursor = 0;
+        return SY_E_OK;
+    }
+    if (text[i] == '\b') {
+        l->cursor -= l->cursor > 0 ? 1U : 0U;
+        return SY_E_OK;
+    }
+    len = utf8_decode(&c, text + i, n - i);
+    len = len > 0 ? len : 1;
+    *ret_len = len;
+    return line_put(l, (struct cell){(uint32_t)i, (uint32_t)len});
+}
+
+static enum sy_code
+line_render(struct screen_line *l, struct buf *out, const char *line, size_t n)
+{
+    enum sy_code rc = SY_E_OK;
+
+    for (size_t i = 0; i < n && rc == SY_E_OK;) {
+        size_t len = 0;
+
+        rc = line_take(l, line, i, n, &len);
+        i += len;
+        if (rc == SY_E_OK && l->cursor >= COLUMNS_MAX) {
+            rc = line_flush(l, out, line);
+        }
+    }
+    return rc != SY_E_OK ? rc : line_flush(l, out, line);
+}
+
+enum sy_code
+output_fold_cr(struct buf *out, const char *text, size_t n)
+{
+    struct screen_line l = {.cells = NULL};
+    enum sy_code rc = SY_E_OK;
+
+    while (n > 0 && rc == SY_E_OK) {
+        const char *newline = memchr(text, '\n', n);
+        size_t whole = newline != NULL ? (size_t)(newline - text) + 1 : n;
+        size_t len = newline != NULL ? whole - 1 : n;
+
+        while (newline != NULL && len > 0 && text[len - 1] == '\r') {
+            len--;
+        }
+        if (len > 0 && (memchr(text, '\r', len) != NULL || memchr(text, '\b', len) != NULL)) {
+            /* Offsets of cells have 32 bits; no kept text is near that. */
+            rc = len < ERASED ? line_render(&l, out, text, len) : SY_E_LIMIT;
+        } else {
+            rc = buf_add(out, text, len);
+        }
+        if (rc == SY_E_OK && newline != NULL) {
+            rc = buf_add_char(out, '\n');
+        }
+        text += whole;
+        n -= whole;
+    }
+    mem_free(l.cells);
+    return rc;
+}
+
+/* Length of the control character at s that must be made visible, else 0. */
+static size_t
+control_len(const char *s, size_t n)
+{
+    unsigned char c = (unsigned char)s[0];
+
+    if (c < 0x20U) {
+        return c == '\n' || c == '\t' ? 0 : 1;
+    }
+    if (c == 0x7FU) {
+        return 1;
+    }
+    /* C1: U+0080 to U+009F. */
+    return c == 0xC2U && n > 1 && (unsigned char)s[1] < 0xA0U ? 2 : 0;
+}
+
+/* A run of up to this many equal control characters is written out. */
+#define RUN_MAX 4U
+
+static enum sy_code
+add_control_run(struct buf *out, const char *s, size_t len, size_t times)
+{
+    unsigned code = (unsigned char)s[len - 1];
+
+    if (times > RUN_MAX) {
+        return buf_addf(out, "[%zu x \\x%02x]", times, code);
+    }
+
+    enum sy_code rc = SY_E_OK;
+
+    for (size_t i = 0; i < times && rc == SY_E_OK; i++) {
+        rc = len > 1 ? buf_addf(out, "\\u{%X}", code) : buf_addf(out, "\\x%02x", code);
+    }
+    return rc;
+}
+
+/* A control character and its repetitions, or an escape sequence; sets the
+ * bytes used. */
+static enum sy_code
+visible_control(struct buf *out, const char *s, size_t n, size_t *ret_used)
+{
+    size_t len = control_len(s, n);
+    size_t times = 1;
+
+    if (s[0] == '\x1b') {
+        size_t seq = escape_len(s, n);
+
+        if (seq > 0) {
+            *ret_used = seq;
+            return SY_E_OK;
+        }
+    }
+    while ((times + 1) * len <= n && memcmp(s, s + times * len, len) == 0) {
+        times++;
+    }
+    /* The last of several ESC may begin a sequence. */
+    if (s[0] == '\x1b' && times > 1 && escape_len(s + (times - 1), n - (times - 1)) > 0) {
+        times--;
+    }
+    *ret_used = times * len;
+    return add_control_run(out, s, len, times);
+}
+
+enum sy_code
+visible_add(struct buf *out, const char *text, size_t n)
+{
+    enum sy_code rc = SY_E_OK;
+
+    for (size_t i = 0; i < n && rc == SY_E_OK;) {
+        size_t start = i;
+
+        while (i < n && control_len(text + i, n - i) == 0) {
+            i++;
+        }
+        rc = buf_add(out, text + start, i - start);
+        if (rc == SY_E_OK && i < n) {
+            size_t used = 0;
+
+            rc = visible_control(out, text + i, n - i, &used);
+            i += used;
+        }
+    }
+    return rc;
+}

@@ -88,4 +88,5 @@ setup: ## only install what serve and check need
 	@tools/setup.sh build node check
 
 help: ## this list
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1 \2/p' $(MAKEFILE_LIST) | \
+	    while read -r name text; do printf '  %-12s %s\n' "$$name" "$$text"; done

@@ -17,7 +17,7 @@ if [ -z "$target" ]; then
     exit 2
 fi
 if ! printf '%s\n' "$names" | grep -qx "$target"; then
-    echo "fuzz.sh: no fuzzer '$target'; there are:" "$(printf '%s ' $names)" >&2
+    echo "fuzz.sh: no fuzzer '$target'; there are: $(printf '%s' "$names" | tr '\n' ' ')" >&2
     exit 2
 fi
 ninja -C "$build" "tests/fuzz/fuzz_$target"

@@ -1,0 +1,1 @@
+"""The checks of tools/lint.py: one function each, in CHECKS of every module."""

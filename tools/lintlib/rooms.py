@@ -1,0 +1,159 @@
+"""The house (design: docs/internals/README.md): who may include whom, and names."""
+
+import os
+import re
+import subprocess
+
+from .common import CheckFailed, Finding, strip_c
+
+# Room: the rooms that its row lists, besides base. What those may include, it
+# may too (docs/adr/0004-rooms-and-transitive-includes.md).
+ROOMS = {
+    "base": (),
+    "config": (),
+    "events": (),
+    "store": ("events",),
+    "audit": ("store", "events"),
+    "output": ("events",),
+    "terminal": (),
+    "command": (),
+    "sandbox": (),
+    "launcher": ("sandbox",),
+    "process": ("sandbox", "output"),
+    "patch": ("command", "sandbox"),
+    "approval": ("command", "sandbox", "store", "events"),
+    "orchestrator": ("approval", "process", "patch", "audit", "output", "events"),
+    "sessions": ("orchestrator", "terminal", "store"),
+    "runs": ("orchestrator", "store"),
+    "tools": ("orchestrator", "sessions", "runs", "command", "patch", "config"),
+    "protocol": ("tools", "events"),
+    "transport": ("protocol", "events", "config"),
+}
+EVERYTHING = {"embed": {"cli"}, "cli": set()}  # all rooms but these
+
+# Libraries that are kept behind one room.
+BEHIND = {"jansson.h": ("src/base/json.c",), "yaml.h": ("src/config/",)}
+
+# What the names of a room's non-static symbols begin with, besides "<room>_".
+PREFIXES = {
+    "base": ("sy_", "mem_", "buf_", "strv_", "size_", "fd_", "json_", "js_", "jw_", "log_", "str_",
+             "path_", "utf8_", "clock_", "kv_"),
+    "events": ("event_",),
+    "output": ("headtail_", "filter_", "chain_", "fold_"),
+    "command": ("shell_", "exec_params_", "argv_"),
+    "sandbox": ("sbx_", "feature_", "seccomp_", "landlock_"),
+    "process": ("env_", "proc_", "keeper_", "snapshot_", "spawn_"),
+    "approval": ("requirement_",),
+    "orchestrator": ("orch_", "session_", "turn_", "exec_", "loop_"),
+    "tools": ("tool_", "turn_from_config", "session_options_from_config"),
+    "protocol": ("mcp_", "jsonl_", "proto_", "rpc_"),
+    "transport": ("stdio_", "http_"),
+    "embed": ("sy_",),
+    "cli": ("verb_", "main"),
+}
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)')
+
+
+def allowed_rooms(room):
+    """All rooms that `room` may include, itself and base among them."""
+    if room in EVERYTHING:
+        return (set(ROOMS) | set(EVERYTHING)) - EVERYTHING[room]
+    seen = set()
+    todo = [room, "base"]
+    while todo:
+        one = todo.pop()
+        if one not in seen:
+            seen.add(one)
+            todo += ROOMS[one]
+    return seen
+
+
+def check_include(name, room, number, quoted, angled):
+    if angled:
+        places = BEHIND.get(angled)
+        if places and not name.startswith(places):
+            return Finding(name, number, f"<{angled}> is behind {', '.join(places)} only")
+        return None
+    parts = quoted.split("/")
+    other = parts[0]
+    if ".." in parts:
+        return Finding(name, number, f'"{quoted}": no ".." in includes, write "<room>/<file>"')
+    if other == "shellyard":
+        if room in ("embed", "cli"):
+            return None
+        return Finding(name, number, f"room {room} may not include the public header {quoted}: only embed may")
+    if other not in ROOMS and other not in EVERYTHING:
+        if len(parts) == 1 and not quoted.endswith((".c", ".h")):
+            return None  # a generated table
+        return Finding(name, number, f'"{quoted}" names no room: write "<room>/<file>"')
+    if other not in allowed_rooms(room):
+        return Finding(name, number, f"room {room} may not include room {other} (tools/lintlib/rooms.py)")
+    if other != room and quoted.endswith("_internal.h"):
+        return Finding(name, number, f"{quoted} belongs to room {other} alone: use its door {other}/{other}.h")
+    return None
+
+
+def check_includes(tree):
+    found = []
+    for name in tree.matching(".c", ".h", ".def", under=("src/",)):
+        parts = name.split("/")
+        if len(parts) < 3:
+            found.append(Finding(name, 0, "source outside every room: put it into src/<room>/"))
+            continue
+        room = parts[1]
+        if room not in ROOMS and room not in EVERYTHING:
+            found.append(Finding(name, 0, f"unknown room {room}: rooms are listed in tools/lintlib/rooms.py"))
+            continue
+        for number, line in enumerate(strip_c(tree.read(name), keep_includes=True).splitlines(), 1):
+            match = INCLUDE.match(line)
+            if match:
+                finding = check_include(name, room, number, match.group(1), match.group(2))
+                if finding:
+                    found.append(finding)
+    return found
+
+
+def symbols_of(path, *options):
+    """Names of an archive's or a library's global, defined symbols, by member."""
+    done = subprocess.run(["nm", "-A", "-g", "--defined-only", *options, path],
+                          capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise CheckFailed(f"nm {path}: {done.stderr.strip()}")
+    for line in done.stdout.splitlines():
+        where, _, rest = line.rpartition(": " if ": " in line else ":")
+        fields = rest.split()
+        if fields:
+            yield os.path.basename(where.split(":")[-1] or where), fields[-1]
+
+
+def check_symbols(tree):
+    """No room's library gives away a name that does not tell the room."""
+    found = []
+    seen = 0
+    for room in [*ROOMS, *EVERYTHING]:
+        folder = os.path.join(tree.build, "src", room)
+        if not os.path.isdir(folder):
+            continue
+        prefixes = (room + "_", *PREFIXES.get(room, ()))
+        for library in sorted(os.listdir(folder)):
+            if library.endswith(".a"):
+                seen += 1
+                for member, symbol in symbols_of(os.path.join(folder, library)):
+                    if not symbol.startswith(prefixes):
+                        found.append(Finding(f"src/{room} ({member})", 0,
+                                             f"symbol {symbol} should be static or begin with one of "
+                                             f"{' '.join(prefixes)}"))
+    for folder, _, files in os.walk(tree.build):
+        for library in files:
+            if re.match(r"libshellyard\.so[.\d]*$", library):
+                seen += 1
+                for _, symbol in symbols_of(os.path.join(folder, library), "-D"):
+                    if not symbol.startswith("sy_"):
+                        found.append(Finding(library, 0, f"exports {symbol}: only sy_* is public"))
+    if not seen:
+        raise CheckFailed("nothing is built; run make first")
+    return found
+
+
+CHECKS = {"includes": check_includes, "symbols": check_symbols}

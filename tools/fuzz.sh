@@ -2,6 +2,7 @@
 # tools/fuzz.sh BUILD-DIR TARGET SECONDS: builds the fuzzers with clang and runs
 # fuzz_TARGET on its corpus. New inputs stay in the build directory: add the
 # few that reach new code to tests/fuzz/corpus/TARGET by hand.
+# TARGET --build-only: compiles all of them, runs none.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -11,6 +12,10 @@ seconds=$3
 
 CC=clang tools/build.sh "$build" -Dfuzz=true -Dstatic=false -Db_lundef=false
 names=$(ninja -C "$build" -t targets all | sed -n 's|^tests/fuzz/fuzz_\([a-z0-9_]*\): .*|\1|p' | sort -u)
+if [ "$target" = --build-only ]; then
+    # shellcheck disable=SC2046 # names hold no spaces
+    exec ninja -C "$build" $(printf '%s\n' "$names" | sed 's|^|tests/fuzz/fuzz_|')
+fi
 if [ -z "$target" ]; then
     echo "usage: make fuzz F=NAME [SECONDS=60], NAME one of:"
     printf '%s\n' "$names" | sed 's/^/  /'

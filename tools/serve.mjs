@@ -1,0 +1,135 @@
+#!/usr/bin/env node
+// `make serve`: starts the given program as an MCP server under the official SDK
+// client, as an agent would, shows what a first sandboxed command gives and that
+// a write outside is refused, and prints what the common clients need.
+//
+//     tools/serve.mjs build/shellyard
+import { createRequire } from 'node:module';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+
+const CALL_MS = 30_000;
+const top = path.dirname(path.dirname(new URL(import.meta.url).pathname));
+const require = createRequire(path.join(top, 'tests/integration/package.json'));
+
+class Failure extends Error {}
+
+function load() {
+  try {
+    return {
+      ...require('@modelcontextprotocol/sdk/client/index.js'),
+      ...require('@modelcontextprotocol/sdk/client/stdio.js'),
+    };
+  } catch {
+    throw new Failure('the MCP SDK is not installed: run tools/setup.sh node');
+  }
+}
+
+/** What each client needs, by its own command or file. */
+function clientLines(program) {
+  const server = { command: program, args: ['mcp'] };
+  const inline = (value) => JSON.stringify(value);
+  return [
+    ['Claude Code', `claude mcp add shellyard -- ${quote(program)} mcp`],
+    ['Codex', `codex mcp add shellyard -- ${quote(program)} mcp`],
+    ['Cursor, ~/.cursor/mcp.json', inline({ mcpServers: { shellyard: server } })],
+    ['VS Code', `code --add-mcp ${quote(inline({ name: 'shellyard', ...server }))}`],
+    ['Zed, settings.json', inline({ context_servers: { shellyard: { ...server, env: {} } } })],
+    ['Gemini CLI', `gemini mcp add shellyard ${quote(program)} mcp`],
+  ];
+}
+
+function quote(word) {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+}
+
+function textOf(result) {
+  return (result.content ?? []).filter((c) => c.type === 'text').map((c) => c.text).join('\n');
+}
+
+function show(title, text) {
+  console.log(`\n${title}`);
+  for (const line of text.replace(/\n+$/, '').split('\n')) {
+    console.log(`  ${line}`);
+  }
+}
+
+/** The facts of a result beside its output, one line. */
+function facts(result) {
+  const all = result.structuredContent ?? {};
+  const short = Object.entries(all).filter(([key]) => ['exit_code', 'duration_ms', 'sandbox', 'status'].includes(key));
+  return short.map(([key, value]) => `${key}: ${typeof value === 'object' ? JSON.stringify(value) : value}`).join(', ');
+}
+
+async function call(client, command, workdir) {
+  return client.callTool({ name: 'shell_command', arguments: { command, workdir } }, undefined, { timeout: CALL_MS });
+}
+
+async function demo(program) {
+  if (!fs.existsSync(program)) {
+    throw new Failure(`${program} is not built`);
+  }
+  const { Client, StdioClientTransport } = load();
+  const workspace = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), 'shellyard-serve-')));
+  // Beside the workspace, /tmp and $TMPDIR: nothing that a command may write.
+  const outside = path.join(os.homedir(), `.shellyard-serve-${process.pid}`);
+  let log = '';
+  const transport = new StdioClientTransport({
+    command: program,
+    args: ['mcp', '-c', 'sandbox.mode=workspace-write', '-c', 'sandbox.required=true', '-c', 'tools.shell_type=all'],
+    cwd: workspace,
+    env: process.env,
+    stderr: 'pipe',
+  });
+  transport.stderr?.on('data', (chunk) => { log = (log + chunk).slice(-4000); });
+  const client = new Client({ name: 'make-serve', version: '1' }, { capabilities: {} });
+
+  try {
+    await client.connect(transport, { timeout: CALL_MS });
+    const { name, version } = client.getServerVersion();
+    const { tools } = await client.listTools();
+    show(`${name} ${version} answers over MCP; its tools:`,
+      tools.map((t) => `${t.name.padEnd(16)} ${(t.description ?? '').split(/(?<=\.)\s/)[0]}`).join('\n'));
+
+    const first = 'echo "hello from $(uname -sr)"; pwd; touch inside && ls';
+    const good = await call(client, first, workspace);
+    show(`$ ${first}`, textOf(good));
+    console.log(`  (${facts(good)})`);
+    if (good.isError || !fs.existsSync(path.join(workspace, 'inside'))) {
+      throw new Failure('the first command failed; `shellyard sandbox check` tells what this kernel lacks');
+    }
+
+    const second = `echo harm > ${quote(outside)}`;
+    const refused = await call(client, second, workspace);
+    show(`$ ${second}`, textOf(refused));
+    console.log(`  (${facts(refused)})`);
+    if (fs.existsSync(outside)) {
+      throw new Failure(`the sandbox did not hold: ${outside} was written`);
+    }
+    console.log('  A write outside the workspace was refused, as it must be.');
+  } catch (error) {
+    if (!(error instanceof Failure)) {
+      error = new Failure(`${error.message}${log ? `\nwhat the server logged:\n${log}` : ''}`);
+    }
+    throw error;
+  } finally {
+    await client.close().catch(() => {});
+    fs.rmSync(workspace, { recursive: true, force: true });
+    fs.rmSync(outside, { force: true });
+  }
+}
+
+async function main() {
+  const program = path.resolve(process.argv[2] ?? 'build/shellyard');
+  await demo(program);
+  console.log('\nTo use it, give your client:');
+  for (const [client, line] of clientLines(program)) {
+    show(client, line);
+  }
+}
+
+main().catch((error) => {
+  console.error(`make serve: ${error.message}`);
+  process.exitCode = 1;
+});

@@ -103,8 +103,10 @@ struct sandbox_plan;
 
 /*
  * SY_E_SANDBOX with a sentence that names what is missing and how to get it
- * when the kernel can't hold the policy (fail closed). `feature` states are
- * then in the plan. `plan` of an unenforced mode is valid and empty.
+ * when the kernel can't hold the policy (fail closed). *ret is then a plan all
+ * the same (to be freed): its features say what is absent, and
+ * sandbox_ready_new refuses it. Other errors leave *ret untouched. The plan of
+ * an unenforced mode is valid and empty.
  */
 enum sy_code sandbox_plan_new(struct sandbox_plan **ret, const struct sandbox_policy *policy,
                               const struct sandbox_caps *caps, struct sy_error *err) SY_NODISCARD;
@@ -128,6 +130,9 @@ enum sy_code sandbox_ready_new(struct sandbox_ready **ret, const struct sandbox_
                                struct sy_error *err) SY_NODISCARD;
 void sandbox_ready_free(struct sandbox_ready *ready);
 bool sandbox_ready_is_fresh(const struct sandbox_ready *ready);
+/* The i-th root that was left out because it does not exist ($TMPDIR, /tmp,
+ * /dev/shm, a device; never one that the configuration names); NULL beyond. */
+const char *sandbox_ready_skipped(const struct sandbox_ready *ready, size_t i);
 /* The ruleset's descriptor (must stay open in the child until applied), -1 if
  * the plan has none. */
 int sandbox_ready_fd(const struct sandbox_ready *ready);

@@ -1,0 +1,256 @@
+/*
+ * What the kernel would do under a plan. Landlock asks for each right along
+ * the way from the file up to the root of the file tree, by inode: so does
+ * this, and a bind mount or a second name of a root is judged as it is there.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/limits.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "sandbox/linux/walk.h"
+#include "sandbox/sandbox_internal.h"
+
+#define RULE(ret, ...) (void)snprintf((ret)->rule, sizeof((ret)->rule), __VA_ARGS__)
+
+/* A line of configuration that does not fit is no line. */
+static void
+set_fix(struct sandbox_explanation *ret, const char *key, const char *value, const char *close)
+{
+    int n = snprintf(ret->fix, sizeof(ret->fix), "%s%s%s", key, value, close);
+
+    if (n < 0 || (size_t)n >= sizeof(ret->fix)) {
+        (void)snprintf(ret->fix, sizeof(ret->fix), "sandbox.writable_roots: [its directory]");
+    }
+}
+
+/* The rule that grants `right` on the file itself. */
+static const struct plan_rule *
+rule_of(const struct sandbox_plan *plan, const char *path, uint64_t right)
+{
+    struct file_id id;
+    struct file_id rule_id;
+
+    if (file_id_of_path(&id, path) != 0) {
+        return NULL;
+    }
+    for (size_t i = 0; i < plan->n_rules; i++) {
+        const struct plan_rule *rule = &plan->rules[i];
+
+        if ((rule->access & right) != 0 && file_id_of_path(&rule_id, rule->path) == 0 &&
+            rule_id.dev == id.dev && rule_id.ino == id.ino) {
+            return rule;
+        }
+    }
+    return NULL;
+}
+
+/* The nearest rule at or above `path` (resolved; changed by the search). */
+static const struct plan_rule *
+find_rule(const struct sandbox_plan *plan, char *path, uint64_t right)
+{
+    for (;;) {
+        const struct plan_rule *rule = rule_of(plan, path, right);
+        char *slash = strrchr(path, '/');
+
+        if (rule != NULL || slash == NULL || path[1] == '\0') {
+            return rule;
+        }
+        slash[slash == path ? 1 : 0] = '\0';
+    }
+}
+
+static enum sy_code
+resolve(struct walk *ret, const struct sandbox_plan *plan, const char *object, struct sy_error *err)
+{
+    SY_AUTO(buf_fini) struct buf path = {.max = 2 * (size_t)LIMIT_PATH};
+
+    if (object[0] == '\0') {
+        return sy_err_set(err, SY_E_ARG, "the path is empty");
+    }
+    if (path_join(&path, plan->cwd, object) != SY_E_OK) {
+        return sy_err_nomem(err);
+    }
+    return walk_run(ret, buf_view(&path), err);
+}
+
+static void
+fix_write(struct sandbox_explanation *ret, const struct sandbox_plan *plan, const char *path)
+{
+    char dir[sizeof(ret->resolved)];
+    struct stat st;
+
+    (void)snprintf(dir, sizeof(dir), "%s", path);
+    if (plan->mode == SANDBOX_READ_ONLY && path_is_below(path, plan->cwd)) {
+        set_fix(ret, "sandbox.mode: ", sandbox_mode_name(SANDBOX_WORKSPACE_WRITE), "");
+        return;
+    }
+    /* A root has to exist. */
+    while (dir[1] != '\0' && (stat(dir, &st) != 0 || !S_ISDIR(st.st_mode))) {
+        char *slash = strrchr(dir, '/');
+
+        slash[slash == dir ? 1 : 0] = '\0';
+    }
+    if (dir[1] != '\0') {
+        set_fix(ret, "sandbox.writable_roots: [\"", dir, "\"]");
+    }
+}
+
+static enum sy_code
+explain_write(struct sandbox_explanation *ret, const struct sandbox_plan *plan, const char *object,
+              struct sy_error *err)
+{
+    SY_AUTO(walk_fini) struct walk walk = {0};
+    struct stat st;
+    enum sy_code rc = resolve(&walk, plan, object, err);
+    uint64_t right = LL_FS_WRITE_FILE;
+
+    if (rc != SY_E_OK) {
+        return rc;
+    }
+
+    const char *path = buf_view(&walk.path);
+
+    (void)snprintf(ret->resolved, sizeof(ret->resolved), "%s", path);
+    if (walk.missing_errno != 0 || (stat(path, &st) == 0 && S_ISDIR(st.st_mode))) {
+        right = LL_FS_MAKE_REG; /* a new file there, or in that directory */
+    }
+
+    const struct plan_rule *rule = find_rule(plan, walk.path.data, right);
+
+    ret->is_allowed = rule != NULL;
+    if (rule != NULL && rule->origin == ORIGIN_DEVICE) {
+        RULE(ret, "device %s, which every sandbox may use", rule->path);
+    } else if (rule != NULL) {
+        RULE(ret, "writable root %.100s (%s)", rule->path, plan_origin_text(rule->origin));
+    } else {
+        RULE(ret, plan->mode == SANDBOX_READ_ONLY
+                      ? "read-only: nothing but the usual devices may be written"
+                      : "workspace-write: it is below no writable root");
+        fix_write(ret, plan, ret->resolved);
+    }
+    return SY_E_OK;
+}
+
+static enum sy_code
+explain_read(struct sandbox_explanation *ret, const struct sandbox_plan *plan, const char *object,
+             struct sy_error *err)
+{
+    SY_AUTO(walk_fini) struct walk walk = {0};
+    enum sy_code rc = resolve(&walk, plan, object, err);
+
+    if (rc != SY_E_OK) {
+        return rc;
+    }
+    (void)snprintf(ret->resolved, sizeof(ret->resolved), "%s", buf_view(&walk.path));
+    ret->is_allowed = true;
+    RULE(ret, "%s: reading is not restricted", sandbox_mode_name(plan->mode));
+    return SY_E_OK;
+}
+
+static enum sy_code
+explain_unix_path(struct sandbox_explanation *ret, const struct sandbox_plan *plan,
+                  const char *object, struct sy_error *err)
+{
+    SY_AUTO(walk_fini) struct walk walk = {0};
+    enum sy_code rc = resolve(&walk, plan, object, err);
+
+    if (rc != SY_E_OK) {
+        return rc;
+    }
+    (void)snprintf(ret->resolved, sizeof(ret->resolved), "unix:%.4000s", buf_view(&walk.path));
+    if ((plan->ruleset.handled_fs & LL_FS_RESOLVE_UNIX) == 0) {
+        ret->is_allowed = true;
+        RULE(ret,
+             "named Unix sockets are not restricted on this kernel (Landlock ABI %d, 9 needed)",
+             plan->abi);
+        return SY_E_OK;
+    }
+
+    const struct plan_rule *rule = find_rule(plan, walk.path.data, LL_FS_RESOLVE_UNIX);
+
+    ret->is_allowed = rule != NULL;
+    if (rule != NULL) {
+        RULE(ret, "below writable root %.100s (%s)", rule->path, plan_origin_text(rule->origin));
+    } else {
+        RULE(ret, "named Unix sockets outside the workspace are unreachable, but for those that "
+                  "the command itself made");
+        fix_write(ret, plan, ret->resolved + strlen("unix:"));
+    }
+    return SY_E_OK;
+}
+
+static enum sy_code
+explain_connect(struct sandbox_explanation *ret, const struct sandbox_plan *plan,
+                const char *object, struct sy_error *err)
+{
+    (void)snprintf(ret->resolved, sizeof(ret->resolved), "%.4000s", object);
+    if (str_starts(object, "unix:@")) {
+        ret->is_allowed = (plan->ruleset.scoped & LL_SCOPE_ABSTRACT_UNIX) == 0;
+        RULE(ret,
+             ret->is_allowed
+                 ? "abstract Unix sockets are not restricted on this kernel (Landlock ABI %d, 6 "
+                   "needed)"
+                 : "abstract Unix sockets are unreachable, but for those that the command "
+                   "itself made (Landlock ABI %d)",
+             plan->abi);
+        return SY_E_OK;
+    }
+    if (str_starts(object, "unix:")) {
+        return explain_unix_path(ret, plan, object + strlen("unix:"), err);
+    }
+
+    const char *colon = strrchr(object, ':');
+    uint64_t port;
+
+    if (colon == NULL || colon == object || !str_to_u64(&port, colon + 1, 1, 65535)) {
+        return sy_err_set(err, SY_E_ARG,
+                          "'%.80s' is none of host:port, [v6]:port, unix:PATH, unix:@NAME", object);
+    }
+    ret->is_allowed = plan->has_network;
+    if (plan->has_network) {
+        RULE(ret, "network access is on");
+    } else {
+        RULE(ret, "network access is off: no internet socket can be made, loopback included");
+        set_fix(ret, "sandbox.network_access: ", "true", "");
+    }
+    return SY_E_OK;
+}
+
+enum sy_code
+sandbox_explain(struct sandbox_explanation *ret, const struct sandbox_plan *plan,
+                enum sandbox_operation op, const char *object, struct sy_error *err)
+{
+    struct sandbox_explanation made = {0};
+    enum sy_code rc = SY_E_OK;
+
+    if (plan->is_refused) {
+        return sy_err_set(err, SY_E_SANDBOX, "this kernel can't hold the policy %s: nothing runs",
+                          sandbox_mode_name(plan->mode));
+    }
+    if (!plan->is_enforced) {
+        made.is_allowed = true;
+        (void)snprintf(made.resolved, sizeof(made.resolved), "%.4000s", object);
+        RULE(&made, "%s: nothing is enforced here", sandbox_mode_name(plan->mode));
+        *ret = made;
+        return SY_E_OK;
+    }
+    switch (op) {
+    case OPERATION_READ:
+        rc = explain_read(&made, plan, object, err);
+        break;
+    case OPERATION_WRITE:
+        rc = explain_write(&made, plan, object, err);
+        break;
+    case OPERATION_CONNECT:
+        rc = explain_connect(&made, plan, object, err);
+        break;
+    }
+    if (rc == SY_E_OK) {
+        *ret = made;
+    }
+    return rc;
+}

@@ -1,0 +1,138 @@
+/*
+ * The child's side. Shares memory with its parent: raw system calls only, no
+ * errno, no heap, nothing written but the stack and *ret_stage.
+ */
+#include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
+#include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <linux/securebits.h>
+
+#include "sandbox/linux/raw_syscall.h"
+#include "sandbox/linux/ready.h"
+
+static long
+no_core_dumps(void)
+{
+    const struct {
+        uint64_t soft;
+        uint64_t hard;
+    } none = {0, 0};
+
+    return sy_raw4(SYS_prlimit64, 0, RLIMIT_CORE, sy_raw_ptr(&none), 0);
+}
+
+static long
+control(int option, long a, long b)
+{
+    return sy_raw5(SYS_prctl, option, a, b, 0, 0);
+}
+
+/*
+ * Clears what a later exec could bring back. All of it needs CAP_SETPCAP;
+ * where that is missing, no_new_privs alone keeps exec from adding any.
+ */
+static long
+bound_capabilities(void)
+{
+    static const long bits = SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |
+                             SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED |
+                             SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
+    long r = control(PR_SET_SECUREBITS, bits, 0);
+
+    /* EPERM: an outer sandbox has locked some of them already. */
+    if (r < 0 && r != -EPERM) {
+        return r;
+    }
+    for (long cap = 0; cap < 64; cap++) {
+        r = control(PR_CAPBSET_DROP, cap, 0);
+        if (r == -EINVAL) {
+            break; /* beyond the kernel's last */
+        }
+        if (r < 0) {
+            return r;
+        }
+    }
+    return 0;
+}
+
+static long
+drop_capabilities(void)
+{
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
+    struct __user_cap_data_struct now[_LINUX_CAPABILITY_U32S_3];
+    static const struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3];
+    long r = sy_raw2(SYS_capget, sy_raw_ptr(&header), sy_raw_ptr(now));
+
+    if (r < 0) {
+        return r;
+    }
+    if ((now[0].permitted | now[1].permitted | now[0].inheritable | now[1].inheritable) == 0) {
+        return 0; /* an ordinary user: nothing to drop, one call spent */
+    }
+    if ((now[0].effective & (1U << CAP_SETPCAP)) != 0) {
+        r = bound_capabilities();
+        if (r < 0) {
+            return r;
+        }
+    }
+    r = control(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0);
+    if (r < 0) {
+        return r;
+    }
+    return sy_raw2(SYS_capset, sy_raw_ptr(&header), sy_raw_ptr(none));
+}
+
+static long
+load_filter(const struct seccomp_program *program)
+{
+    const struct {
+        unsigned short len;
+        const struct sock_filter *filter;
+    } fprog = {program->n, program->insns};
+
+    return sy_raw3(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, sy_raw_ptr(&fprog));
+}
+
+static int
+failed(enum sandbox_stage *ret_stage, enum sandbox_stage stage, long r)
+{
+    *ret_stage = stage;
+    return (int)-r;
+}
+
+int
+sandbox_apply(const struct sandbox_ready *ready, enum sandbox_stage *ret_stage)
+{
+    long r = no_core_dumps();
+
+    if (r < 0) {
+        return failed(ret_stage, STAGE_RLIMITS, r);
+    }
+    if (ready == NULL || ready->program == NULL) {
+        return 0;
+    }
+    r = drop_capabilities();
+    if (r < 0) {
+        return failed(ret_stage, STAGE_CAPABILITIES, r);
+    }
+    r = control(PR_SET_NO_NEW_PRIVS, 1, 0);
+    if (r < 0) {
+        return failed(ret_stage, STAGE_NO_NEW_PRIVS, r);
+    }
+    r = landlock_restrict(ready->ruleset_fd);
+    if (r < 0) {
+        return failed(ret_stage, STAGE_LANDLOCK, r);
+    }
+    r = load_filter(ready->program);
+    if (r < 0) {
+        return failed(ret_stage, STAGE_SECCOMP, r);
+    }
+    return 0;
+}

@@ -1,0 +1,238 @@
+#include "sandbox/linux/ready.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <linux/openat2.h>
+
+#include "base/fd.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "sandbox/linux/raw_syscall.h"
+
+void
+sandbox_ready_free(struct sandbox_ready *ready)
+{
+    if (ready == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < ready->n_roots; i++) {
+        mem_free(ready->roots[i].path);
+    }
+    mem_free(ready->roots);
+    fd_close(&ready->ruleset_fd);
+    mem_free(ready);
+}
+
+int
+sandbox_ready_fd(const struct sandbox_ready *ready)
+{
+    return ready->ruleset_fd;
+}
+
+const char *
+sandbox_ready_skipped(const struct sandbox_ready *ready, size_t i)
+{
+    for (size_t k = 0; k < ready->n_roots; k++) {
+        if (ready->roots[k].is_skipped && i-- == 0) {
+            return ready->roots[k].path;
+        }
+    }
+    return NULL;
+}
+
+bool
+sandbox_ready_is_fresh(const struct sandbox_ready *ready)
+{
+    for (size_t i = 0; i < ready->n_roots; i++) {
+        const struct ready_root *root = &ready->roots[i];
+        struct file_id now;
+        bool is_missing = file_id_of_path(&now, root->path) != 0;
+
+        if (is_missing != root->is_skipped) {
+            return false;
+        }
+        if (!is_missing &&
+            (now.dev != root->id.dev || now.ino != root->id.ino || now.mount != root->id.mount)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/*
+ * A link inside a writable root may be one that a command put there to turn a
+ * root of ours into any directory it likes: not followed out of that root,
+ * said instead.
+ */
+static enum sy_code
+check_links(const struct sandbox_plan *plan, const struct walk *walks, size_t i,
+            struct sy_error *err)
+{
+    const char *end = buf_view(&walks[i].path);
+
+    for (size_t l = 0; l < walks[i].links.n; l++) {
+        const char *link = walks[i].links.v[l];
+
+        for (size_t k = 0; k < plan->n_rules; k++) {
+            const char *root = buf_view(&walks[k].path);
+
+            if (plan->rules[k].origin != ORIGIN_DEVICE && path_is_below(link, root) &&
+                !path_is_below(end, root)) {
+                return sy_err_set(err, SY_E_SANDBOX,
+                                  "writable root '%.80s' (%s) passes the symbolic link '%.80s', "
+                                  "which sandboxed commands can change: name the real one instead",
+                                  plan->rules[i].path, plan_origin_text(plan->rules[i].origin),
+                                  link);
+            }
+        }
+    }
+    return SY_E_OK;
+}
+
+static enum sy_code
+open_root(int *ret, const char *resolved, const struct plan_rule *rule, struct sy_error *err)
+{
+    const struct open_how how = {
+        .flags = O_PATH | O_CLOEXEC,
+        .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
+    };
+    long fd = sy_raw4(SYS_openat2, AT_FDCWD, sy_raw_ptr(resolved), sy_raw_ptr(&how), sizeof(how));
+
+    if (fd < 0) {
+        return sy_err_sys(err, (int)-fd, "writable root '%.160s' (%s)", rule->path,
+                          plan_origin_text(rule->origin));
+    }
+    *ret = (int)fd;
+    return SY_E_OK;
+}
+
+static enum sy_code
+add_rule(struct sandbox_ready *ready, const struct plan_rule *rule, const struct walk *walk,
+         struct sy_error *err)
+{
+    struct ready_root *root = &ready->roots[ready->n_roots];
+    SY_FD fd = -1;
+    bool is_dir = false;
+
+    root->path = mem_strdup(rule->path);
+    if (root->path == NULL) {
+        return sy_err_nomem(err);
+    }
+    ready->n_roots++;
+    if (walk->missing_errno != 0 && !rule->must_exist) {
+        root->is_skipped = true;
+        return SY_E_OK;
+    }
+    if (walk->missing_errno != 0) {
+        return sy_err_set(err, SY_E_SANDBOX,
+                          "writable root '%.140s' (%s) can't be used: %s; make it, or take it out "
+                          "of the configuration",
+                          rule->path, plan_origin_text(rule->origin),
+                          sy_errno_text(walk->missing_errno));
+    }
+
+    enum sy_code rc = open_root(&fd, buf_view(&walk->path), rule, err);
+
+    if (rc != SY_E_OK) {
+        return rc;
+    }
+
+    int failed = file_id_of_fd(&root->id, fd, &is_dir);
+
+    if (failed != 0) {
+        return sy_err_sys(err, failed, "inspecting writable root '%.160s'", rule->path);
+    }
+
+    uint64_t access = is_dir ? rule->access : rule->access & landlock_file_rights();
+    long added = access != 0 ? landlock_allow_beneath(ready->ruleset_fd, fd, access) : 0;
+
+    if (added < 0) {
+        return sy_err_sys(err, (int)-added, "Landlock rule for '%.160s'", rule->path);
+    }
+    return SY_E_OK;
+}
+
+static enum sy_code
+walk_rules(struct walk *walks, const struct sandbox_plan *plan, struct sy_error *err)
+{
+    enum sy_code rc = SY_E_OK;
+
+    for (size_t i = 0; rc == SY_E_OK && i < plan->n_rules; i++) {
+        rc = walk_run(&walks[i], plan->rules[i].path, err);
+    }
+    for (size_t i = 0; rc == SY_E_OK && i < plan->n_rules; i++) {
+        rc = check_links(plan, walks, i, err);
+    }
+    return rc;
+}
+
+static enum sy_code
+make_ruleset(struct sandbox_ready *ready, const struct sandbox_plan *plan, struct walk *walks,
+             struct sy_error *err)
+{
+    enum sy_code rc = walk_rules(walks, plan, err);
+
+    if (rc != SY_E_OK) {
+        return rc;
+    }
+
+    long fd = landlock_create(&plan->ruleset);
+
+    if (fd < 0) {
+        return sy_err_sys(err, (int)-fd, "making a Landlock ruleset (ABI %d)", plan->abi);
+    }
+    ready->ruleset_fd = (int)fd;
+    for (size_t i = 0; rc == SY_E_OK && i < plan->n_rules; i++) {
+        rc = add_rule(ready, &plan->rules[i], &walks[i], err);
+    }
+    return rc;
+}
+
+static enum sy_code
+prepare(struct sandbox_ready *ready, const struct sandbox_plan *plan, struct sy_error *err)
+{
+    if (plan->is_refused) {
+        return sy_err_set(err, SY_E_SANDBOX, "this kernel can't hold the policy %s",
+                          sandbox_mode_name(plan->mode));
+    }
+    if (!plan->is_enforced) {
+        return SY_E_OK;
+    }
+    ready->program = sandbox_seccomp_find(sandbox_seccomp_arch(), plan->has_network);
+    SY_ASSERT(ready->program != NULL);
+    ready->roots = mem_alloc_zero(plan->n_rules, sizeof(ready->roots[0]));
+
+    struct walk *walks = mem_alloc_zero(plan->n_rules, sizeof(walks[0]));
+    enum sy_code rc = ready->roots != NULL && walks != NULL ? make_ruleset(ready, plan, walks, err)
+                                                            : sy_err_nomem(err);
+
+    for (size_t i = 0; walks != NULL && i < plan->n_rules; i++) {
+        walk_fini(&walks[i]);
+    }
+    mem_free(walks);
+    return rc;
+}
+
+enum sy_code
+sandbox_ready_new(struct sandbox_ready **ret, const struct sandbox_plan *plan, struct sy_error *err)
+{
+    struct sandbox_ready *ready = mem_alloc_zero(1, sizeof(*ready));
+
+    if (ready == NULL) {
+        return sy_err_nomem(err);
+    }
+    ready->ruleset_fd = -1;
+
+    enum sy_code rc = prepare(ready, plan, err);
+
+    if (rc != SY_E_OK) {
+        sandbox_ready_free(ready);
+        return rc;
+    }
+    *ret = ready;
+    return SY_E_OK;
+}

@@ -1,0 +1,405 @@
+/*
+ * Build-time program: writes the seccomp filters of seccomp_table.h as C.
+ * libseccomp gives the call numbers of each architecture; the programs are
+ * our own, because loading one costs by its length at every spawn: a binary
+ * search over the few numbers that matter, and no test that Landlock or the
+ * missing capabilities already make.
+ *
+ * Always-allowed calls see nothing but loads of arch and nr, so the kernel
+ * (5.11 and later) takes them into its bitmap and runs no filter for them.
+ */
+#include <errno.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/personality.h>
+#include <sys/socket.h>
+
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/in.h>
+#include <linux/netlink.h>
+#include <linux/seccomp.h>
+#include <seccomp.h>
+
+#include "sandbox/linux/seccomp_table.h"
+
+/* Jump targets. NEXT is the following instruction; from LABEL_FREE on, labels
+ * of the search tree. */
+enum label {
+    NEXT,
+    ALLOW,
+    PERM,
+    NOSYS,
+    KILL,
+    AT_NAMESPACE,
+    AT_IOCTL,
+    AT_PERSONA,
+    AT_SOCKET,
+    AT_UNIX,
+    AT_NETLINK,
+    AT_INET,
+    AT_PROTOCOL,
+    AT_PRLIMIT,
+    LABEL_FREE
+};
+
+#define MAX_INSNS  256
+#define MAX_LABELS 128
+#define MAX_ITEMS  128
+
+struct insn {
+    uint16_t code;
+    uint32_t k;
+    int on_true;
+    int on_false;
+};
+
+struct program {
+    struct insn insns[MAX_INSNS];
+    int n;
+    int labels[MAX_LABELS];
+    int n_labels;
+};
+
+/* A run of neighbouring call numbers with one target. */
+struct item {
+    uint32_t first;
+    uint32_t last;
+    int target;
+};
+
+struct call {
+    const char *name;
+    int number;
+    enum seccomp_verdict verdict;
+};
+
+static const struct call calls[] = {
+#define CALL_ROW(name, number, verdict, why) {#name, number, verdict},
+    SECCOMP_CALLS(CALL_ROW)
+#undef CALL_ROW
+};
+
+static _Noreturn void
+die(const char *what, const char *name)
+{
+    (void)fprintf(stderr, "seccomp_gen: %s: %s\n", what, name);
+    exit(1);
+}
+
+static void
+emit(struct program *p, uint16_t code, uint32_t k, int on_true, int on_false)
+{
+    if (p->n == MAX_INSNS) {
+        die("too many instructions", "raise MAX_INSNS");
+    }
+    p->insns[p->n] = (struct insn){code, k, on_true, on_false};
+    p->n++;
+}
+
+static void
+emit_load(struct program *p, size_t offset)
+{
+    emit(p, BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset, NEXT, NEXT);
+}
+
+/* The half of an argument that the kernel looks at where it takes an int:
+ * comparing all 64 bits let TIOCSTI through elsewhere (0x100005412). */
+static void
+emit_load_arg(struct program *p, unsigned arg)
+{
+    emit_load(p, offsetof(struct seccomp_data, args) + 8U * arg);
+}
+
+static void
+emit_load_arg_high(struct program *p, unsigned arg)
+{
+    emit_load(p, offsetof(struct seccomp_data, args) + 8U * arg + 4U);
+}
+
+static void
+emit_jump(struct program *p, uint16_t how, uint32_t k, int on_true, int on_false)
+{
+    emit(p, (uint16_t)(BPF_JMP | BPF_K | how), k, on_true, on_false);
+}
+
+static void
+emit_and(struct program *p, uint32_t mask)
+{
+    emit(p, BPF_ALU | BPF_AND | BPF_K, mask, NEXT, NEXT);
+}
+
+static void
+emit_return(struct program *p, int label, uint32_t action)
+{
+    p->labels[label] = p->n;
+    emit(p, BPF_RET | BPF_K, action, NEXT, NEXT);
+}
+
+static int
+label_of(enum seccomp_verdict verdict)
+{
+    switch (verdict) {
+    case SECCOMP_EPERM:
+        return PERM;
+    case SECCOMP_ENOSYS:
+        return NOSYS;
+    case SECCOMP_NAMESPACE:
+        return AT_NAMESPACE;
+    case SECCOMP_IOCTL:
+        return AT_IOCTL;
+    case SECCOMP_PERSONA:
+        return AT_PERSONA;
+    case SECCOMP_SOCKET:
+        return AT_SOCKET;
+    case SECCOMP_PRLIMIT:
+        return AT_PRLIMIT;
+    }
+    die("unknown verdict", "seccomp_table.h");
+}
+
+static int
+item_order(const void *a, const void *b)
+{
+    const struct item *x = a;
+    const struct item *y = b;
+
+    return x->first < y->first ? -1 : x->first > y->first;
+}
+
+/* The calls of an architecture, sorted, neighbours of one target joined. */
+static size_t
+collect(struct item *items, uint32_t libseccomp_arch)
+{
+    size_t n = 0;
+    size_t joined = 0;
+
+    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+        int nr = seccomp_syscall_resolve_name_arch(libseccomp_arch, calls[i].name);
+
+        if (nr < 0 && calls[i].number == 0 && nr == __NR_SCMP_ERROR) {
+            die("libseccomp does not know this call", calls[i].name);
+        }
+        if (nr < 0 && calls[i].number == 0) {
+            continue; /* known, but not on this architecture */
+        }
+        nr = nr < 0 ? calls[i].number : nr;
+        if (nr > SECCOMP_LAST_KNOWN || n == MAX_ITEMS) {
+            die("call beyond SECCOMP_LAST_KNOWN, or too many", calls[i].name);
+        }
+        items[n] = (struct item){(uint32_t)nr, (uint32_t)nr, label_of(calls[i].verdict)};
+        n++;
+    }
+    qsort(items, n, sizeof(items[0]), item_order);
+    for (size_t i = 1; i < n; i++) {
+        if (items[i].first == items[joined].last + 1 && items[i].target == items[joined].target) {
+            items[joined].last = items[i].last;
+        } else {
+            joined++;
+            items[joined] = items[i];
+        }
+    }
+    return joined + 1;
+}
+
+/* Tests one after the other; what none of them takes is allowed. */
+static void
+emit_leaf(struct program *p, const struct item *items, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        int otherwise = i + 1 < n ? NEXT : ALLOW;
+
+        if (items[i].first == items[i].last) {
+            emit_jump(p, BPF_JEQ, items[i].first, items[i].target, otherwise);
+        } else {
+            emit_jump(p, BPF_JGE, items[i].first, NEXT, ALLOW);
+            emit_jump(p, BPF_JGT, items[i].last, otherwise, items[i].target);
+        }
+    }
+}
+
+#define LEAF_ITEMS 4
+
+static void
+emit_tree(struct program *p, const struct item *items, size_t n) // NOLINT(misc-no-recursion)
+{
+    if (n <= LEAF_ITEMS) {
+        emit_leaf(p, items, n);
+        return;
+    }
+
+    int right = p->n_labels;
+
+    if (right == MAX_LABELS) {
+        die("too many labels", "raise MAX_LABELS");
+    }
+    p->n_labels++;
+    emit_jump(p, BPF_JGE, items[n / 2].first, right, NEXT);
+    emit_tree(p, items, n / 2);
+    p->labels[right] = p->n;
+    emit_tree(p, items + n / 2, n - n / 2);
+}
+
+static void
+emit_socket_check(struct program *p, bool has_network)
+{
+    p->labels[AT_SOCKET] = p->n;
+    emit_load_arg(p, 0);
+    if (has_network) {
+        emit_jump(p, BPF_JEQ, AF_UNIX, ALLOW, NEXT);
+        emit_jump(p, BPF_JEQ, AF_INET, AT_INET, NEXT);
+        emit_jump(p, BPF_JEQ, AF_INET6, AT_INET, NEXT);
+        emit_jump(p, BPF_JEQ, AF_NETLINK, AT_NETLINK, PERM);
+        /* Streams and datagrams of the common protocols: SCTP, DCCP, SMC and
+         * SOCK_PACKET are kernel code that nothing here needs. */
+        p->labels[AT_INET] = p->n;
+        emit_load_arg(p, 1);
+        emit_and(p, 0xf);
+        emit_jump(p, BPF_JEQ, SOCK_STREAM, AT_PROTOCOL, NEXT);
+        emit_jump(p, BPF_JEQ, SOCK_DGRAM, AT_PROTOCOL, PERM);
+        p->labels[AT_PROTOCOL] = p->n;
+        emit_load_arg(p, 2);
+        emit_jump(p, BPF_JEQ, 0, ALLOW, NEXT);
+        emit_jump(p, BPF_JEQ, IPPROTO_TCP, ALLOW, NEXT);
+        emit_jump(p, BPF_JEQ, IPPROTO_UDP, ALLOW, NEXT);
+        emit_jump(p, BPF_JEQ, IPPROTO_ICMP, ALLOW, NEXT);
+        emit_jump(p, BPF_JEQ, 58 /* ICMPv6 */, ALLOW, NEXT);
+        emit_jump(p, BPF_JEQ, 262 /* MPTCP */, ALLOW, PERM);
+    } else {
+        emit_jump(p, BPF_JEQ, AF_UNIX, AT_UNIX, NEXT);
+        emit_jump(p, BPF_JEQ, AF_NETLINK, AT_NETLINK, PERM);
+        /* A datagram socket, paired or not, can send to any other by name. */
+        p->labels[AT_UNIX] = p->n;
+        emit_load_arg(p, 1);
+        emit_and(p, 0xf);
+        emit_jump(p, BPF_JEQ, SOCK_STREAM, ALLOW, NEXT);
+        emit_jump(p, BPF_JEQ, SOCK_SEQPACKET, ALLOW, PERM);
+    }
+    /* getifaddrs(3) asks the routing protocol. */
+    p->labels[AT_NETLINK] = p->n;
+    emit_load_arg(p, 2);
+    emit_jump(p, BPF_JEQ, NETLINK_ROUTE, ALLOW, PERM);
+}
+
+static void
+emit_checks(struct program *p)
+{
+    /* CLONE_NEWTIME lies among the bits of clone's exit signal, where no
+     * valid signal is: one mask serves both calls. */
+    p->labels[AT_NAMESPACE] = p->n;
+    emit_load_arg(p, 0);
+    emit_jump(p, BPF_JSET,
+              CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER |
+                  CLONE_NEWPID | CLONE_NEWNET | 0x80U /* CLONE_NEWTIME */,
+              PERM, ALLOW);
+
+    p->labels[AT_IOCTL] = p->n;
+    emit_load_arg(p, 1);
+    emit_jump(p, BPF_JEQ, TIOCSTI, PERM, NEXT);
+    emit_jump(p, BPF_JEQ, TIOCLINUX, PERM, NEXT);
+    emit_jump(p, BPF_JEQ, TIOCCONS, PERM, NEXT);
+    emit_jump(p, BPF_JEQ, TIOCSETD, PERM, ALLOW);
+
+    p->labels[AT_PERSONA] = p->n;
+    emit_load_arg(p, 0);
+    emit_jump(p, BPF_JEQ, PER_LINUX, ALLOW, NEXT);
+    emit_jump(p, BPF_JEQ, ADDR_NO_RANDOMIZE, ALLOW, NEXT);
+    emit_jump(p, BPF_JEQ, 0xffffffffU, ALLOW, PERM);
+
+    p->labels[AT_PRLIMIT] = p->n;
+    emit_load_arg(p, 0);
+    emit_jump(p, BPF_JEQ, 0, ALLOW, NEXT);
+    emit_load_arg(p, 2);
+    emit_jump(p, BPF_JEQ, 0, NEXT, PERM);
+    emit_load_arg_high(p, 2);
+    emit_jump(p, BPF_JEQ, 0, ALLOW, PERM);
+}
+
+static void
+build(struct program *p, uint32_t audit_arch, uint32_t libseccomp_arch, bool has_network)
+{
+    struct item items[MAX_ITEMS];
+    size_t n = collect(items, libseccomp_arch);
+
+    *p = (struct program){.n_labels = LABEL_FREE};
+    emit_load(p, offsetof(struct seccomp_data, arch));
+    emit_jump(p, BPF_JEQ, audit_arch, NEXT, KILL);
+    emit_load(p, offsetof(struct seccomp_data, nr));
+    /* Also the x32 calls, which have bit 30 set. */
+    emit_jump(p, BPF_JGT, SECCOMP_LAST_KNOWN, NOSYS, NEXT);
+    emit_tree(p, items, n);
+    emit_checks(p);
+    emit_socket_check(p, has_network);
+    emit_return(p, ALLOW, SECCOMP_RET_ALLOW);
+    emit_return(p, PERM, SECCOMP_RET_ERRNO | EPERM);
+    emit_return(p, NOSYS, SECCOMP_RET_ERRNO | ENOSYS);
+    emit_return(p, KILL, SECCOMP_RET_KILL_PROCESS);
+}
+
+static unsigned
+distance(const struct program *p, int from, int label)
+{
+    int to = label == NEXT ? from + 1 : p->labels[label];
+    int skip = to - from - 1;
+
+    if (skip < 0 || skip > UINT8_MAX) {
+        die("jump out of reach", "split the program");
+    }
+    return (unsigned)skip;
+}
+
+static void
+print(FILE *out, const struct program *p, const char *name)
+{
+    (void)fprintf(out, "static const struct sock_filter %s[] = {\n", name);
+    for (int i = 0; i < p->n; i++) {
+        const struct insn *in = &p->insns[i];
+
+        (void)fprintf(out, "    {0x%02x, %u, %u, 0x%08xU},\n", (unsigned)in->code,
+                      distance(p, i, in->on_true), distance(p, i, in->on_false), in->k);
+    }
+    (void)fprintf(out, "};\n\n");
+}
+
+int
+main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        uint32_t audit;
+        uint32_t libseccomp;
+        bool has_network;
+    } variants[] = {
+        {"x86_64_off",  AUDIT_ARCH_X86_64,  SCMP_ARCH_X86_64,  false},
+        {"x86_64_on",   AUDIT_ARCH_X86_64,  SCMP_ARCH_X86_64,  true },
+        {"aarch64_off", AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, false},
+        {"aarch64_on",  AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, true },
+    };
+    static struct program programs[4];
+    FILE *out = argc == 2 ? fopen(argv[1], "w") : NULL;
+
+    if (out == NULL) {
+        die("usage: seccomp_gen OUTPUT.c", argc == 2 ? "cannot write it" : "one argument");
+    }
+    (void)fprintf(out, "/* Made by seccomp_gen from seccomp_table.h. */\n"
+                       "#include \"sandbox/linux/seccomp_program.h\"\n\n");
+    for (size_t i = 0; i < 4; i++) {
+        build(&programs[i], variants[i].audit, variants[i].libseccomp, variants[i].has_network);
+        print(out, &programs[i], variants[i].name);
+    }
+    (void)fprintf(out, "const struct seccomp_program sandbox_seccomp_programs[] = {\n");
+    for (size_t i = 0; i < 4; i++) {
+        (void)fprintf(out, "    {0x%08xU, %s, %d, %s},\n", variants[i].audit,
+                      variants[i].has_network ? "true" : "false", programs[i].n, variants[i].name);
+    }
+    (void)fprintf(out, "};\n");
+    if (fclose(out) != 0) {
+        die("writing failed", argv[1]);
+    }
+    return 0;
+}

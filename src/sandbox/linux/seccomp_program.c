@@ -1,0 +1,30 @@
+#include "sandbox/linux/seccomp_program.h"
+
+#include <stddef.h>
+
+#include <linux/audit.h>
+
+uint32_t
+sandbox_seccomp_arch(void)
+{
+#if defined(__x86_64__)
+    return AUDIT_ARCH_X86_64;
+#elif defined(__aarch64__)
+    return AUDIT_ARCH_AARCH64;
+#else
+#    error "no filter for this architecture: add it to seccomp_gen.c"
+#endif
+}
+
+const struct seccomp_program *
+sandbox_seccomp_find(uint32_t arch, bool has_network)
+{
+    for (size_t i = 0; i < SECCOMP_PROGRAMS; i++) {
+        const struct seccomp_program *p = &sandbox_seccomp_programs[i];
+
+        if (p->arch == arch && p->has_network == has_network) {
+            return p;
+        }
+    }
+    return NULL;
+}

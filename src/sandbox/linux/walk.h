@@ -1,0 +1,38 @@
+#ifndef SY_SANDBOX_LINUX_WALK_H
+#define SY_SANDBOX_LINUX_WALK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+
+/*
+ * A path as the kernel would resolve it, with every symbolic link on the way
+ * remembered. By text and readlink(2): what is opened afterwards is opened
+ * with RESOLVE_NO_SYMLINKS, so that a link swapped in meanwhile is an error.
+ */
+struct walk {
+    struct buf path;     /* no links, ".", ".."; what does not exist is kept as text */
+    struct strv links;   /* each link met, by its own resolved path */
+    int missing_errno;   /* 0: it exists; else why the first missing part is so */
+    size_t existing_len; /* bytes of `path` that exist */
+};
+
+/* An absolute path. Fails for memory and for more than 40 links or a result
+ * beyond LIMIT_PATH (SY_E_SYS with ELOOP, ENAMETOOLONG). */
+enum sy_code walk_run(struct walk *ret, const char *path, struct sy_error *err) SY_NODISCARD;
+void walk_fini(struct walk *w);
+
+/* Which file a path is: Landlock's rules are on files, not names. */
+struct file_id {
+    uint64_t dev;
+    uint64_t ino;
+    uint64_t mount;
+};
+
+/* 0 or an errno value. Follows links. */
+int file_id_of_path(struct file_id *ret, const char *path);
+int file_id_of_fd(struct file_id *ret, int fd, bool *ret_is_dir);
+
+#endif

@@ -1,0 +1,335 @@
+/*
+ * The planner for Linux: policy and capabilities in, rules out. Pure: it asks
+ * neither the kernel nor the file system, so every kernel can be planned for
+ * on every machine.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/limits.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "sandbox/sandbox_internal.h"
+
+/* What commands may write to wherever they run: data sinks and sources,
+ * their own terminal, and terminals that they make. */
+static const char *const devices[] = {
+    "/dev/null",    "/dev/zero", "/dev/full", "/dev/random",
+    "/dev/urandom", "/dev/tty",  "/dev/ptmx", "/dev/pts",
+};
+
+#define DEVICES (sizeof(devices) / sizeof(devices[0]))
+
+/* cwd, $TMPDIR, /tmp, /dev/shm */
+#define OTHER_ROOTS 4
+
+void
+sandbox_plan_free(struct sandbox_plan *plan)
+{
+    if (plan == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < plan->n_rules; i++) {
+        mem_free(plan->rules[i].path);
+    }
+    mem_free(plan->rules);
+    mem_free(plan->cwd);
+    mem_free(plan);
+}
+
+enum feature_state
+sandbox_plan_feature(const struct sandbox_plan *plan, enum sandbox_feature f)
+{
+    SY_ASSERT((size_t)f < FEATURE_COUNT);
+    return plan->features[f];
+}
+
+const char *
+sandbox_plan_tier(const struct sandbox_plan *plan)
+{
+    return plan->is_enforced ? "landlock+seccomp" : "none";
+}
+
+int
+sandbox_plan_abi(const struct sandbox_plan *plan)
+{
+    return plan->abi;
+}
+
+static enum feature_state
+state_if(bool is_enforced)
+{
+    return is_enforced ? FEATURE_ENFORCED : FEATURE_ABSENT;
+}
+
+static void
+set_features(struct sandbox_plan *plan, const struct sandbox_caps *caps)
+{
+    enum feature_state *f = plan->features;
+    bool is_on = plan->is_enforced;
+    int abi = plan->abi;
+
+    for (size_t i = 0; i < FEATURE_COUNT; i++) {
+        f[i] = FEATURE_ABSENT;
+    }
+    f[FEATURE_FS_WRITE] = state_if(is_on);
+    f[FEATURE_FS_REFER] = state_if(is_on && abi >= 2);
+    f[FEATURE_FS_TRUNCATE] = state_if(is_on && abi >= 3);
+    f[FEATURE_DEVICE_IOCTL] = state_if(is_on && abi >= 5);
+    f[FEATURE_NETWORK] = state_if(is_on && !plan->has_network);
+    f[FEATURE_UNIX_ABSTRACT] = state_if(is_on && abi >= 6);
+    f[FEATURE_UNIX_PATH] = state_if(is_on && abi >= 9);
+    f[FEATURE_SIGNAL_SCOPE] = state_if(is_on && abi >= 6);
+    f[FEATURE_SECCOMP] = state_if(is_on);
+    f[FEATURE_NO_NEW_PRIVS] = state_if(is_on);
+    f[FEATURE_CAPABILITIES] = state_if(is_on);
+    if (plan->is_refused) {
+        return;
+    }
+    /* These hold for every command that we start, sandboxed or not. */
+    f[FEATURE_RLIMITS] = FEATURE_ENFORCED;
+    f[FEATURE_FD_CLOSE] = caps->has_close_range ? FEATURE_ENFORCED : FEATURE_EMULATED;
+    f[FEATURE_TREE_KILL] = FEATURE_ENFORCED;
+}
+
+static enum sy_code
+add_rule(struct sandbox_plan *plan, const char *path, enum plan_origin origin, uint64_t access)
+{
+    SY_AUTO(buf_fini) struct buf text = {.max = LIMIT_PATH};
+    enum sy_code rc = path_normalize(&text, path);
+    char *copy = rc == SY_E_OK ? mem_strdup(buf_view(&text)) : NULL;
+
+    if (copy == NULL) {
+        return rc != SY_E_OK ? rc : SY_E_NOMEM;
+    }
+    plan->rules[plan->n_rules] = (struct plan_rule){
+        .path = copy,
+        .access = access,
+        .origin = origin,
+        .must_exist = origin == ORIGIN_CWD || origin == ORIGIN_ROOT,
+    };
+    plan->n_rules++;
+    return SY_E_OK;
+}
+
+static enum sy_code
+add_root(struct sandbox_plan *plan, const char *path, enum plan_origin origin, struct sy_error *err)
+{
+    /* Device nodes are nobody's work: not even root makes them here. Sockets
+     * are reached where the work is, not in /tmp, which is everybody's. */
+    uint64_t access = plan->ruleset.handled_fs & ~(LL_FS_MAKE_CHAR | LL_FS_MAKE_BLOCK);
+    enum sy_code rc = SY_E_OK;
+
+    if (path[0] != '/') {
+        return sy_err_set(err, SY_E_CONFIG,
+                          "%s '%s' is not absolute: a writable root begins with '/'",
+                          plan_origin_text(origin), path);
+    }
+    if (origin != ORIGIN_CWD && origin != ORIGIN_ROOT) {
+        access &= ~LL_FS_RESOLVE_UNIX;
+    }
+    rc = add_rule(plan, path, origin, access);
+    if (rc == SY_E_LIMIT) {
+        return sy_err_set(err, SY_E_CONFIG, "%s: longer than %u bytes: '%.80s...'",
+                          plan_origin_text(origin), LIMIT_PATH, path);
+    }
+    return rc == SY_E_NOMEM ? sy_err_nomem(err) : rc;
+}
+
+static enum sy_code
+add_workspace(struct sandbox_plan *plan, const struct sandbox_policy *policy, struct sy_error *err)
+{
+    enum sy_code rc = add_root(plan, policy->cwd, ORIGIN_CWD, err);
+
+    for (size_t i = 0; rc == SY_E_OK && i < policy->writable_roots.n; i++) {
+        rc = add_root(plan, policy->writable_roots.v[i], ORIGIN_ROOT, err);
+    }
+    if (rc == SY_E_OK && policy->tmpdir != NULL && policy->tmpdir[0] == '/' &&
+        !policy->excludes_tmpdir) {
+        rc = add_root(plan, policy->tmpdir, ORIGIN_TMPDIR, err);
+    }
+    if (rc == SY_E_OK && !policy->excludes_slash_tmp) {
+        rc = add_root(plan, "/tmp", ORIGIN_SLASH_TMP, err);
+    }
+    /* POSIX semaphores and shared memory live there: without it Python's
+     * multiprocessing dies. */
+    return rc == SY_E_OK ? add_root(plan, "/dev/shm", ORIGIN_SHM, err) : rc;
+}
+
+static enum sy_code
+add_rules(struct sandbox_plan *plan, const struct sandbox_policy *policy, struct sy_error *err)
+{
+    uint64_t access =
+        (LL_FS_WRITE_FILE | LL_FS_TRUNCATE | LL_FS_IOCTL_DEV) & plan->ruleset.handled_fs;
+
+    if (policy->writable_roots.n > LIMIT_ROOTS) {
+        return sy_err_set(err, SY_E_CONFIG, "%zu writable roots, at most %u are possible",
+                          policy->writable_roots.n, LIMIT_ROOTS);
+    }
+    plan->rules =
+        mem_alloc_zero(policy->writable_roots.n + OTHER_ROOTS + DEVICES, sizeof(plan->rules[0]));
+    if (plan->rules == NULL) {
+        return sy_err_nomem(err);
+    }
+    if (plan->mode == SANDBOX_WORKSPACE_WRITE) {
+        enum sy_code rc = add_workspace(plan, policy, err);
+
+        if (rc != SY_E_OK) {
+            return rc;
+        }
+    }
+    for (size_t i = 0; i < DEVICES; i++) {
+        if (add_rule(plan, devices[i], ORIGIN_DEVICE, access) != SY_E_OK) {
+            return sy_err_nomem(err);
+        }
+    }
+    return SY_E_OK;
+}
+
+static enum sy_code
+refuse_kernel(const struct sandbox_caps *caps, struct sy_error *err)
+{
+    static const char way_out[] = "or set sandbox.required: false, or run with danger-full-access";
+
+    if (caps->landlock_abi < 1) {
+        return sy_err_set(
+            err, SY_E_SANDBOX,
+            "Landlock is not available (kernel %.32s, landlock_create_ruleset: %s); it needs Linux "
+            "5.13 or later with CONFIG_SECURITY_LANDLOCK and 'landlock' in the lsm= boot "
+            "parameter; %s",
+            caps->release, sy_errno_name(caps->landlock_errno), way_out);
+    }
+    return sy_err_set(
+        err, SY_E_SANDBOX,
+        "seccomp filters are not available (kernel %.32s); they need CONFIG_SECCOMP_FILTER "
+        "and no outer sandbox that forbids seccomp(2); %s",
+        caps->release, way_out);
+}
+
+static enum sy_code
+fill(struct sandbox_plan *plan, const struct sandbox_policy *policy,
+     const struct sandbox_caps *caps, struct sy_error *err)
+{
+    bool is_wanted = sandbox_mode_is_enforced(policy->mode);
+
+    plan->mode = policy->mode;
+    plan->has_network = sandbox_policy_has_network(policy);
+    if (policy->cwd == NULL || policy->cwd[0] != '/') {
+        return sy_err_set(err, SY_E_ARG, "the policy's working directory '%s' is not absolute",
+                          policy->cwd != NULL ? policy->cwd : "");
+    }
+    plan->cwd = mem_strdup(policy->cwd);
+    if (plan->cwd == NULL) {
+        return sy_err_nomem(err);
+    }
+    plan->is_enforced = is_wanted && caps->landlock_abi >= 1 && caps->has_seccomp_filter;
+    plan->is_refused = is_wanted && !plan->is_enforced;
+    plan->abi = plan->is_enforced ? caps->landlock_abi : 0;
+    plan->errata = plan->is_enforced ? caps->landlock_errata : 0;
+    set_features(plan, caps);
+    if (plan->is_refused) {
+        return refuse_kernel(caps, err);
+    }
+    if (!plan->is_enforced) {
+        return SY_E_OK;
+    }
+    plan->ruleset.handled_fs = landlock_known(LANDLOCK_SET_FS, plan->abi);
+    plan->ruleset.scoped = landlock_known(LANDLOCK_SET_SCOPE, plan->abi);
+    if (!plan->has_network) {
+        /* A second wall: seccomp already refuses the sockets. */
+        plan->ruleset.handled_net = landlock_known(LANDLOCK_SET_NET, plan->abi);
+    }
+    return add_rules(plan, policy, err);
+}
+
+enum sy_code
+sandbox_plan_new(struct sandbox_plan **ret, const struct sandbox_policy *policy,
+                 const struct sandbox_caps *caps, struct sy_error *err)
+{
+    struct sandbox_plan *plan = mem_alloc_zero(1, sizeof(*plan));
+
+    if (plan == NULL) {
+        return sy_err_nomem(err);
+    }
+
+    enum sy_code rc = fill(plan, policy, caps, err);
+
+    if (rc != SY_E_OK && rc != SY_E_SANDBOX) {
+        sandbox_plan_free(plan);
+        return rc;
+    }
+    *ret = plan;
+    return rc;
+}
+
+static void
+dump_rights(struct jw *w, const char *key, enum landlock_set set, uint64_t bits)
+{
+    size_t n;
+    const struct landlock_right *rights = landlock_rights(set, &n);
+
+    jw_key(w, key);
+    jw_array(w);
+    for (size_t i = 0; i < n; i++) {
+        if ((bits & rights[i].bit) != 0) {
+            jw_str(w, rights[i].name);
+        }
+    }
+    jw_end_array(w);
+}
+
+static void
+dump_landlock(struct jw *w, const struct sandbox_plan *plan)
+{
+    jw_key(w, "landlock");
+    jw_object(w);
+    jw_key_int(w, "abi", plan->abi);
+    jw_key_int(w, "errata", plan->errata);
+    dump_rights(w, "handled_fs", LANDLOCK_SET_FS, plan->ruleset.handled_fs);
+    dump_rights(w, "handled_net", LANDLOCK_SET_NET, plan->ruleset.handled_net);
+    dump_rights(w, "scoped", LANDLOCK_SET_SCOPE, plan->ruleset.scoped);
+    jw_key(w, "rules");
+    jw_array(w);
+    for (size_t i = 0; i < plan->n_rules; i++) {
+        const struct plan_rule *rule = &plan->rules[i];
+
+        jw_object(w);
+        jw_key_str(w, "path", rule->path);
+        jw_key_str(w, "origin", plan_origin_text(rule->origin));
+        jw_key_str(w, "if_missing", rule->must_exist ? "error" : "skip");
+        dump_rights(w, "access", LANDLOCK_SET_FS, rule->access);
+        jw_end_object(w);
+    }
+    jw_end_array(w);
+    jw_end_object(w);
+}
+
+enum sy_code
+sandbox_plan_dump(const struct sandbox_plan *plan, struct buf *out)
+{
+    struct jw w = {.out = out};
+
+    jw_object(&w);
+    jw_key_str(&w, "mode", sandbox_mode_name(plan->mode));
+    jw_key_str(&w, "tier", sandbox_plan_tier(plan));
+    jw_key_str(&w, "cwd", plan->cwd);
+    jw_key_bool(&w, "network", plan->has_network);
+    if (plan->is_enforced) {
+        dump_landlock(&w, plan);
+        jw_key_str(&w, "seccomp", plan->has_network ? "network-on" : "network-off");
+    }
+    jw_key(&w, "rlimits");
+    jw_object(&w);
+    jw_key_int(&w, "core", 0);
+    jw_end_object(&w);
+    jw_key(&w, "features");
+    jw_object(&w);
+    for (size_t i = 0; i < FEATURE_COUNT; i++) {
+        jw_key_str(&w, sandbox_feature_name((enum sandbox_feature)i),
+                   feature_state_name(plan->features[i]));
+    }
+    jw_end_object(&w);
+    jw_end_object(&w);
+    return jw_done(&w);
+}

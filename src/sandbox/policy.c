@@ -1,0 +1,84 @@
+#include "base/mem.h"
+#include "base/str.h"
+#include "sandbox/sandbox.h"
+
+static const char *const mode_names[] = {
+    [SANDBOX_READ_ONLY] = "read-only",
+    [SANDBOX_WORKSPACE_WRITE] = "workspace-write",
+    [SANDBOX_DANGER_FULL_ACCESS] = "danger-full-access",
+    [SANDBOX_EXTERNAL] = "external-sandbox",
+};
+
+#define MODE_COUNT (sizeof(mode_names) / sizeof(mode_names[0]))
+
+const char *
+sandbox_mode_name(enum sandbox_mode mode)
+{
+    SY_ASSERT((size_t)mode < MODE_COUNT);
+    return mode_names[mode];
+}
+
+bool
+sandbox_mode_parse(enum sandbox_mode *ret, const char *name)
+{
+    for (size_t i = 0; i < MODE_COUNT; i++) {
+        if (str_eq(name, mode_names[i])) {
+            *ret = (enum sandbox_mode)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool
+sandbox_mode_is_enforced(enum sandbox_mode mode)
+{
+    return mode == SANDBOX_READ_ONLY || mode == SANDBOX_WORKSPACE_WRITE;
+}
+
+bool
+sandbox_policy_has_network(const struct sandbox_policy *p)
+{
+    return !sandbox_mode_is_enforced(p->mode) || p->has_network;
+}
+
+void
+sandbox_policy_fini(struct sandbox_policy *p)
+{
+    mem_free(p->cwd);
+    mem_free(p->tmpdir);
+    strv_fini(&p->writable_roots);
+    *p = (struct sandbox_policy){0};
+}
+
+static bool
+copy_str(char **ret, const char *from)
+{
+    *ret = from != NULL ? mem_strdup(from) : NULL;
+    return from == NULL || *ret != NULL;
+}
+
+enum sy_code
+sandbox_policy_copy(struct sandbox_policy *ret, const struct sandbox_policy *from)
+{
+    SY_AUTO(sandbox_policy_fini)
+    struct sandbox_policy copy = {
+        .mode = from->mode,
+        .writable_roots = {.max = from->writable_roots.max},
+        .has_network = from->has_network,
+        .excludes_tmpdir = from->excludes_tmpdir,
+        .excludes_slash_tmp = from->excludes_slash_tmp,
+    };
+
+    if (!copy_str(&copy.cwd, from->cwd) || !copy_str(&copy.tmpdir, from->tmpdir)) {
+        return SY_E_NOMEM;
+    }
+
+    enum sy_code rc = strv_add_all(&copy.writable_roots, strv_view(&from->writable_roots));
+
+    if (rc == SY_E_OK) {
+        *ret = copy;
+        copy = (struct sandbox_policy){0};
+    }
+    return rc;
+}

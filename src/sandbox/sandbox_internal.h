@@ -1,0 +1,50 @@
+#ifndef SY_SANDBOX_SANDBOX_INTERNAL_H
+#define SY_SANDBOX_SANDBOX_INTERNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sandbox/linux/landlock.h"
+#include "sandbox/sandbox.h"
+
+/* Where a rule comes from; the text is what explain and the dump say. */
+#define PLAN_ORIGINS(X)                                                                            \
+    X(ORIGIN_CWD, "policy cwd")                                                                    \
+    X(ORIGIN_ROOT, "writable_roots")                                                               \
+    X(ORIGIN_TMPDIR, "$TMPDIR")                                                                    \
+    X(ORIGIN_SLASH_TMP, "/tmp")                                                                    \
+    X(ORIGIN_SHM, "shared memory")                                                                 \
+    X(ORIGIN_DEVICE, "device")
+
+enum plan_origin {
+#define PLAN_ORIGIN_ENUM(id, text) id,
+    PLAN_ORIGINS(PLAN_ORIGIN_ENUM)
+#undef PLAN_ORIGIN_ENUM
+};
+
+const char *plan_origin_text(enum plan_origin origin);
+
+/* Everything below `path` (or the file itself) may be used with `access`. */
+struct plan_rule {
+    char *path; /* absolute, normalized by text */
+    uint64_t access;
+    enum plan_origin origin;
+    bool must_exist; /* named in the configuration: missing is an error */
+};
+
+struct sandbox_plan {
+    enum sandbox_mode mode;
+    char *cwd;
+    bool has_network;
+    bool is_enforced; /* by us, and the kernel can */
+    bool is_refused;  /* would have to be, and the kernel can't */
+    int abi;
+    uint32_t errata;
+    struct landlock_ruleset ruleset;
+    struct plan_rule *rules;
+    size_t n_rules;
+    enum feature_state features[FEATURE_COUNT];
+};
+
+#endif

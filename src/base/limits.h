@@ -21,6 +21,10 @@
 /* Nesting of a configuration file. */
 #define LIMIT_CONFIG_DEPTH 8
 
+/* Items of one list or map of the configuration. People write a dozen; names
+ * are compared one with another. */
+#define LIMIT_CONFIG_ITEMS 1024U
+
 /* Bytes kept of each output stream: half from the head, half from the tail
  * (UNIFIED_EXEC_OUTPUT_MAX_BYTES of the specification). */
 #define LIMIT_STREAM_KEEP (1024U * 1024)
@@ -67,5 +71,35 @@
 
 /* Calls in flight in one engine; more are refused with a clear error. */
 #define LIMIT_CALLS 256U
+
+/* Subscribers of one event bus: front ends and telemetry, a handful each. */
+#define LIMIT_SUBSCRIBERS 256U
+
+/* Bytes that wait for a peer that does not read. Far above any burst of a
+ * working peer (the largest answer is 240 KiB), far below what hurts us. */
+#define LIMIT_SEND_QUEUE (64U * 1024 * 1024)
+
+/* Above this backlog output deltas are dropped (and counted), so that a slow
+ * reader costs itself and neither the command nor the memory. */
+#define LIMIT_DELTA_BACKLOG (4U * 1024 * 1024)
+
+/* Time for the last answers to reach the peer once everything has ended. */
+#define LIMIT_DRAIN_MS 2000U
+
+/* A request id, call id, turn id or progress token. Real ones are 10-40 bytes. */
+#define LIMIT_MESSAGE_ID 256U
+
+/* What one verb of the command line prints at once: `exec --json` with three
+ * texts of LIMIT_STREAM_KEEP, each byte escaped at most six-fold. */
+#define LIMIT_CLI_TEXT (32U * 1024 * 1024)
+
+/* Output of `exec` that a slow reader has not taken yet. The command is not
+ * read further meanwhile, so that this holds one step's worth, and after a
+ * kill what the pipes still held. */
+#define LIMIT_CLI_PENDING (8U * 1024 * 1024)
+
+/* A client's configuration file that `setup` edits. Claude Code keeps its
+ * history in the same file, which grows to some MiB. */
+#define LIMIT_CLIENT_FILE (64U * 1024 * 1024)
 
 #endif

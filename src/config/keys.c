@@ -1,0 +1,319 @@
+#include "config/config_internal.h"
+
+#include <string.h>
+
+#include "base/limits.h"
+#include "base/str.h"
+
+/* The narrowest first: requirements.c ranks by position. */
+static const char *const sandbox_modes[] = {"read-only", "workspace-write", "external-sandbox",
+                                            "danger-full-access", NULL};
+static const char *const approval_policies[] = {"unless-trusted", "on-request", "on-failure",
+                                                "never", NULL};
+static const char *const inherits[] = {"none", "core", "all", NULL};
+static const char *const shell_types[] = {"default", "shell_command", "unified_exec",
+                                          "all",     "disabled",      NULL};
+static const char *const log_levels[] = {"error", "warn", "info", "debug", "trace", NULL};
+static const char *const log_formats[] = {"logfmt", "json", NULL};
+
+#define OUTPUT_BYTES_MIN  1000
+#define OUTPUT_BYTES_MAX  ((int64_t)(LIMIT_MODEL_TOKENS * LIMIT_BYTES_PER_TOKEN))
+#define OUTPUT_TOKENS_MIN 250
+#define KEEP_BYTES_MIN    4096
+#define SNAPSHOT_MS_MIN   100
+#define SNAPSHOT_MS_MAX   60000
+
+/* The defaults of the table are text. */
+_Static_assert(LIMIT_SNAPSHOT_MS == 10000, "default of shell.snapshot_timeout_ms");
+_Static_assert(LIMIT_TIMEOUT_DEFAULT_MS == 10000, "default of tools.timeout_ms");
+_Static_assert(LIMIT_MODEL_BYTES_MCP == 10000, "default of output.max_bytes");
+_Static_assert(LIMIT_MODEL_TOKENS == 10000, "default of output.max_tokens");
+_Static_assert(LIMIT_STREAM_KEEP == 1048576, "default of output.keep_bytes");
+
+#define AT(member) offsetof(struct config, member)
+
+/* Keys of a section stand together, in the order in which they are shown. */
+const struct config_row config_rows[CONFIG_KEYS] = {
+    {.info = {"sandbox.mode", "choice",
+              "read-only|workspace-write|external-sandbox|danger-full-access", "workspace-write",
+              "What commands may touch"},
+     .type = CONFIG_CHOICE,
+     .order = CONFIG_ORDER_CHOICE,
+     .words = sandbox_modes,
+     .offset = AT(sandbox.mode)                                                                                                                                                                                  },
+    {.info = {"sandbox.writable_roots", "list", "", "[]",
+              "Directories that workspace-write may write besides the workspace"},
+     .type = CONFIG_LIST,
+     .order = CONFIG_ORDER_ROOTS,
+     .content = CONFIG_ROOT,
+     .items_max = LIMIT_ROOTS,
+     .offset = AT(sandbox.writable_roots)},
+    {.info = {"sandbox.network_access", "boolean", "", "false",
+              "Whether commands may reach the network"},
+     .type = CONFIG_BOOLEAN,
+     .order = CONFIG_ORDER_TRUE_IS_WIDE,
+     .offset = AT(sandbox.network_access)                                                                              },
+    {.info = {"sandbox.exclude_tmpdir_env_var", "boolean", "", "false",
+              "true: the directory that $TMPDIR names is not writable"},
+     .type = CONFIG_BOOLEAN,
+     .order = CONFIG_ORDER_FALSE_IS_WIDE,
+     .offset = AT(sandbox.exclude_tmpdir_env_var)                                                                    },
+    {.info = {"sandbox.exclude_slash_tmp", "boolean", "", "false", "true: /tmp is not writable"},
+     .type = CONFIG_BOOLEAN,
+     .order = CONFIG_ORDER_FALSE_IS_WIDE,
+     .offset = AT(sandbox.exclude_slash_tmp)                                                                       },
+    {.info = {"sandbox.required", "boolean", "", "true",
+              "false: run commands unsandboxed where the kernel lacks what the mode needs"},
+     .type = CONFIG_BOOLEAN,
+     .order = CONFIG_ORDER_FALSE_IS_WIDE,
+     .offset = AT(sandbox.required)    },
+    {.info = {"approval.policy", "choice", "unless-trusted|on-request|on-failure|never",
+              "on-request", "When a person is asked before a command runs"},
+     .type = CONFIG_CHOICE,
+     .order = CONFIG_ORDER_CHOICE,
+     .words = approval_policies,
+     .alias = {"untrusted", "unless-trusted"},
+     .offset = AT(approval.policy)},
+    {.info = {"shell.path", "string", "", "",
+              "The shell that runs command strings, an absolute path; empty: detect it"},
+     .type = CONFIG_STRING,
+     .order = CONFIG_ORDER_EQUAL,
+     .content = CONFIG_PATH_OR_EMPTY,
+     .offset = AT(shell.path)                                                                                          },
+    {.info = {"shell.login", "boolean", "", "true",
+              "Whether a call that does not say runs in a login shell"},
+     .type = CONFIG_BOOLEAN,
+     .order = CONFIG_ORDER_EQUAL,
+     .offset = AT(shell.login)                 },
+    {.info = {"shell.snapshot", "boolean", "", "true",
+              "Run the login shell once and reuse its environment"},
+     .type = CONFIG_BOOLEAN,
+     .order = CONFIG_ORDER_EQUAL,
+     .offset = AT(shell.snapshot)                                                                                          },
+    {.info = {"shell.snapshot_timeout_ms", "integer", "", "10000",
+              "How long the login shell of the snapshot may take"},
+     .type = CONFIG_INTEGER,
+     .order = CONFIG_ORDER_NUMBER,
+     .min = SNAPSHOT_MS_MIN,
+     .max = SNAPSHOT_MS_MAX,
+     .offset = AT(shell.snapshot_timeout_ms)},
+    {.info = {"environment.inherit", "choice", "none|core|all", "all",
+              "Which variables commands get to begin with"},
+     .type = CONFIG_CHOICE,
+     .order = CONFIG_ORDER_CHOICE,
+     .words = inherits,
+     .offset = AT(environment.inherit)                                                                                                                                                                                       },
+    {.info = {"environment.default_excludes", "boolean", "", "true",
+              "Leave out variables whose names look like secrets"},
+     .type = CONFIG_BOOLEAN,
+     .order = CONFIG_ORDER_FALSE_IS_WIDE,
+     .offset = AT(environment.default_excludes)                                                                                             },
+    {.info = {"environment.exclude", "list", "", "[]",
+              "Patterns of further variables to leave out"},
+     .type = CONFIG_LIST,
+     .order = CONFIG_ORDER_SUPERSET,
+     .content = CONFIG_PATTERN,
+     .items_max = LIMIT_CONFIG_ITEMS,
+     .offset = AT(environment.exclude)},
+    {.info = {"environment.set", "map", "", "{}", "Variables to set"},
+     .type = CONFIG_MAP,
+     .order = CONFIG_ORDER_EQUAL,
+     .content = CONFIG_VARIABLE,
+     .items_max = LIMIT_CONFIG_ITEMS,
+     .offset = AT(environment.set)},
+    {.info = {"environment.include_only", "list", "", "[]",
+              "If not empty: patterns of the only variables to keep"},
+     .type = CONFIG_LIST,
+     .order = CONFIG_ORDER_SUBSET,
+     .content = CONFIG_PATTERN,
+     .items_max = LIMIT_CONFIG_ITEMS,
+     .offset = AT(environment.include_only)},
+    {.info = {"tools.shell_type", "choice", "default|shell_command|unified_exec|all|disabled",
+              "all", "Which shell tools are listed"},
+     .type = CONFIG_CHOICE,
+     .order = CONFIG_ORDER_EQUAL,
+     .words = shell_types,
+     .offset = AT(tools.shell_type)                                                                                                                                                                                },
+    {.info = {"tools.timeout_ms", "integer", "", "10000",
+              "How long a command may run when the call does not say"},
+     .type = CONFIG_INTEGER,
+     .order = CONFIG_ORDER_NUMBER,
+     .min = 1,
+     .max = LIMIT_TIMEOUT_MAX_MS,
+     .offset = AT(tools.timeout_ms)},
+    {.info = {"output.max_bytes", "integer", "", "10000", "Bytes of output in an answer over MCP"},
+     .type = CONFIG_INTEGER,
+     .order = CONFIG_ORDER_NUMBER,
+     .min = OUTPUT_BYTES_MIN,
+     .max = OUTPUT_BYTES_MAX,
+     .offset = AT(output.max_bytes)},
+    {.info = {"output.max_tokens", "integer", "", "10000",
+              "Tokens of output in an answer elsewhere, and the most a call may ask for"},
+     .type = CONFIG_INTEGER,
+     .order = CONFIG_ORDER_NUMBER,
+     .min = OUTPUT_TOKENS_MIN,
+     .max = LIMIT_MODEL_TOKENS,
+     .offset = AT(output.max_tokens)},
+    {.info = {"output.keep_bytes", "integer", "", "1048576",
+              "Bytes kept of each output stream, half from each end"},
+     .type = CONFIG_INTEGER,
+     .order = CONFIG_ORDER_NUMBER,
+     .min = KEEP_BYTES_MIN,
+     .max = LIMIT_STREAM_KEEP,
+     .offset = AT(output.keep_bytes)},
+    {.info = {"log.level", "choice", "error|warn|info|debug|trace", "warn",
+              "What is logged on standard error"},
+     .type = CONFIG_CHOICE,
+     .order = CONFIG_ORDER_EQUAL,
+     .words = log_levels,
+     .offset = AT(log.level)                                                                                                       },
+    {.info = {"log.format", "choice", "logfmt|json", "logfmt", "How a log line is written"},
+     .type = CONFIG_CHOICE,
+     .order = CONFIG_ORDER_EQUAL,
+     .words = log_formats,
+     .offset = AT(log.format)                                                                                                                                                                    },
+};
+
+static const char *const sections[] = {"sandbox", "approval", "shell", "environment",
+                                       "tools",   "output",   "log",   "requirements"};
+/* `requirements` is no section of keys. */
+#define SECTIONS (sizeof(sections) / sizeof(sections[0]) - 1)
+
+const struct config_key_info *
+config_key(size_t i)
+{
+    return i < CONFIG_KEYS ? &config_rows[i].info : NULL;
+}
+
+const char *
+config_short_name(const struct config_row *row)
+{
+    return strchr(row->info.key, '.') + 1;
+}
+
+static bool
+is_text(const char *word, const char *text, size_t len)
+{
+    return strlen(word) == len && memcmp(word, text, len) == 0;
+}
+
+size_t
+config_find_key(const char *key, size_t len)
+{
+    size_t i = 0;
+
+    while (i < CONFIG_KEYS && !is_text(config_rows[i].info.key, key, len)) {
+        i++;
+    }
+    return i;
+}
+
+static bool
+is_in_section(const struct config_row *row, const char *section)
+{
+    size_t n = strlen(section);
+
+    return strncmp(row->info.key, section, n) == 0 && row->info.key[n] == '.';
+}
+
+size_t
+config_find_in_section(const char *section, const char *name, size_t len)
+{
+    size_t i = 0;
+
+    while (i < CONFIG_KEYS && !(is_in_section(&config_rows[i], section) &&
+                                is_text(config_short_name(&config_rows[i]), name, len))) {
+        i++;
+    }
+    return i;
+}
+
+const char *
+config_find_section(const char *name, size_t len)
+{
+    for (size_t i = 0; i < SECTIONS; i++) {
+        if (is_text(sections[i], name, len)) {
+            return sections[i];
+        }
+    }
+    return NULL;
+}
+
+void
+config_variable_name(char dst[CONFIG_VARIABLE_MAX], const struct config_row *row)
+{
+    static const char prefix[] = "SHELLYARD_";
+    size_t n = sizeof(prefix) - 1;
+
+    memcpy(dst, prefix, n);
+    for (const char *s = row->info.key; *s != '\0' && n + 1 < CONFIG_VARIABLE_MAX; s++) {
+        char upper = *s >= 'a' && *s <= 'z' ? (char)(*s - 'a' + 'A') : *s;
+
+        dst[n++] = upper == '.' ? '_' : upper;
+    }
+    dst[n] = '\0';
+}
+
+/* The longest text that can still be near a name. */
+#define NEAR_MAX 64
+
+struct near_text {
+    char text[NEAR_MAX + 1];
+};
+
+static const char *
+terminated(struct near_text *copy, const char *got, size_t len)
+{
+    size_t n = len < NEAR_MAX ? len : NEAR_MAX;
+
+    memcpy(copy->text, got, n);
+    copy->text[n] = '\0';
+    return copy->text;
+}
+
+const char *
+config_nearest_key(const char *got, size_t len)
+{
+    const char *names[CONFIG_KEYS];
+    struct near_text copy;
+
+    for (size_t i = 0; i < CONFIG_KEYS; i++) {
+        names[i] = config_rows[i].info.key;
+    }
+    return str_nearest(terminated(&copy, got, len), names, CONFIG_KEYS);
+}
+
+const char *
+config_nearest_section(const char *got, size_t len, bool with_requirements)
+{
+    struct near_text copy;
+
+    return str_nearest(terminated(&copy, got, len), sections,
+                       with_requirements ? SECTIONS + 1 : SECTIONS);
+}
+
+const char *
+config_nearest_in_section(const char *section, const char *got, size_t len)
+{
+    const char *names[CONFIG_KEYS];
+    size_t n = 0;
+    struct near_text copy;
+
+    for (size_t i = 0; i < CONFIG_KEYS; i++) {
+        if (is_in_section(&config_rows[i], section)) {
+            names[n++] = config_short_name(&config_rows[i]);
+        }
+    }
+    return str_nearest(terminated(&copy, got, len), names, n);
+}
+
+const char *
+config_same_elsewhere(const char *got, size_t len)
+{
+    for (size_t i = 0; i < CONFIG_KEYS; i++) {
+        if (is_text(config_short_name(&config_rows[i]), got, len)) {
+            return config_rows[i].info.key;
+        }
+    }
+    return NULL;
+}

@@ -1,0 +1,275 @@
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/limits.h"
+#include "base/str.h"
+#include "config/config_internal.h"
+
+static size_t
+rank_of(const struct config_row *row, const char *word)
+{
+    size_t i = 0;
+
+    while (row->words[i] != NULL && !str_eq(row->words[i], word)) {
+        i++;
+    }
+    return i;
+}
+
+static bool
+has_item(const struct strv *list, const char *item)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        if (str_eq(list->v[i], item)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Each item of `part` is in `whole`. */
+static bool
+is_subset(const struct strv *part, const struct strv *whole)
+{
+    for (size_t i = 0; i < part->n; i++) {
+        if (!has_item(whole, part->v[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/*
+ * Where a root that need not exist yet really lies: the deepest directory
+ * that exists resolved, the rest behind it. SY_E_DENIED when that can change
+ * unseen (a link to nothing) or is hidden from us.
+ */
+static enum sy_code
+resolve(struct buf *ret, const char *path)
+{
+    char head[PATH_MAX];
+    char real[PATH_MAX];
+    struct stat st;
+    size_t len = strlen(path);
+
+    buf_reset(ret);
+    if (len >= sizeof(head)) {
+        return SY_E_DENIED;
+    }
+    memcpy(head, path, len + 1);
+    while (realpath(head, real) == NULL) {
+        char *slash = strrchr(head, '/');
+
+        if (errno != ENOENT || slash == NULL || slash[1] == '\0' || lstat(head, &st) == 0) {
+            return SY_E_DENIED;
+        }
+        slash[slash == head ? 1 : 0] = '\0';
+    }
+
+    const char *rest = path + strlen(head);
+    enum sy_code rc = buf_add_str(ret, real);
+
+    while (*rest == '/') {
+        rest++;
+    }
+    if (rc == SY_E_OK && *rest != '\0' && !str_ends(real, "/")) {
+        rc = buf_add_char(ret, '/');
+    }
+    return rc != SY_E_OK ? rc : buf_add_str(ret, rest);
+}
+
+/* By where they lie, not by their names: a link below a required root may
+ * lead out of it. */
+static enum sy_code
+is_root_below(bool *ret, const char *root, const struct strv *required)
+{
+    SY_AUTO(buf_fini) struct buf real_root = {.max = LIMIT_PATH * 2U};
+    SY_AUTO(buf_fini) struct buf real_required = {.max = LIMIT_PATH * 2U};
+    enum sy_code rc = resolve(&real_root, root);
+
+    *ret = false;
+    for (size_t i = 0; i < required->n && rc == SY_E_OK && !*ret; i++) {
+        rc = resolve(&real_required, required->v[i]);
+        if (rc == SY_E_DENIED) {
+            rc = SY_E_OK;
+            continue;
+        }
+        if (rc == SY_E_OK) {
+            *ret = path_is_below(buf_view(&real_root), buf_view(&real_required));
+        }
+    }
+    return rc;
+}
+
+static enum sy_code
+are_roots_below(bool *ret, const struct strv *roots, const struct strv *required)
+{
+    *ret = true;
+    for (size_t i = 0; i < roots->n && *ret; i++) {
+        enum sy_code rc = is_root_below(ret, roots->v[i], required);
+
+        if (rc != SY_E_OK) {
+            return rc;
+        }
+    }
+    return SY_E_OK;
+}
+
+static bool
+is_equal(const struct config_row *row, const struct config_value *a, const struct config_value *b)
+{
+    switch (row->type) {
+    case CONFIG_CHOICE:
+        return str_eq(a->word, b->word);
+    case CONFIG_BOOLEAN:
+        return a->flag == b->flag;
+    case CONFIG_INTEGER:
+        return a->number == b->number;
+    case CONFIG_STRING:
+        return str_eq(a->text, b->text);
+    case CONFIG_LIST:
+    case CONFIG_MAP:
+        break;
+    }
+    return is_subset(&a->list, &b->list) && is_subset(&b->list, &a->list);
+}
+
+/* *ret: `v` is no wider than `required`. */
+static enum sy_code
+is_narrow(bool *ret, const struct config_row *row, const struct config_value *v,
+          const struct config_value *required)
+{
+    switch (row->order) {
+    case CONFIG_ORDER_EQUAL:
+        *ret = is_equal(row, v, required);
+        return SY_E_OK;
+    case CONFIG_ORDER_CHOICE:
+        *ret = rank_of(row, v->word) <= rank_of(row, required->word);
+        return SY_E_OK;
+    case CONFIG_ORDER_TRUE_IS_WIDE:
+        *ret = !v->flag || required->flag;
+        return SY_E_OK;
+    case CONFIG_ORDER_FALSE_IS_WIDE:
+        *ret = v->flag || !required->flag;
+        return SY_E_OK;
+    case CONFIG_ORDER_NUMBER:
+        *ret = v->number <= required->number;
+        return SY_E_OK;
+    case CONFIG_ORDER_ROOTS:
+        return are_roots_below(ret, &v->list, &required->list);
+    case CONFIG_ORDER_SUPERSET:
+        *ret = is_subset(&required->list, &v->list);
+        return SY_E_OK;
+    case CONFIG_ORDER_SUBSET:
+        break;
+    }
+    *ret = required->list.n == 0 || (v->list.n > 0 && is_subset(&v->list, &required->list));
+    return SY_E_OK;
+}
+
+static const char *
+what_is_wanted(const struct config_row *row)
+{
+    switch (row->order) {
+    case CONFIG_ORDER_EQUAL:
+        return "must stay";
+    case CONFIG_ORDER_CHOICE:
+    case CONFIG_ORDER_TRUE_IS_WIDE:
+    case CONFIG_ORDER_FALSE_IS_WIDE:
+        return "may not be wider than";
+    case CONFIG_ORDER_NUMBER:
+        return "may not be more than";
+    case CONFIG_ORDER_ROOTS:
+        return "must lie within";
+    case CONFIG_ORDER_SUPERSET:
+        return "must hold all of";
+    case CONFIG_ORDER_SUBSET:
+        break;
+    }
+    return "may name only some of";
+}
+
+static enum sy_code
+violation(const struct config_row *row, const struct config_value *v,
+          const struct config_value *required, const struct config_place *required_at,
+          struct sy_error *err)
+{
+    SY_AUTO(buf_fini) struct buf got = {.max = CONFIG_SHOWN_MAX};
+    SY_AUTO(buf_fini) struct buf want = {.max = CONFIG_SHOWN_MAX};
+    struct config_shown shown_got;
+    struct config_shown shown_want;
+    char variable[CONFIG_VARIABLE_MAX];
+    struct config_shown_path path;
+    struct config_place at = v->place;
+    enum sy_code rc = config_format_value(&got, row, v);
+
+    if (rc == SY_E_OK) {
+        rc = config_format_value(&want, row, required);
+    }
+    if (rc != SY_E_OK) {
+        return sy_err_nomem(err);
+    }
+    if (at.source == CONFIG_FROM_ENVIRONMENT) {
+        config_variable_name(variable, row);
+        at.name = variable;
+    }
+    return config_error(err, &at, "%s %s %s %s (%s:%zu)", row->info.key,
+                        config_visible(&shown_got, buf_view(&got), got.len), what_is_wanted(row),
+                        config_visible(&shown_want, buf_view(&want), want.len),
+                        config_visible_path(&path, required_at->name), required_at->line);
+}
+
+static enum sy_code
+check_key(const struct config_layers *layers, size_t key, const char *system_path,
+          struct sy_error *err)
+{
+    const struct config_row *row = &config_rows[key];
+    const struct config_layer *system = &layers->of[CONFIG_FROM_SYSTEM];
+    bool is_given = system->values[key].is_set;
+    const struct config_value *required =
+        is_given ? &system->values[key] : &layers->of[CONFIG_FROM_DEFAULT].values[key];
+    struct config_place at = {.source = CONFIG_FROM_SYSTEM,
+                              .name = system_path,
+                              .line = is_given ? required->place.line : system->required_line[key]};
+
+    for (size_t source = CONFIG_FROM_USER; source < CONFIG_SOURCES; source++) {
+        const struct config_value *v = &layers->of[source].values[key];
+        bool is_fine = true;
+
+        if (!v->is_set) {
+            continue;
+        }
+
+        enum sy_code rc = is_narrow(&is_fine, row, v, required);
+
+        if (rc == SY_E_NOMEM) {
+            return sy_err_nomem(err);
+        }
+        /* What cannot be judged is not let through. */
+        if (rc != SY_E_OK || !is_fine) {
+            return violation(row, v, required, &at, err);
+        }
+    }
+    return SY_E_OK;
+}
+
+enum sy_code
+config_check_requirements(const struct config_layers *layers, const char *system_path,
+                          struct sy_error *err)
+{
+    for (size_t key = 0; key < CONFIG_KEYS; key++) {
+        if (layers->of[CONFIG_FROM_SYSTEM].required_line[key] == 0) {
+            continue;
+        }
+
+        enum sy_code rc = check_key(layers, key, system_path, err);
+
+        if (rc != SY_E_OK) {
+            return rc;
+        }
+    }
+    return SY_E_OK;
+}

@@ -1,0 +1,204 @@
+#include "protocol/jsonl_internal.h"
+
+#include <string.h>
+
+static void
+open_message(struct jsonl *j, struct jw *w, const char *type)
+{
+    out_begin(&j->base, w);
+    jw_object(w);
+    jw_key_str(w, "type", type);
+}
+
+/* false when memory was short; nothing was sent then. */
+static bool
+close_message(struct jsonl *j, struct jw *w)
+{
+    jw_end_object(w);
+    if (jw_done(w) != SY_E_OK) {
+        return false;
+    }
+    out_send(&j->base);
+    return true;
+}
+
+static bool
+send_output_text(struct jsonl *j, const struct jsonl_call *c, const char *text, size_t len)
+{
+    struct jw w;
+
+    open_message(j, &w, c->type->output_type);
+    jw_key_str(&w, "call_id", c->call_id);
+    jw_key_strn(&w, "output", text, len);
+    return close_message(j, &w);
+}
+
+void
+jsonl_send_output(struct jsonl *j, const struct jsonl_call *c)
+{
+    bool is_reason = c->reason[0] != '\0';
+    const char *text = is_reason ? c->reason : buf_view(&c->content);
+
+    if (!send_output_text(j, c, text, is_reason ? strlen(text) : c->content.len)) {
+        /* OUT_RESERVE holds this. Each call is answered. */
+        static const char nomem[] = "out of memory while the answer was built";
+
+        SY_ASSERT(send_output_text(j, c, nomem, sizeof(nomem) - 1));
+    }
+}
+
+void
+jsonl_send_error(struct jsonl *j, const char *call_id, const char *text)
+{
+    struct jw w;
+
+    open_message(j, &w, "error");
+    if (call_id != NULL) {
+        jw_key_str(&w, "call_id", call_id);
+    }
+    jw_key_str(&w, "message", text);
+    jw_key_int(&w, "line", (int64_t)j->line);
+    SY_ASSERT(close_message(j, &w));
+}
+
+void
+jsonl_send_turn(struct jsonl *j, const struct jsonl_turn *t)
+{
+    struct jw w;
+
+    open_message(j, &w, "turn_started");
+    if (t->id[0] != '\0') {
+        jw_key_str(&w, "turn_id", t->id);
+    }
+    jw_key_str(&w, "cwd", t->context.cwd);
+    jw_key_str(&w, "sandbox_mode", sandbox_mode_name(t->context.sandbox.mode));
+    jw_key_bool(&w, "network_access", sandbox_policy_has_network(&t->context.sandbox));
+    jw_key_str(&w, "approval_policy", approval_policy_name(t->context.approval));
+    if (!close_message(j, &w)) {
+        jsonl_send_error(j, NULL, "out of memory: the turn holds, its description is left out");
+    }
+}
+
+void
+jsonl_send_tools(struct jsonl *j)
+{
+    const char *shell_type = tool_context_config(j->base.options.context)->tools.shell_type;
+    struct jw w;
+
+    open_message(j, &w, "tools");
+    jw_key(&w, "tools");
+    jw_array(&w);
+    for (const struct tool_handler *const *t = tool_handlers(); *t != NULL; t++) {
+        if (!tool_is_listed(*t, shell_type)) {
+            continue;
+        }
+        jw_object(&w);
+        jw_key_str(&w, "type", (*t)->kind == TOOL_CUSTOM ? "custom" : "function");
+        jw_key_str(&w, "name", (*t)->name);
+        jw_key_str(&w, "description", (*t)->description);
+        if ((*t)->kind != TOOL_CUSTOM) {
+            jw_key(&w, "parameters");
+            jw_raw(&w, (*t)->input_schema, strlen((*t)->input_schema));
+        }
+        jw_end_object(&w);
+    }
+    jw_end_array(&w);
+    if (!close_message(j, &w)) {
+        jsonl_send_error(j, NULL, "out of memory while listing the tools");
+    }
+}
+
+static void
+write_begin(struct jw *w, const struct event_begin *e)
+{
+    jw_key(w, "command");
+    jw_array(w);
+    for (size_t i = 0; e->argv != NULL && e->argv[i] != NULL; i++) {
+        jw_str(w, e->argv[i]);
+    }
+    jw_end_array(w);
+    jw_key_str(w, "cwd", e->cwd);
+    jw_key_str(w, "tool", e->tool);
+    jw_key_str(w, "source", e->source);
+}
+
+static void
+write_delta(struct jw *w, const struct event_delta *e)
+{
+    jw_key_str(w, "stream", e->stream);
+    jw_key_int(w, "seq", (int64_t)e->seq);
+    jw_key_strn(w, "chunk", e->text, e->len);
+}
+
+static void
+write_end(struct jw *w, const struct event_end *e, uint64_t deltas_dropped)
+{
+    jw_key_str(w, "status", e->status);
+    jw_key_int(w, "exit_code", e->exit_code);
+    if (e->signal != 0) {
+        jw_key_int(w, "signal", e->signal);
+    }
+    jw_key_bool(w, "timed_out", e->is_timed_out);
+    jw_key_int(w, "duration_ms", (int64_t)(e->duration_ns / 1000000U));
+    if (deltas_dropped > 0) {
+        jw_key_int(w, "deltas_dropped", (int64_t)deltas_dropped);
+    }
+    jw_key_str(w, "preview", e->preview != NULL ? e->preview : "");
+    if (e->error != NULL) {
+        jw_key_str(w, "error", e->error);
+    }
+}
+
+/* A reader that does not keep up loses deltas, not the command its time. */
+static bool
+is_backed_up(const struct jsonl *j)
+{
+    const struct protocol_options *o = &j->base.options;
+
+    return o->backlog != NULL && o->backlog(o->arg) > LIMIT_DELTA_BACKLOG;
+}
+
+void
+jsonl_on_event(void *arg, const struct event *e)
+{
+    static const char *const types[] = {
+        [EVENT_EXEC_BEGIN] = "exec_command_begin",
+        [EVENT_EXEC_OUTPUT_DELTA] = "exec_command_output_delta",
+        [EVENT_EXEC_END] = "exec_command_end",
+    };
+    struct jsonl *j = arg;
+    struct jsonl_call *c = jsonl_call_find(j, e->call_id);
+    struct jw w;
+
+    if (c == NULL) {
+        return; /* not of this front */
+    }
+    if (e->kind == EVENT_EXEC_OUTPUT_DELTA && is_backed_up(j)) {
+        c->deltas_dropped++;
+        return;
+    }
+    open_message(j, &w, types[e->kind]);
+    jw_key_str(&w, "call_id", c->call_id);
+    if (e->turn_id != NULL && e->kind != EVENT_EXEC_OUTPUT_DELTA) {
+        jw_key_str(&w, "turn_id", e->turn_id);
+    }
+    switch (e->kind) {
+    case EVENT_EXEC_BEGIN:
+        write_begin(&w, &e->u.begin);
+        break;
+    case EVENT_EXEC_OUTPUT_DELTA:
+        write_delta(&w, &e->u.delta);
+        break;
+    case EVENT_EXEC_END:
+        write_end(&w, &e->u.end, c->deltas_dropped);
+        break;
+    }
+    if (close_message(j, &w)) {
+        return;
+    }
+    if (e->kind == EVENT_EXEC_OUTPUT_DELTA) {
+        c->deltas_dropped++;
+    } else {
+        jsonl_send_error(j, c->call_id, "out of memory: an event of this call is missing");
+    }
+}

@@ -1,0 +1,70 @@
+#ifndef SY_PROTOCOL_MCP_INTERNAL_H
+#define SY_PROTOCOL_MCP_INTERNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "protocol/protocol_internal.h"
+#include "protocol/rpc.h"
+
+/* What a version of the protocol has. */
+struct mcp_version {
+    const char *name;
+    bool has_annotations; /* and the message of a progress notification */
+    bool has_batches;
+    bool has_structured; /* structuredContent, outputSchema, title */
+};
+
+/* The replies to an array of requests (2025-03-26 only), sent as one array
+ * once the last is there. */
+struct mcp_batch {
+    struct buf out;
+    size_t holds; /* calls that may still answer, and the reader of the array */
+};
+
+/* A tools/call that was started and is not over. */
+struct mcp_call {
+    struct mcp_call *next;
+    struct mcp_call *prev;
+    struct mcp *mcp;
+    struct tool_call *tool;
+    struct mcp_batch *batch; /* NULL: answered by itself */
+    struct rpc_id id;
+    struct rpc_id token; /* RPC_ID_NONE: no progress wanted */
+    uint64_t due_ms;     /* next progress, time of the loop */
+    int64_t progress;    /* last value sent */
+    bool is_cancelled;   /* must not be answered */
+    char text[];         /* the strings of id and token */
+};
+
+struct mcp {
+    struct protocol base;
+    const struct mcp_version *version; /* NULL: not initialized */
+    struct json_doc no_arguments;      /* {} */
+    struct mcp_call *calls;
+    size_t n_calls;
+    uint64_t n_started;
+};
+
+struct mcp_request {
+    const char *method;
+    struct rpc_id id; /* RPC_ID_NONE: a notification */
+    const struct js *params;
+    struct mcp_batch *batch;
+};
+
+/* Replies: open, add the members of the result, close. */
+void mcp_reply_open(struct mcp *m, struct jw *w, const struct rpc_id *id);
+void mcp_reply_close(struct mcp *m, struct jw *w, const struct rpc_id *id, struct mcp_batch *batch);
+void mcp_error(struct mcp *m, const struct rpc_id *id, struct mcp_batch *batch, int code,
+               const char *fmt, ...) SY_PRINTF(5, 6);
+/* One hold less; the last one sends and frees. Accepts NULL. */
+void mcp_batch_release(struct mcp *m, struct mcp_batch *batch);
+
+/* mcp_call.c */
+void mcp_tools_call(struct mcp *m, const struct mcp_request *r);
+void mcp_cancelled(struct mcp *m, const struct mcp_request *r);
+void mcp_cancel_all(struct mcp *m);
+
+#endif

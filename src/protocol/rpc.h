@@ -1,0 +1,43 @@
+#ifndef SY_PROTOCOL_RPC_H
+#define SY_PROTOCOL_RPC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/json.h"
+
+/* JSON-RPC 2.0: what every version of MCP shares. */
+enum rpc_code {
+    RPC_PARSE = -32700,
+    RPC_REQUEST = -32600,
+    RPC_METHOD = -32601,
+    RPC_PARAMS = -32602,
+    RPC_INTERNAL = -32603
+};
+
+/* A request id or a progress token; echoed with the type that it came with.
+ * The text is borrowed. */
+enum rpc_id_kind { RPC_ID_NONE, RPC_ID_INTEGER, RPC_ID_STRING };
+
+struct rpc_id {
+    enum rpc_id_kind kind;
+    int64_t number;
+    const char *text; /* may hold NUL */
+    size_t len;
+};
+
+/* false unless v is an integer or a string of at most LIMIT_MESSAGE_ID bytes. */
+bool rpc_id_read(struct rpc_id *ret, const struct js *v) SY_NODISCARD;
+bool rpc_id_eq(const struct rpc_id *a, const struct rpc_id *b);
+/* NULL and RPC_ID_NONE give null. */
+void rpc_id_write(struct jw *w, const struct rpc_id *id);
+
+/* {"jsonrpc":"2.0","id":ID,  ...the caller adds result or error and ends it. */
+void rpc_reply_open(struct jw *w, const struct rpc_id *id);
+/* {"jsonrpc":"2.0","method":METHOD,"params":{  ...the caller ends both. */
+void rpc_notification_open(struct jw *w, const char *method);
+/* A whole error reply. */
+void rpc_error(struct jw *w, const struct rpc_id *id, int code, const char *message);
+
+#endif

@@ -36,4 +36,7 @@ struct requirement {
 void requirement_compute(struct requirement *ret, const struct exec_params *params,
                          enum approval_policy policy, const struct sandbox_policy *sandbox);
 
+/* Where nobody can be asked, NEEDS_APPROVAL becomes FORBIDDEN and says so. */
+void requirement_refuse_unasked(struct requirement *ret);
+
 #endif

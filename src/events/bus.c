@@ -108,3 +108,14 @@ event_emit(struct event_bus *bus, const struct event *e)
         remove_gaps(bus);
     }
 }
+
+bool
+event_bus_has_subscribers(const struct event_bus *bus)
+{
+    for (size_t i = 0; i < bus->n; i++) {
+        if (bus->list[i].fn != NULL) {
+            return true;
+        }
+    }
+    return false;
+}

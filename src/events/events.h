@@ -69,6 +69,8 @@ void event_bus_free(struct event_bus *bus);
 uint64_t event_subscribe(struct event_bus *bus, event_fn *fn, void *arg) SY_NODISCARD;
 void event_unsubscribe(struct event_bus *bus, uint64_t id);
 void event_emit(struct event_bus *bus, const struct event *e);
+/* Texts that nobody reads need not be made. */
+bool event_bus_has_subscribers(const struct event_bus *bus);
 
 /*
  * Telemetry preview: at most LIMIT_PREVIEW_BYTES and LIMIT_PREVIEW_LINES of

@@ -33,6 +33,8 @@ struct turn_context {
 };
 
 void turn_context_fini(struct turn_context *t);
+enum sy_code turn_context_copy(struct turn_context *ret,
+                               const struct turn_context *from) SY_NODISCARD;
 
 /*
  * What all calls of one engine share: kernel capabilities, the prepared
@@ -138,6 +140,10 @@ const struct exec_output *orch_output(const struct orch_call *call);
 const char *orch_call_id(const struct orch_call *call);
 /* Last complete line of output so far, for progress; "" if none. Borrowed. */
 const char *orch_last_line(struct orch_call *call);
+/* `wake` is called when something outside the call's own descriptors lets it
+ * go on (another call's login snapshot is there): step it soon. For drivers. */
+typedef void orch_wake_fn(void *arg);
+void orch_set_waker(struct orch_call *call, orch_wake_fn *wake, void *arg);
 void orch_call_free(struct orch_call *call);
 
 /* Drives one call to its end on poll(2). `stop_fd` (or -1): readable = cancel. */

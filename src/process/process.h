@@ -59,6 +59,7 @@ enum sy_code process_start(struct process **ret, const struct exec_env *env,
 struct process_watch {
     int fd;
     short events; /* of poll(2) */
+    uint64_t id;  /* of the process: the same number may come again as another descriptor */
 };
 /* Descriptors to wait on now; the set only shrinks. Returns how many. */
 size_t process_watches(const struct process *p, struct process_watch out[PROCESS_WATCHES]);

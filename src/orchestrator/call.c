@@ -1,0 +1,563 @@
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "base/limits.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "orchestrator/call_internal.h"
+
+/* Exit codes of calls whose command gave none (design section 2). */
+#define EXIT_TIMED_OUT   124
+#define EXIT_MACHINERY   125
+#define EXIT_CANCELLED   130
+#define EXIT_SIGNAL_BASE 128
+
+#define NS_PER_MS 1000000ULL
+
+static const char *const state_names[] = {
+    [ORCH_APPROVAL] = "approval", [ORCH_SANDBOX] = "sandbox", [ORCH_SNAPSHOT] = "snapshot",
+    [ORCH_SPAWN] = "spawn",       [ORCH_RUN] = "run",         [ORCH_KILL] = "kill",
+    [ORCH_DONE] = "done",
+};
+
+static const char *const status_names[] = {
+    [EXEC_EXITED] = "exited",       [EXEC_SIGNALED] = "signaled", [EXEC_TIMED_OUT] = "timed_out",
+    [EXEC_CANCELLED] = "cancelled", [EXEC_DENIED] = "denied",     [EXEC_FAILED] = "failed",
+};
+
+const char *
+orch_state_name(enum orch_state s)
+{
+    return state_names[s];
+}
+
+const char *
+exec_status_name(enum exec_status s)
+{
+    return status_names[s];
+}
+
+void
+exec_request_fini(struct exec_request *r)
+{
+    exec_params_fini(&r->params);
+    mem_free(r->script);
+    mem_free(r->call_id);
+    mem_free(r->turn_id);
+    r->script = NULL;
+    r->call_id = NULL;
+    r->turn_id = NULL;
+}
+
+enum sy_code
+orch_submit(struct orch_call **ret, struct session *session, const struct turn_context *turn,
+            struct exec_request *request, struct sy_error *err)
+{
+    struct orch_call *c = mem_alloc_zero(1, sizeof(*c));
+
+    if (c == NULL || turn_context_copy(&c->turn, turn) != SY_E_OK) {
+        mem_free(c);
+        exec_request_fini(request);
+        return sy_err_nomem(err);
+    }
+    c->session = session;
+    c->request = *request;
+    *request = (struct exec_request){0};
+    c->state = ORCH_APPROVAL;
+    c->expires_ns = UINT64_MAX;
+    c->env.max = LIMIT_ENV;
+    c->argv.max = LIMIT_ARGV;
+    c->program.max = LIMIT_PATH;
+    c->last_line.max = LIMIT_STREAM_KEEP * 4;
+    *ret = c;
+    return SY_E_OK;
+}
+
+/* The one exit: result final, everything given back, end event told. */
+static void
+finish(struct orch_call *c, enum exec_status status)
+{
+    c->output.status = status;
+    c->output.output = c->chain;
+    if (c->entry != NULL) {
+        c->output.plan = c->entry->plan;
+    }
+    switch (status) {
+    case EXEC_EXITED:
+        break;
+    case EXEC_SIGNALED:
+        c->output.exit_code = EXIT_SIGNAL_BASE + c->output.signal;
+        break;
+    case EXEC_TIMED_OUT:
+        c->output.exit_code = EXIT_TIMED_OUT;
+        c->output.is_timed_out = true;
+        break;
+    case EXEC_CANCELLED:
+        c->output.exit_code = EXIT_CANCELLED;
+        break;
+    case EXEC_DENIED:
+        c->output.exit_code = EXIT_MACHINERY;
+        break;
+    case EXEC_FAILED:
+        c->output.exit_code = sy_code_status(c->output.err.code);
+        if (c->output.exit_code < EXIT_MACHINERY) {
+            c->output.exit_code = EXIT_MACHINERY;
+        }
+        break;
+    }
+    if (c->chain != NULL && output_finish(c->chain) != SY_E_OK && c->output.note[0] == '\0') {
+        snprintf(c->output.note, sizeof(c->output.note), "memory ran out at the end of the output");
+    }
+    c->state = ORCH_DONE;
+    call_emit_end(c);
+}
+
+/* Ends a call that never ran, or whose machinery failed. */
+static void
+fail(struct orch_call *c, enum exec_status status, const struct sy_error *why)
+{
+    c->output.err = *why;
+    finish(c, status);
+}
+
+static void
+add_note(struct orch_call *c, const char *text)
+{
+    size_t used = strlen(c->output.note);
+
+    snprintf(c->output.note + used, sizeof(c->output.note) - used, "%s%s", used > 0 ? "; " : "",
+             text);
+}
+
+static void
+on_approval(struct orch_call *c)
+{
+    struct requirement need;
+
+    requirement_compute(&need, &c->request.params, c->turn.approval, &c->turn.sandbox);
+    requirement_refuse_unasked(&need);
+    switch (need.kind) {
+    case REQUIREMENT_SKIP:
+        c->state = ORCH_SANDBOX;
+        return;
+    case REQUIREMENT_NEEDS_APPROVAL:
+    case REQUIREMENT_FORBIDDEN:
+        break;
+    }
+
+    struct sy_error why;
+
+    sy_err_set(&why, SY_E_DENIED, "%s", need.reason);
+    fail(c, EXEC_DENIED, &why);
+}
+
+static bool
+wants_snapshot(struct orch_call *c, const struct shell *shell)
+{
+    return c->request.login && session_uses_snapshot(c->session) && shell->kind->has_login_env;
+}
+
+static void
+on_sandbox(struct orch_call *c)
+{
+    struct sy_error err = {0};
+    char note[SY_ERR_MSG_MAX] = "";
+    enum sy_code rc =
+        session_acquire_sandbox(c->session, &c->turn.sandbox, c->turn.sandbox_required, &c->entry,
+                                note, sizeof(note), &err);
+
+    if (rc != SY_E_OK) {
+        fail(c, EXEC_FAILED, &err);
+        return;
+    }
+    if (note[0] != '\0') {
+        add_note(c, note);
+    }
+    c->state = ORCH_SPAWN;
+    if (c->request.script == NULL && !c->request.login) {
+        return;
+    }
+    rc = session_shell(c->session, &c->shell, &err);
+    if (rc != SY_E_OK) {
+        fail(c, EXEC_FAILED, &err);
+        return;
+    }
+    if (wants_snapshot(c, c->shell)) {
+        c->state = ORCH_SNAPSHOT;
+    }
+}
+
+/* Leaves the snapshot state towards the spawn. */
+static void
+on_snapshot(struct orch_call *c, uint64_t now_ns)
+{
+    struct snapshot *snapshot = session_snapshot(c->session);
+
+    if (c->owns_snapshot) {
+        if (!snapshot_step(snapshot, now_ns)) {
+            return;
+        }
+        c->owns_snapshot = false;
+        session_wake_waiters(c->session);
+    }
+
+    struct sy_error err = {0};
+    char note[SY_ERR_MSG_MAX];
+
+    switch (snapshot_state(snapshot, c->shell, session_home(c->session))) {
+    case SNAPSHOT_NONE:
+        /* Profiles that change all the time must not keep the call here. */
+        if (c->snapshot_tries++ < 2 &&
+            snapshot_start(snapshot, c->session, &c->turn, c->entry, &err) == SY_E_OK) {
+            c->owns_snapshot = true;
+            return;
+        }
+        snprintf(note, sizeof(note), "no login environment: %.180s",
+                 err.msg[0] != '\0' ? err.msg : "the profile files keep changing");
+        add_note(c, note);
+        break;
+    case SNAPSHOT_RUNNING:
+        if (!c->is_waiting) {
+            c->is_waiting = true;
+            session_add_waiter(c->session, c);
+        }
+        return;
+    case SNAPSHOT_READY:
+        c->has_login_env = true;
+        break;
+    case SNAPSHOT_FAILED:
+        snprintf(note, sizeof(note), "login environment not used: %.180s",
+                 snapshot_reason(snapshot));
+        add_note(c, note);
+        break;
+    }
+    c->state = ORCH_SPAWN;
+}
+
+static void
+on_spawn(struct orch_call *c)
+{
+    struct sy_error err = {0};
+    enum sy_code rc = call_spawn(c, &err);
+
+    if (rc != SY_E_OK) {
+        fail(c, EXEC_FAILED, &err);
+        return;
+    }
+
+    const struct exec_expiration *e = &c->request.params.expiration;
+    uint64_t ms = e->kind == EXPIRE_TIMEOUT ? e->timeout_ms : LIMIT_TIMEOUT_DEFAULT_MS;
+
+    c->started_ns = clock_mono_ns();
+    if (e->kind != EXPIRE_CANCELLATION) {
+        c->expires_ns = c->started_ns + ms * NS_PER_MS;
+    }
+    c->state = ORCH_RUN;
+    call_emit_begin(c);
+}
+
+static void
+tell_background(struct orch_call *c, const struct process_result *r)
+{
+    char note[SY_ERR_MSG_MAX];
+
+    if (r->ended_background == 0 || c->state != ORCH_RUN) {
+        return;
+    }
+    snprintf(note, sizeof(note),
+             "%u background process%s still running when the command exited and %s ended%s; to "
+             "keep one, run it in the foreground of a call of its own with a long enough timeout",
+             r->ended_background, r->ended_background == 1 ? " was" : "es were",
+             r->ended_background == 1 ? "was" : "were",
+             r->pipe_was_held ? " after 0.5 s since the output was held open" : "");
+    add_note(c, note);
+}
+
+static void
+on_process_end(struct orch_call *c)
+{
+    const struct process_result *r = process_result(c->process);
+
+    c->output.duration_ns = clock_mono_ns() - c->started_ns;
+    c->output.ended_background = r->ended_background;
+    c->output.pipe_was_held = r->pipe_was_held;
+    c->output.exit_code = r->exit_code;
+    c->output.signal = r->signal;
+    tell_background(c, r);
+    if (c->kill_status != EXEC_EXITED) {
+        c->output.signal = 0;
+        if (c->kill_status == EXEC_FAILED) {
+            finish(c, EXEC_FAILED);
+            return;
+        }
+        finish(c, c->kill_status);
+        return;
+    }
+    switch (r->outcome) {
+    case PROCESS_EXITED:
+        finish(c, EXEC_EXITED);
+        return;
+    case PROCESS_SIGNALED:
+        finish(c, EXEC_SIGNALED);
+        return;
+    case PROCESS_RUNNING:
+    case PROCESS_FAILED:
+        break;
+    }
+    fail(c, EXEC_FAILED, &r->err);
+}
+
+/* ORCH_RUN and ORCH_KILL. */
+static void
+on_process(struct orch_call *c, uint64_t now_ns)
+{
+    struct sy_error err = {0};
+    bool is_done = false;
+    enum sy_code rc = process_step(c->process, now_ns, &is_done, &err);
+
+    if (rc != SY_E_OK && c->state != ORCH_KILL) {
+        call_kill(c, EXEC_FAILED);
+        c->output.err = err;
+        return;
+    }
+    if (rc != SY_E_OK) {
+        /* Even ending it fails: process_free ends it by force. */
+        c->output.err = err;
+        finish(c, EXEC_FAILED);
+        return;
+    }
+    if (is_done) {
+        on_process_end(c);
+        return;
+    }
+    if (c->state == ORCH_RUN && now_ns >= c->expires_ns &&
+        process_result(c->process)->outcome == PROCESS_RUNNING) {
+        call_kill(c, EXEC_TIMED_OUT);
+    }
+}
+
+void
+call_kill(struct orch_call *c, enum exec_status status)
+{
+    c->state = ORCH_KILL;
+    c->kill_status = status;
+    process_kill(c->process);
+}
+
+bool
+orch_step(struct orch_call *c, uint64_t now_ns)
+{
+    enum orch_state before;
+
+    /* On while the state changes: most calls go from approval to run at once. */
+    do {
+        before = c->state;
+        switch (c->state) {
+        case ORCH_APPROVAL:
+            on_approval(c);
+            break;
+        case ORCH_SANDBOX:
+            on_sandbox(c);
+            break;
+        case ORCH_SNAPSHOT:
+            on_snapshot(c, now_ns);
+            break;
+        case ORCH_SPAWN:
+            on_spawn(c);
+            break;
+        case ORCH_RUN:
+        case ORCH_KILL:
+            on_process(c, now_ns);
+            break;
+        case ORCH_DONE:
+            break;
+        }
+    } while (c->state != before && c->state != ORCH_DONE && c->state != ORCH_RUN);
+    return c->state == ORCH_DONE;
+}
+
+/* Gives up the snapshot: whoever waits for it takes over. */
+static void
+leave_snapshot(struct orch_call *c)
+{
+    if (c->is_waiting) {
+        session_remove_waiter(c->session, c);
+        c->is_waiting = false;
+    }
+    if (c->owns_snapshot) {
+        c->owns_snapshot = false;
+        snapshot_abandon(session_snapshot(c->session));
+        session_wake_waiters(c->session);
+    }
+}
+
+void
+orch_cancel(struct orch_call *c)
+{
+    switch (c->state) {
+    case ORCH_APPROVAL:
+    case ORCH_SANDBOX:
+    case ORCH_SNAPSHOT:
+    case ORCH_SPAWN:
+        leave_snapshot(c);
+        sy_err_set(&c->output.err, SY_E_CANCELLED, "cancelled before it ran");
+        finish(c, EXEC_CANCELLED);
+        break;
+    case ORCH_RUN:
+        if (process_result(c->process)->outcome == PROCESS_RUNNING) {
+            sy_err_set(&c->output.err, SY_E_CANCELLED, "cancelled");
+            call_kill(c, EXEC_CANCELLED);
+        }
+        break;
+    case ORCH_KILL:
+    case ORCH_DONE:
+        break;
+    }
+}
+
+void
+orch_signal(struct orch_call *c, int signal_number)
+{
+    if (c->state == ORCH_RUN) {
+        process_signal(c->process, signal_number);
+    }
+}
+
+size_t
+orch_watches(const struct orch_call *c, struct process_watch out[PROCESS_WATCHES])
+{
+    switch (c->state) {
+    case ORCH_SNAPSHOT:
+        return c->owns_snapshot ? snapshot_watches(session_snapshot(c->session), out) : 0;
+    case ORCH_RUN:
+    case ORCH_KILL:
+        return process_watches(c->process, out);
+    case ORCH_APPROVAL:
+    case ORCH_SANDBOX:
+    case ORCH_SPAWN:
+    case ORCH_DONE:
+        break;
+    }
+    return 0;
+}
+
+uint64_t
+orch_deadline_ns(const struct orch_call *c)
+{
+    uint64_t at = UINT64_MAX;
+
+    switch (c->state) {
+    case ORCH_APPROVAL:
+    case ORCH_SANDBOX:
+    case ORCH_SPAWN:
+        return 0;
+    case ORCH_SNAPSHOT:
+        if (c->owns_snapshot) {
+            return snapshot_deadline_ns(session_snapshot(c->session));
+        }
+        return c->is_waiting ? UINT64_MAX : 0;
+    case ORCH_RUN:
+        at = process_deadline_ns(c->process);
+        if (c->expires_ns < at && process_result(c->process)->outcome == PROCESS_RUNNING) {
+            at = c->expires_ns;
+        }
+        return at;
+    case ORCH_KILL:
+        return process_deadline_ns(c->process);
+    case ORCH_DONE:
+        break;
+    }
+    return UINT64_MAX;
+}
+
+enum orch_state
+orch_state(const struct orch_call *c)
+{
+    return c->state;
+}
+
+const struct exec_output *
+orch_output(const struct orch_call *c)
+{
+    return &c->output;
+}
+
+const char *
+orch_call_id(const struct orch_call *c)
+{
+    return c->request.call_id != NULL ? c->request.call_id : "";
+}
+
+const char *
+orch_last_line(struct orch_call *c)
+{
+    buf_reset(&c->last_line);
+    if (c->chain == NULL || output_text_all(c->chain, &c->last_line) != SY_E_OK) {
+        return "";
+    }
+
+    size_t end = c->last_line.len;
+
+    while (end > 0 && (c->last_line.data[end - 1] == '\n' || c->last_line.data[end - 1] == '\r')) {
+        end--;
+    }
+    if (end == 0) {
+        return "";
+    }
+    c->last_line.data[end] = '\0';
+    while (end > 0 && c->last_line.data[end - 1] != '\n' && c->last_line.data[end - 1] != '\r') {
+        end--;
+    }
+    return c->last_line.data + end;
+}
+
+struct orch_call *
+call_next_waiter(struct orch_call *c)
+{
+    return c->next_waiter;
+}
+
+void
+call_set_next_waiter(struct orch_call *c, struct orch_call *next)
+{
+    c->next_waiter = next;
+}
+
+void
+call_wake(struct orch_call *c)
+{
+    c->is_waiting = false;
+    if (c->wake != NULL) {
+        c->wake(c->wake_arg);
+    }
+}
+
+void
+orch_set_waker(struct orch_call *c, orch_wake_fn *wake, void *arg)
+{
+    c->wake = wake;
+    c->wake_arg = arg;
+}
+
+void
+orch_call_free(struct orch_call *c)
+{
+    if (c == NULL) {
+        return;
+    }
+    c->wake = NULL;
+    leave_snapshot(c);
+    process_free(c->process);
+    output_free(c->chain);
+    session_release_sandbox(c->session, c->entry);
+    strv_fini(&c->env);
+    strv_fini(&c->argv);
+    buf_fini(&c->program);
+    buf_fini(&c->last_line);
+    exec_request_fini(&c->request);
+    turn_context_fini(&c->turn);
+    mem_free(c);
+}

@@ -1,0 +1,46 @@
+#ifndef SY_ORCHESTRATOR_CALL_INTERNAL_H
+#define SY_ORCHESTRATOR_CALL_INTERNAL_H
+
+#include "orchestrator/orchestrator_internal.h"
+
+/* One call. Shared by call.c (the machine), spawn.c and emit.c. */
+struct orch_call {
+    struct session *session; /* borrowed, outlives the call */
+    struct turn_context turn;
+    struct exec_request request;
+    enum orch_state state;
+    struct sandbox_entry *entry; /* a reference */
+    const struct shell *shell;   /* the session's, once needed */
+    /* ORCH_SNAPSHOT */
+    bool owns_snapshot;
+    bool is_waiting;
+    bool has_login_env;
+    unsigned snapshot_tries;
+    struct orch_call *next_waiter;
+    /* From ORCH_SPAWN on; the process borrows them. */
+    struct strv env;
+    struct strv argv;
+    struct buf program;
+    struct output_chain *chain;
+    struct process *process;
+    uint64_t started_ns;
+    uint64_t expires_ns;
+    bool has_begun;               /* the begin event was told */
+    enum exec_status kill_status; /* EXEC_EXITED: nothing was killed */
+    struct exec_output output;
+    struct buf last_line;
+    orch_wake_fn *wake;
+    void *wake_arg;
+};
+
+/* Environment, argument vector, program, output chain, start (spawn.c). */
+enum sy_code call_spawn(struct orch_call *c, struct sy_error *err) SY_NODISCARD;
+/* To ORCH_KILL; `status` is what the call ends as. */
+void call_kill(struct orch_call *c, enum exec_status status);
+
+/* Events (emit.c). */
+void call_emit_begin(struct orch_call *c);
+void call_emit_end(struct orch_call *c);
+void call_on_delta(void *arg, enum output_stream s, uint64_t seq, const char *text, size_t n);
+
+#endif

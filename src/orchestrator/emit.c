@@ -1,0 +1,109 @@
+#include <string.h>
+
+#include "base/limits.h"
+#include "orchestrator/call_internal.h"
+
+static struct event
+event_of(const struct orch_call *c, enum event_kind kind)
+{
+    return (struct event){
+        .kind = kind,
+        .session_id = session_id(c->session),
+        .turn_id = c->request.turn_id,
+        .call_id = orch_call_id(c),
+    };
+}
+
+void
+call_emit_begin(struct orch_call *c)
+{
+    struct event e = event_of(c, EVENT_EXEC_BEGIN);
+
+    e.u.begin = (struct event_begin){
+        .argv = strv_view(&c->argv),
+        .cwd = c->request.params.cwd,
+        .tool = c->request.tool,
+        .source = "agent",
+    };
+    c->has_begun = true;
+    event_emit(session_bus(c->session), &e);
+}
+
+void
+call_on_delta(void *arg, enum output_stream s, uint64_t seq, const char *text, size_t n)
+{
+    struct orch_call *c = arg;
+    struct event e = event_of(c, EVENT_EXEC_OUTPUT_DELTA);
+
+    e.u.delta = (struct event_delta){
+        .stream = output_stream_name(s),
+        .seq = seq,
+        .text = text,
+        .len = n,
+    };
+    event_emit(session_bus(c->session), &e);
+}
+
+/* The texts of an end event. Memory out here leaves a text empty. */
+struct end_texts {
+    struct buf out;
+    struct buf err;
+    struct buf all;
+    struct buf preview;
+};
+
+static void
+fill_texts(struct end_texts *t, const struct output_chain *chain)
+{
+    if (chain == NULL) {
+        return;
+    }
+    if (output_text_stream(chain, STREAM_STDOUT, &t->out) != SY_E_OK) {
+        buf_fini(&t->out);
+    }
+    if (output_text_stream(chain, STREAM_STDERR, &t->err) != SY_E_OK) {
+        buf_fini(&t->err);
+    }
+    if (output_text_all(chain, &t->all) != SY_E_OK) {
+        buf_fini(&t->all);
+    }
+    if (events_preview(&t->preview, buf_view(&t->all), t->all.len) != SY_E_OK) {
+        buf_fini(&t->preview);
+    }
+}
+
+void
+call_emit_end(struct orch_call *c)
+{
+    if (!event_bus_has_subscribers(session_bus(c->session))) {
+        return;
+    }
+
+    /* Invalid bytes grow threefold when they are replaced. */
+    size_t max = LIMIT_STREAM_KEEP * 4;
+    struct end_texts t = {
+        .out = {.max = max}, .err = {.max = max}, .all = {.max = max}, .preview = {.max = max}};
+    struct event e = event_of(c, EVENT_EXEC_END);
+
+    fill_texts(&t, c->chain);
+    e.u.end = (struct event_end){
+        .status = exec_status_name(c->output.status),
+        .exit_code = c->output.exit_code,
+        .signal = c->output.signal,
+        .is_timed_out = c->output.is_timed_out,
+        .duration_ns = c->output.duration_ns,
+        .out_text = buf_view(&t.out),
+        .out_len = t.out.len,
+        .err_text = buf_view(&t.err),
+        .err_len = t.err.len,
+        .all_text = buf_view(&t.all),
+        .all_len = t.all.len,
+        .preview = buf_view(&t.preview),
+        .error = c->output.err.code != SY_E_OK ? c->output.err.msg : NULL,
+    };
+    event_emit(session_bus(c->session), &e);
+    buf_fini(&t.out);
+    buf_fini(&t.err);
+    buf_fini(&t.all);
+    buf_fini(&t.preview);
+}

@@ -1,0 +1,76 @@
+#ifndef SY_ORCHESTRATOR_ORCHESTRATOR_INTERNAL_H
+#define SY_ORCHESTRATOR_ORCHESTRATOR_INTERNAL_H
+
+#include "orchestrator/orchestrator.h"
+
+/*
+ * A sandbox made ready for one policy, shared by the calls that run under it.
+ * Owned by the session's cache; a call holds a reference while it runs.
+ */
+struct sandbox_entry {
+    struct sandbox_policy policy;
+    struct sandbox_plan *plan;
+    struct sandbox_ready *ready; /* NULL: the mode is not enforced by us */
+    uint32_t refs;
+    uint64_t used; /* clock of the cache, for the least recently used */
+};
+
+/*
+ * The prepared sandbox of `policy`, made now if it is not there or not fresh.
+ * `required` false: what the kernel lacks gives an entry without sandbox and
+ * *ret_note filled. Give back with session_release_sandbox.
+ */
+enum sy_code session_acquire_sandbox(struct session *s, const struct sandbox_policy *policy,
+                                     bool required, struct sandbox_entry **ret, char *ret_note,
+                                     size_t note_size, struct sy_error *err) SY_NODISCARD;
+void session_release_sandbox(struct session *s, struct sandbox_entry *entry);
+
+/*
+ * The login environment (snapshot.c). One call, the owner, drives the login
+ * shell's process; others wait until it wakes them.
+ */
+struct snapshot;
+
+enum snapshot_state {
+    SNAPSHOT_NONE,    /* never taken, or stale */
+    SNAPSHOT_RUNNING, /* somebody drives it */
+    SNAPSHOT_READY,   /* environment there */
+    SNAPSHOT_FAILED   /* reason there; the engine's environment serves */
+};
+
+struct snapshot *session_snapshot(struct session *s);
+bool session_uses_snapshot(const struct session *s);
+uint64_t session_snapshot_timeout_ms(const struct session *s);
+/* The user's home directory: $HOME of the engine, else the passwd entry. */
+const char *session_home(const struct session *s);
+
+struct snapshot *snapshot_new(void);
+void snapshot_free(struct snapshot *s);
+/* Looks at the profile files first: a change makes SNAPSHOT_NONE. */
+enum snapshot_state snapshot_state(struct snapshot *s, const struct shell *shell, const char *home);
+/* Starts the login shell; the caller is the owner from then on. */
+enum sy_code snapshot_start(struct snapshot *s, struct session *session,
+                            const struct turn_context *turn, const struct sandbox_entry *sandbox,
+                            struct sy_error *err) SY_NODISCARD;
+/* As in process.h; snapshot_step returns true once it is READY or FAILED. */
+size_t snapshot_watches(const struct snapshot *s, struct process_watch out[PROCESS_WATCHES]);
+uint64_t snapshot_deadline_ns(const struct snapshot *s);
+bool snapshot_step(struct snapshot *s, uint64_t now_ns);
+/* Ends a running one: back to SNAPSHOT_NONE. */
+void snapshot_abandon(struct snapshot *s);
+/* READY: the login shell's variables. FAILED: why. */
+const struct strv *snapshot_env(const struct snapshot *s);
+const char *snapshot_reason(const struct snapshot *s);
+
+/* Calls that wait for a snapshot somebody else drives. */
+void session_add_waiter(struct session *s, struct orch_call *call);
+void session_remove_waiter(struct session *s, struct orch_call *call);
+/* Wakes them all; the first to step becomes the owner if need be. */
+void session_wake_waiters(struct session *s);
+
+/* For the list of waiters, which runs through the calls themselves. */
+struct orch_call *call_next_waiter(struct orch_call *call);
+void call_set_next_waiter(struct orch_call *call, struct orch_call *next);
+void call_wake(struct orch_call *call);
+
+#endif

@@ -1,0 +1,386 @@
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base/limits.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "orchestrator/orchestrator_internal.h"
+
+/* Policies of one engine at a time: one for the engine, a few for turns. */
+#define SANDBOX_CACHE 8
+
+struct session {
+    char id[17];
+    char *shell_path;
+    char *home;
+    bool login_snapshot;
+    uint64_t snapshot_timeout_ms;
+    struct strv environ_list;
+    struct event_bus *bus;
+    struct sandbox_caps caps;
+    bool has_caps;
+    struct shell shell;
+    bool has_shell;
+    struct snapshot *snapshot;
+    struct orch_call *first_waiter;
+    struct sandbox_entry *cache[SANDBOX_CACHE];
+    uint64_t cache_clock;
+};
+
+static enum sy_code
+fill(struct session *s, const struct session_options *o)
+{
+    unsigned char random[8];
+
+    if (o->session_id != NULL) {
+        snprintf(s->id, sizeof(s->id), "%s", o->session_id);
+    } else if (getrandom(random, sizeof(random), 0) == (ssize_t)sizeof(random)) {
+        for (size_t i = 0; i < sizeof(random); i++) {
+            snprintf(s->id + i * 2, 3, "%02x", (unsigned)random[i]);
+        }
+    }
+    s->login_snapshot = o->login_snapshot;
+    s->snapshot_timeout_ms =
+        o->snapshot_timeout_ms > 0 ? o->snapshot_timeout_ms : LIMIT_SNAPSHOT_MS;
+    s->environ_list.max = LIMIT_ENV;
+
+    enum sy_code rc = strv_add_all(&s->environ_list, o->environ_list);
+
+    if (rc != SY_E_OK) {
+        return rc;
+    }
+    if (o->shell_path != NULL && o->shell_path[0] != '\0') {
+        s->shell_path = mem_strdup(o->shell_path);
+        if (s->shell_path == NULL) {
+            return SY_E_NOMEM;
+        }
+    }
+
+    const char *home = strv_env_get(&s->environ_list, "HOME");
+
+    if (home != NULL && home[0] == '/') {
+        s->home = mem_strdup(home);
+        if (s->home == NULL) {
+            return SY_E_NOMEM;
+        }
+    }
+    s->bus = event_bus_new();
+    s->snapshot = snapshot_new();
+    return s->bus == NULL || s->snapshot == NULL ? SY_E_NOMEM : SY_E_OK;
+}
+
+enum sy_code
+session_new(struct session **ret, const struct session_options *options, struct sy_error *err)
+{
+    struct session *s = mem_alloc_zero(1, sizeof(*s));
+
+    if (s == NULL) {
+        return sy_err_nomem(err);
+    }
+
+    enum sy_code rc = fill(s, options);
+
+    if (rc != SY_E_OK) {
+        session_free(s);
+        return rc == SY_E_NOMEM
+                   ? sy_err_nomem(err)
+                   : sy_err_set(err, rc, "the environment has more than %u variables", LIMIT_ENV);
+    }
+    *ret = s;
+    return SY_E_OK;
+}
+
+static void
+entry_free(struct sandbox_entry *e)
+{
+    if (e == NULL) {
+        return;
+    }
+    sandbox_policy_fini(&e->policy);
+    sandbox_ready_free(e->ready);
+    sandbox_plan_free(e->plan);
+    mem_free(e);
+}
+
+void
+session_free(struct session *s)
+{
+    if (s == NULL) {
+        return;
+    }
+    snapshot_free(s->snapshot);
+    for (size_t i = 0; i < SANDBOX_CACHE; i++) {
+        entry_free(s->cache[i]);
+    }
+    event_bus_free(s->bus);
+    shell_fini(&s->shell);
+    strv_fini(&s->environ_list);
+    mem_free(s->shell_path);
+    mem_free(s->home);
+    mem_free(s);
+}
+
+struct event_bus *
+session_bus(struct session *s)
+{
+    return s->bus;
+}
+
+const char *
+session_id(const struct session *s)
+{
+    return s->id;
+}
+
+char *const *
+session_environ(const struct session *s)
+{
+    return strv_view(&s->environ_list);
+}
+
+struct snapshot *
+session_snapshot(struct session *s)
+{
+    return s->snapshot;
+}
+
+bool
+session_uses_snapshot(const struct session *s)
+{
+    return s->login_snapshot;
+}
+
+uint64_t
+session_snapshot_timeout_ms(const struct session *s)
+{
+    return s->snapshot_timeout_ms;
+}
+
+const char *
+session_home(const struct session *s)
+{
+    return s->home != NULL ? s->home : "/";
+}
+
+enum sy_code
+session_shell(struct session *s, const struct shell **ret, struct sy_error *err)
+{
+    if (!s->has_shell) {
+        SY_AUTO(mem_free_charp) char *passwd_shell = NULL;
+        SY_AUTO(mem_free_charp) char *passwd_home = NULL;
+        enum sy_code rc = passwd_lookup(getuid(), &passwd_shell, &passwd_home, err);
+
+        if (rc == SY_E_OK) {
+            rc = shell_detect(&s->shell, s->shell_path, passwd_shell, err);
+        }
+        if (rc != SY_E_OK) {
+            return rc;
+        }
+        if (s->home == NULL) {
+            s->home = passwd_home;
+            passwd_home = NULL;
+        }
+        s->has_shell = true;
+    }
+    *ret = &s->shell;
+    return SY_E_OK;
+}
+
+const struct sandbox_caps *
+session_caps(struct session *s)
+{
+    if (!s->has_caps) {
+        sandbox_probe(&s->caps);
+        s->has_caps = true;
+    }
+    return &s->caps;
+}
+
+static bool
+same_text(const char *a, const char *b)
+{
+    return a == b || (a != NULL && b != NULL && str_eq(a, b));
+}
+
+static bool
+same_policy(const struct sandbox_policy *a, const struct sandbox_policy *b)
+{
+    if (a->mode != b->mode || a->has_network != b->has_network ||
+        a->excludes_tmpdir != b->excludes_tmpdir ||
+        a->excludes_slash_tmp != b->excludes_slash_tmp || !same_text(a->cwd, b->cwd) ||
+        !same_text(a->tmpdir, b->tmpdir) || a->writable_roots.n != b->writable_roots.n) {
+        return false;
+    }
+    for (size_t i = 0; i < a->writable_roots.n; i++) {
+        if (!str_eq(a->writable_roots.v[i], b->writable_roots.v[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static enum sy_code
+make_ready(struct session *s, struct sandbox_entry *e, struct sy_error *err)
+{
+    enum sy_code rc = sandbox_plan_new(&e->plan, &e->policy, session_caps(s), err);
+
+    if (rc != SY_E_OK || !sandbox_mode_is_enforced(e->policy.mode)) {
+        return rc;
+    }
+    return sandbox_ready_new(&e->ready, e->plan, err);
+}
+
+static enum sy_code
+entry_new(struct session *s, const struct sandbox_policy *policy, bool required,
+          struct sandbox_entry **ret, char *ret_note, size_t note_size, struct sy_error *err)
+{
+    struct sandbox_entry *e = mem_alloc_zero(1, sizeof(*e));
+
+    if (e == NULL || sandbox_policy_copy(&e->policy, policy) != SY_E_OK) {
+        entry_free(e);
+        return sy_err_nomem(err);
+    }
+
+    struct sy_error why = {0};
+    enum sy_code rc = make_ready(s, e, &why);
+
+    if (rc == SY_E_SANDBOX && !required) {
+        /* The user's own configuration says sandbox.required: false. */
+        snprintf(ret_note, note_size, "run WITHOUT a sandbox (sandbox.required is false): %.150s",
+                 why.msg);
+        sandbox_plan_free(e->plan);
+        e->plan = NULL;
+        rc = SY_E_OK;
+    }
+    if (rc != SY_E_OK) {
+        entry_free(e);
+        if (err != NULL) {
+            *err = why;
+        }
+        return rc;
+    }
+    *ret = e;
+    return SY_E_OK;
+}
+
+/* A place for a new entry: a free one, else the least recently used that
+ * nobody holds, else none (then the entry lives outside the cache). */
+static size_t
+cache_place(const struct session *s)
+{
+    size_t best = SANDBOX_CACHE;
+
+    for (size_t i = 0; i < SANDBOX_CACHE; i++) {
+        const struct sandbox_entry *e = s->cache[i];
+
+        if (e == NULL) {
+            return i;
+        }
+        if (e->refs == 0 && (best == SANDBOX_CACHE || e->used < s->cache[best]->used)) {
+            best = i;
+        }
+    }
+    return best;
+}
+
+enum sy_code
+session_acquire_sandbox(struct session *s, const struct sandbox_policy *policy, bool required,
+                        struct sandbox_entry **ret, char *ret_note, size_t note_size,
+                        struct sy_error *err)
+{
+    for (size_t i = 0; i < SANDBOX_CACHE; i++) {
+        struct sandbox_entry *e = s->cache[i];
+
+        if (e == NULL || !same_policy(&e->policy, policy) || e->plan == NULL) {
+            continue;
+        }
+        if (e->ready == NULL || sandbox_ready_is_fresh(e->ready)) {
+            e->refs++;
+            e->used = ++s->cache_clock;
+            *ret = e;
+            return SY_E_OK;
+        }
+        /* A root was replaced: its rules speak of a directory that is gone. */
+        s->cache[i] = NULL;
+        if (e->refs == 0) {
+            entry_free(e);
+        }
+    }
+
+    struct sandbox_entry *made = NULL;
+    enum sy_code rc = entry_new(s, policy, required, &made, ret_note, note_size, err);
+
+    if (rc != SY_E_OK) {
+        return rc;
+    }
+
+    size_t place = cache_place(s);
+
+    if (place < SANDBOX_CACHE) {
+        entry_free(s->cache[place]);
+        s->cache[place] = made;
+    }
+    made->refs = 1;
+    made->used = ++s->cache_clock;
+    *ret = made;
+    return SY_E_OK;
+}
+
+void
+session_release_sandbox(struct session *s, struct sandbox_entry *entry)
+{
+    if (entry == NULL) {
+        return;
+    }
+    SY_ASSERT(entry->refs > 0);
+    entry->refs--;
+    for (size_t i = 0; i < SANDBOX_CACHE; i++) {
+        if (s->cache[i] == entry) {
+            return;
+        }
+    }
+    if (entry->refs == 0) {
+        entry_free(entry);
+    }
+}
+
+void
+session_add_waiter(struct session *s, struct orch_call *call)
+{
+    call_set_next_waiter(call, s->first_waiter);
+    s->first_waiter = call;
+}
+
+void
+session_remove_waiter(struct session *s, struct orch_call *call)
+{
+    struct orch_call *before = NULL;
+
+    for (struct orch_call *c = s->first_waiter; c != NULL; c = call_next_waiter(c)) {
+        if (c != call) {
+            before = c;
+            continue;
+        }
+        if (before == NULL) {
+            s->first_waiter = call_next_waiter(call);
+        } else {
+            call_set_next_waiter(before, call_next_waiter(call));
+        }
+        call_set_next_waiter(call, NULL);
+        return;
+    }
+}
+
+void
+session_wake_waiters(struct session *s)
+{
+    while (s->first_waiter != NULL) {
+        struct orch_call *c = s->first_waiter;
+
+        s->first_waiter = call_next_waiter(c);
+        call_set_next_waiter(c, NULL);
+        call_wake(c);
+    }
+}

@@ -1,0 +1,382 @@
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/limits.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "orchestrator/orchestrator_internal.h"
+
+/* Prints the environment; of the distribution's essential package everywhere. */
+#define ENV_PROGRAM "/usr/bin/env"
+#define MARKER_MAX  48
+
+struct snapshot {
+    enum snapshot_state state;
+    uint64_t stamp; /* of the profile files, when it was taken */
+    struct strv env;
+    char reason[SY_ERR_MSG_MAX];
+    /* While RUNNING. */
+    struct process *process;
+    struct output_chain *chain;
+    struct buf text; /* what it wrote to standard output, as it is */
+    struct strv run_env;
+    struct strv run_argv;
+    char marker[MARKER_MAX];
+    uint64_t give_up_ns;
+    uint64_t timeout_ms;
+    bool is_over_time;
+};
+
+struct snapshot *
+snapshot_new(void)
+{
+    struct snapshot *s = mem_alloc_zero(1, sizeof(*s));
+
+    if (s != NULL) {
+        s->env.max = LIMIT_ENV;
+    }
+    return s;
+}
+
+static void
+end_run(struct snapshot *s)
+{
+    process_free(s->process);
+    s->process = NULL;
+    output_free(s->chain);
+    s->chain = NULL;
+    buf_fini(&s->text);
+    strv_fini(&s->run_env);
+    strv_fini(&s->run_argv);
+}
+
+void
+snapshot_free(struct snapshot *s)
+{
+    if (s == NULL) {
+        return;
+    }
+    end_run(s);
+    strv_fini(&s->env);
+    mem_free(s);
+}
+
+/* FNV-1a over what changes when a file does. */
+static void
+mix(uint64_t *hash, const void *bytes, size_t n)
+{
+    const unsigned char *p = bytes;
+
+    for (size_t i = 0; i < n; i++) {
+        *hash = (*hash ^ p[i]) * 1099511628211ULL;
+    }
+}
+
+static void
+mix_file(uint64_t *hash, const char *path)
+{
+    struct stat st;
+
+    if (stat(path, &st) != 0) {
+        mix(hash, "-", 1);
+        return;
+    }
+    mix(hash, &st.st_ino, sizeof(st.st_ino));
+    mix(hash, &st.st_dev, sizeof(st.st_dev));
+    mix(hash, &st.st_size, sizeof(st.st_size));
+    mix(hash, &st.st_mtim, sizeof(st.st_mtim));
+    mix(hash, &st.st_ctim, sizeof(st.st_ctim));
+}
+
+/* The files of a profile directory, in whatever order it lists them. */
+static void
+mix_directory(uint64_t *hash, const char *path)
+{
+    DIR *dir = opendir(path);
+    uint64_t sum = 0;
+
+    mix_file(hash, path);
+    if (dir == NULL) {
+        return;
+    }
+    for (struct dirent *e = readdir(dir); e != NULL; e = readdir(dir)) {
+        char file[LIMIT_PATH];
+        uint64_t one = 14695981039346656037ULL;
+
+        if (e->d_name[0] != '.' && snprintf(file, sizeof(file), "%s%s", path, e->d_name) > 0) {
+            mix_file(&one, file);
+            sum += one;
+        }
+    }
+    closedir(dir);
+    mix(hash, &sum, sizeof(sum));
+}
+
+static uint64_t
+profile_stamp(const struct shell *shell, const char *home)
+{
+    uint64_t hash = 14695981039346656037ULL;
+
+    mix(&hash, shell->path, strlen(shell->path));
+    mix(&hash, home, strlen(home));
+    for (const char *const *f = shell->kind->profiles; f != NULL && *f != NULL; f++) {
+        char path[LIMIT_PATH];
+        bool is_home = str_starts(*f, "~/");
+
+        if (snprintf(path, sizeof(path), "%s%s", is_home ? home : "", is_home ? *f + 1 : *f) >=
+            (int)sizeof(path)) {
+            continue;
+        }
+        if (str_ends(path, "/")) {
+            mix_directory(&hash, path);
+        } else {
+            mix_file(&hash, path);
+        }
+    }
+    return hash;
+}
+
+enum snapshot_state
+snapshot_state(struct snapshot *s, const struct shell *shell, const char *home)
+{
+    if ((s->state == SNAPSHOT_READY || s->state == SNAPSHOT_FAILED) &&
+        s->stamp != profile_stamp(shell, home)) {
+        strv_fini(&s->env);
+        s->state = SNAPSHOT_NONE;
+    }
+    return s->state;
+}
+
+/* Output of profiles can't be taken for ours: the marker is a random number. */
+static void
+make_marker(char marker[MARKER_MAX])
+{
+    unsigned char random[16] = {0};
+    size_t at = (size_t)snprintf(marker, MARKER_MAX, "SHELLYARD-");
+
+    if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random)) {
+        uint64_t now = clock_mono_ns();
+
+        memcpy(random, &now, sizeof(now));
+    }
+    for (size_t i = 0; i < sizeof(random); i++) {
+        at += (size_t)snprintf(marker + at, MARKER_MAX - at, "%02x", (unsigned)random[i]);
+    }
+}
+
+/* What profiles print beyond all measure is dropped: the second marker then
+ * lacks, and the snapshot fails. */
+static enum sy_code
+collect(void *arg, enum output_stream stream, const char *bytes, size_t n)
+{
+    struct snapshot *s = arg;
+    enum sy_code rc = stream == STREAM_STDOUT ? buf_add(&s->text, bytes, n) : SY_E_OK;
+
+    return rc == SY_E_LIMIT ? SY_E_OK : rc;
+}
+
+static enum sy_code
+prepare_run(struct snapshot *s, struct session *session, const struct turn_context *turn,
+            const struct shell *shell, struct sy_error *err)
+{
+    char script[256];
+    struct env_facts facts = {
+        .has_network = sandbox_policy_has_network(&turn->sandbox),
+        .tmpdir = turn->sandbox.tmpdir,
+    };
+    struct output_options options = {.keep_bytes = 1, .on_raw = collect, .arg = s};
+
+    make_marker(s->marker);
+    snprintf(script, sizeof(script), "printf '%%s\\0' '%s'; %s -0; printf '%%s\\0' '%s'", s->marker,
+             ENV_PROGRAM, s->marker);
+    s->run_env = (struct strv){.max = LIMIT_ENV};
+    s->run_argv = (struct strv){.max = 8};
+    s->text = (struct buf){.max = LIMIT_SNAPSHOT_BYTES};
+    s->chain = output_new(&options);
+
+    enum sy_code rc = s->chain == NULL ? SY_E_NOMEM : SY_E_OK;
+
+    if (rc == SY_E_OK) {
+        rc = env_build(&s->run_env, &turn->env, session_environ(session), NULL, &facts);
+    }
+    if (rc == SY_E_OK) {
+        rc = shell_derive(&s->run_argv, shell, script, true);
+    }
+    if (rc == SY_E_NOMEM) {
+        return sy_err_nomem(err);
+    }
+    return rc == SY_E_OK ? rc : sy_err_set(err, rc, "preparing the login shell");
+}
+
+enum sy_code
+snapshot_start(struct snapshot *s, struct session *session, const struct turn_context *turn,
+               const struct sandbox_entry *sandbox, struct sy_error *err)
+{
+    const struct shell *shell = NULL;
+    enum sy_code rc = session_shell(session, &shell, err);
+
+    if (rc != SY_E_OK) {
+        return rc;
+    }
+    /* Before it runs: a file that changes while it runs makes it stale. */
+    s->stamp = profile_stamp(shell, session_home(session));
+    rc = prepare_run(s, session, turn, shell, err);
+    if (rc == SY_E_OK) {
+        struct exec_env env = {
+            .program = shell->path,
+            .argv = strv_view(&s->run_argv),
+            .envp = strv_view(&s->run_env),
+            .cwd = session_home(session),
+            .sandbox = sandbox->ready,
+        };
+
+        if (access(env.cwd, X_OK) != 0) {
+            env.cwd = "/";
+        }
+        rc = process_start(&s->process, &env, s->chain, err);
+    }
+    if (rc != SY_E_OK) {
+        end_run(s);
+        return rc;
+    }
+    s->timeout_ms = session_snapshot_timeout_ms(session);
+    s->give_up_ns = clock_mono_ns() + s->timeout_ms * 1000000ULL;
+    s->is_over_time = false;
+    s->state = SNAPSHOT_RUNNING;
+    return SY_E_OK;
+}
+
+size_t
+snapshot_watches(const struct snapshot *s, struct process_watch out[PROCESS_WATCHES])
+{
+    return s->process != NULL ? process_watches(s->process, out) : 0;
+}
+
+uint64_t
+snapshot_deadline_ns(const struct snapshot *s)
+{
+    if (s->process == NULL) {
+        return UINT64_MAX;
+    }
+
+    uint64_t of_process = process_deadline_ns(s->process);
+    uint64_t own = s->is_over_time ? UINT64_MAX : s->give_up_ns;
+
+    return own < of_process ? own : of_process;
+}
+
+static void
+set_failed(struct snapshot *s, const char *why)
+{
+    snprintf(s->reason, sizeof(s->reason), "%s", why);
+    s->state = SNAPSHOT_FAILED;
+}
+
+/* Splits what stands between the two markers into variables. */
+static enum sy_code
+parse_environment(struct snapshot *s)
+{
+    size_t len = strlen(s->marker) + 1; /* with its NUL */
+    const char *end = buf_view(&s->text) + s->text.len;
+    const char *first = memmem(buf_view(&s->text), s->text.len, s->marker, len);
+
+    if (first == NULL) {
+        set_failed(s, "the login profile replaced or ended the shell before it could be asked "
+                      "for its environment");
+        return SY_E_OK;
+    }
+    first += len;
+
+    const char *last = memmem(first, (size_t)(end - first), s->marker, len);
+
+    if (last == NULL) {
+        set_failed(s, "the login shell did not print its environment (" ENV_PROGRAM " failed)");
+        return SY_E_OK;
+    }
+    strv_fini(&s->env);
+    while (first < last) {
+        enum sy_code rc = strv_add(&s->env, first);
+
+        if (rc == SY_E_LIMIT) {
+            set_failed(s, "the login shell has too many variables");
+            return SY_E_OK;
+        }
+        if (rc != SY_E_OK) {
+            return rc;
+        }
+        first += strlen(first) + 1;
+    }
+    s->state = SNAPSHOT_READY;
+    return SY_E_OK;
+}
+
+static void
+finish(struct snapshot *s)
+{
+    const struct process_result *r = process_result(s->process);
+    char why[SY_ERR_MSG_MAX];
+
+    if (r->outcome == PROCESS_FAILED) {
+        snprintf(why, sizeof(why), "the login shell could not run: %.180s", r->err.msg);
+        set_failed(s, why);
+    } else if (s->is_over_time) {
+        snprintf(why, sizeof(why), "the login profile did not end within %llu ms",
+                 (unsigned long long)s->timeout_ms);
+        set_failed(s, why);
+    } else if (output_finish(s->chain) != SY_E_OK || parse_environment(s) != SY_E_OK) {
+        set_failed(s, "no memory for the login shell's environment");
+    }
+    end_run(s);
+}
+
+bool
+snapshot_step(struct snapshot *s, uint64_t now_ns)
+{
+    bool is_done = false;
+
+    if (s->process == NULL) {
+        return true;
+    }
+    if (!s->is_over_time && now_ns >= s->give_up_ns) {
+        s->is_over_time = true;
+        process_kill(s->process);
+    }
+    if (process_step(s->process, now_ns, &is_done, NULL) != SY_E_OK) {
+        set_failed(s, "no memory for the login shell's output");
+        end_run(s);
+        return true;
+    }
+    if (!is_done) {
+        return false;
+    }
+    finish(s);
+    return true;
+}
+
+void
+snapshot_abandon(struct snapshot *s)
+{
+    end_run(s);
+    if (s->state == SNAPSHOT_RUNNING) {
+        s->state = SNAPSHOT_NONE;
+    }
+}
+
+const struct strv *
+snapshot_env(const struct snapshot *s)
+{
+    return &s->env;
+}
+
+const char *
+snapshot_reason(const struct snapshot *s)
+{
+    return s->reason;
+}

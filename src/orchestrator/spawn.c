@@ -1,0 +1,153 @@
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/limits.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "orchestrator/call_internal.h"
+
+static enum sy_code
+check_cwd(const char *cwd, struct sy_error *err)
+{
+    struct stat st;
+
+    if (stat(cwd, &st) != 0) {
+        if (errno == ENOENT) {
+            return sy_err_set(err, SY_E_CWD, "working directory '%s' does not exist", cwd);
+        }
+        return sy_err_set(err, SY_E_CWD, "can't use working directory '%s': %s", cwd,
+                          sy_errno_text(errno));
+    }
+    if (!S_ISDIR(st.st_mode)) {
+        return sy_err_set(err, SY_E_CWD, "working directory '%s' is not a directory", cwd);
+    }
+    return SY_E_OK;
+}
+
+static enum sy_code
+build_environment(struct orch_call *c)
+{
+    SY_AUTO(strv_fini) struct strv merged = {.max = LIMIT_ENV};
+    char *const *base = session_environ(c->session);
+    struct env_facts facts = {
+        .has_network = sandbox_policy_has_network(&c->turn.sandbox),
+        .tmpdir = c->turn.sandbox.tmpdir,
+    };
+
+    if (c->has_login_env) {
+        enum sy_code rc =
+            env_merge_login(&merged, base, strv_view(snapshot_env(session_snapshot(c->session))));
+
+        if (rc != SY_E_OK) {
+            return rc;
+        }
+        base = strv_view(&merged);
+    }
+    return env_build(&c->env, &c->turn.env, base, strv_view(&c->request.params.env), &facts);
+}
+
+static enum sy_code
+build_argv(struct orch_call *c, struct sy_error *err)
+{
+    enum sy_code rc = SY_E_OK;
+
+    if (c->request.script != NULL) {
+        /* With the login environment in place the shell needs no `-l`; without
+         * snapshots it reads its profiles itself. */
+        bool login = c->request.login &&
+                     !(session_uses_snapshot(c->session) && c->shell->kind->has_login_env);
+
+        rc = shell_derive(&c->argv, c->shell, c->request.script, login);
+    } else {
+        rc = strv_add_all(&c->argv, strv_view(&c->request.params.argv));
+    }
+    if (rc == SY_E_LIMIT) {
+        return sy_err_set(err, rc, "more than %u arguments", LIMIT_ARGV);
+    }
+    if (rc != SY_E_OK) {
+        return sy_err_nomem(err);
+    }
+    if (c->argv.n == 0 || c->argv.v[0][0] == '\0') {
+        return sy_err_set(err, SY_E_ARG, "the command is empty");
+    }
+    for (size_t i = 0; i < c->argv.n; i++) {
+        size_t len = strlen(c->argv.v[i]);
+
+        if (len >= LIMIT_ARG_STRLEN) {
+            return sy_err_set(err, SY_E_LIMIT,
+                              "argument %zu has %zu bytes; the kernel takes at most %u for one "
+                              "argument (MAX_ARG_STRLEN): put the text in a file",
+                              i, len, LIMIT_ARG_STRLEN - 1);
+        }
+    }
+    return SY_E_OK;
+}
+
+static enum sy_code
+pass_raw(void *arg, enum output_stream s, const char *bytes, size_t n)
+{
+    struct orch_call *c = arg;
+
+    return c->request.on_raw(c->request.on_raw_arg, s, bytes, n);
+}
+
+static enum sy_code
+start(struct orch_call *c, struct sy_error *err)
+{
+    struct exec_env env = {
+        .program = buf_view(&c->program),
+        .argv = strv_view(&c->argv),
+        .envp = strv_view(&c->env),
+        .cwd = c->request.params.cwd,
+        .sandbox = c->entry->ready,
+    };
+    struct output_options options = {
+        .keep_bytes = c->request.keep_bytes,
+        .on_delta = event_bus_has_subscribers(session_bus(c->session)) ? call_on_delta : NULL,
+        .on_raw = c->request.on_raw != NULL ? pass_raw : NULL,
+        .arg = c,
+    };
+
+    c->chain = output_new(&options);
+    if (c->chain == NULL) {
+        return sy_err_nomem(err);
+    }
+    return process_start(&c->process, &env, c->chain, err);
+}
+
+enum sy_code
+call_spawn(struct orch_call *c, struct sy_error *err)
+{
+    enum sy_code rc = check_cwd(c->request.params.cwd, err);
+
+    if (rc != SY_E_OK) {
+        return rc;
+    }
+    rc = build_environment(c);
+    if (rc == SY_E_LIMIT) {
+        return sy_err_set(err, rc, "more than %u environment variables", LIMIT_ENV);
+    }
+    if (rc != SY_E_OK) {
+        return sy_err_nomem(err);
+    }
+    rc = build_argv(c, err);
+    if (rc != SY_E_OK) {
+        return rc;
+    }
+    rc = command_resolve(&c->program, c->argv.v[0], c->request.params.cwd,
+                         strv_env_get(&c->env, "PATH"), err);
+    if (rc != SY_E_OK) {
+        return rc;
+    }
+    if (c->request.params.arg0 != NULL) {
+        char *arg0 = mem_strdup(c->request.params.arg0);
+
+        if (arg0 == NULL) {
+            return sy_err_nomem(err);
+        }
+        mem_free(c->argv.v[0]);
+        c->argv.v[0] = arg0;
+    }
+    return start(c, err);
+}

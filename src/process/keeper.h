@@ -1,0 +1,67 @@
+#ifndef SY_PROCESS_KEEPER_H
+#define SY_PROCESS_KEEPER_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "sandbox/sandbox.h"
+
+/*
+ * The keeper: a task that shares our memory and stands between us and one
+ * command. It is started with clone(CLONE_VM) on a stack of its own, so its
+ * cost does not grow with our heap, and it runs raw system calls only (it
+ * shares our thread's TLS, so errno and most of libc are forbidden).
+ *
+ * It is the subreaper of the command (prctl(2) PR_SET_CHILD_SUBREAPER): what
+ * leaves by setsid or double fork becomes its child, and is ended with the
+ * rest. It dies with us: it watches our pidfd and the channel.
+ *
+ * Channel (SOCK_SEQPACKET): we send struct keeper_order, it sends struct
+ * keeper_report: at most one KEEPER_EXITED (the command is over but others of
+ * its tree are not) and exactly one of KEEPER_DONE or KEEPER_FAILED as last.
+ */
+struct keeper_job {
+    /* Set before the start, only read by the keeper. */
+    const char *program;
+    char *const *argv;
+    char **script_argv; /* [sh, program, argv[1]...] for a file without "#!" */
+    char *const *envp;
+    const char *cwd;
+    const struct sandbox_ready *sandbox;
+    int ruleset_fd; /* of `sandbox`, -1: none */
+    int out_fd;
+    int err_fd;
+    int channel_fd;
+    pid_t engine_pid;
+    /* Set by the child before it dies, read by the keeper after. */
+    volatile enum sandbox_stage stage;
+    volatile int sys;
+    /* The command's process id; written by the keeper. */
+    volatile pid_t pid;
+};
+
+enum keeper_order_kind { KEEPER_KILL = 1, KEEPER_SIGNAL };
+
+struct keeper_order {
+    int32_t kind;
+    int32_t signal;
+};
+
+enum keeper_report_kind { KEEPER_EXITED = 1, KEEPER_DONE, KEEPER_FAILED };
+
+struct keeper_report {
+    int32_t kind;
+    int32_t status; /* wait status of the command */
+    int32_t ended;  /* other descendants that were killed */
+    int32_t stage;  /* KEEPER_FAILED */
+    int32_t sys;
+};
+
+/*
+ * Starts a keeper on `stack` (its highest address) that does `job`; the job
+ * and the stack must stay until it has been waited for (waitpid with __WALL;
+ * it sends no SIGCHLD). Returns its process id, or -1 with errno.
+ */
+pid_t keeper_start(struct keeper_job *job, void *stack_top);
+
+#endif

@@ -1,0 +1,548 @@
+#include "process/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/limits.h"
+#include "base/mem.h"
+#include "process/keeper.h"
+
+/* The keeper's stack; its own child uses it too. Its deepest frame holds
+ * about 2 KiB. */
+#define KEEPER_STACK (32U * 1024)
+
+/* Reads of one step: small first, so that a quiet command costs no pages, then
+ * large ones straight from a full pipe (reference/performance.md section 3). */
+#define READ_SMALL 4096U
+#define READ_LARGE (256U * 1024)
+#define PIPE_BYTES (1024 * 1024)
+#define STEP_BYTES (4U * 1024 * 1024)
+
+#define NS_PER_MS 1000000ULL
+
+struct process {
+    uint64_t id; /* never used twice in one program */
+    struct keeper_job job;
+    char **script_argv;
+    void *stack;
+    pid_t keeper_pid; /* 0: waited for */
+    int channel_fd;
+    int read_fd[STREAM_COUNT];
+    struct output_chain *chain;
+    char *large; /* READ_LARGE bytes once a read has filled READ_SMALL */
+    bool grew_pipe[STREAM_COUNT];
+    bool has_exited; /* the command, others may live */
+    bool has_ended;  /* the keeper's last word is here */
+    bool is_killing;
+    uint64_t started_ns;
+    uint64_t linger_ns; /* when what lingers is ended; UINT64_MAX: never */
+    struct process_result result;
+};
+
+/* One cached stack: most engines run one command at a time, and its pages are
+ * then mapped already. */
+static pthread_mutex_t stack_lock = PTHREAD_MUTEX_INITIALIZER;
+static void *spare_stack;
+
+static atomic_uint_fast64_t next_id = 1;
+
+static void *
+stack_get(void)
+{
+    pthread_mutex_lock(&stack_lock);
+
+    void *stack = spare_stack;
+
+    spare_stack = NULL;
+    pthread_mutex_unlock(&stack_lock);
+    if (stack != NULL) {
+        return stack;
+    }
+    stack = mmap(NULL, KEEPER_STACK, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
+    return stack == MAP_FAILED ? NULL : stack;
+}
+
+static void
+stack_put(void *stack)
+{
+    pthread_mutex_lock(&stack_lock);
+    if (spare_stack == NULL) {
+        spare_stack = stack;
+        stack = NULL;
+    }
+    pthread_mutex_unlock(&stack_lock);
+    if (stack != NULL) {
+        munmap(stack, KEEPER_STACK);
+    }
+}
+
+/* argv of a script without "#!", as execvp(3) builds it. */
+static char **
+script_argv_new(const struct exec_env *env)
+{
+    size_t n = 0;
+
+    while (env->argv[n] != NULL) {
+        n++;
+    }
+
+    char **argv = mem_alloc((n + 3) * sizeof(char *));
+
+    if (argv == NULL) {
+        return NULL;
+    }
+    argv[0] = (char *)(uintptr_t) "/bin/sh";
+    argv[1] = (char *)(uintptr_t)env->program;
+    for (size_t i = 1; i <= n; i++) {
+        argv[i + 1] = env->argv[i];
+    }
+    argv[n > 0 ? n + 1 : 2] = NULL;
+    return argv;
+}
+
+static enum sy_code
+open_pipes(struct process *p, int ret_write[STREAM_COUNT], int *ret_keeper_end,
+           struct sy_error *err)
+{
+    int pair[2];
+
+    for (int s = 0; s < STREAM_COUNT; s++) {
+        enum sy_code rc = fd_pipe(&p->read_fd[s], &ret_write[s], err);
+
+        if (rc == SY_E_OK) {
+            rc = fd_set_nonblock(p->read_fd[s], err);
+        }
+        if (rc != SY_E_OK) {
+            return rc;
+        }
+    }
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) {
+        return sy_err_sys(err, errno, "making the keeper's channel");
+    }
+    p->channel_fd = pair[0];
+    *ret_keeper_end = pair[1];
+    return SY_E_OK;
+}
+
+static enum sy_code
+start(struct process *p, const struct exec_env *env, struct sy_error *err)
+{
+    SY_FD out = -1;
+    SY_FD errfd = -1;
+    SY_FD keeper_end = -1;
+    int write_fd[STREAM_COUNT] = {-1, -1};
+    enum sy_code rc = open_pipes(p, write_fd, &keeper_end, err);
+
+    out = write_fd[STREAM_STDOUT];
+    errfd = write_fd[STREAM_STDERR];
+    if (rc != SY_E_OK) {
+        return rc;
+    }
+    p->script_argv = script_argv_new(env);
+    p->stack = stack_get();
+    if (p->script_argv == NULL || p->stack == NULL) {
+        return sy_err_nomem(err);
+    }
+    p->job = (struct keeper_job){
+        .program = env->program,
+        .argv = env->argv,
+        .script_argv = p->script_argv,
+        .envp = env->envp,
+        .cwd = env->cwd,
+        .sandbox = env->sandbox,
+        .ruleset_fd = env->sandbox != NULL ? sandbox_ready_fd(env->sandbox) : -1,
+        .out_fd = out,
+        .err_fd = errfd,
+        .channel_fd = keeper_end,
+        .engine_pid = getpid(),
+    };
+    p->started_ns = clock_mono_ns();
+
+    pid_t pid = keeper_start(&p->job, (char *)p->stack + KEEPER_STACK);
+
+    if (pid < 0) {
+        return sy_err_sys(err, errno, "starting a process");
+    }
+    p->keeper_pid = pid;
+    return SY_E_OK;
+}
+
+/* The keeper is past its last word: its exit is a matter of microseconds. */
+static void
+wait_for_keeper(struct process *p)
+{
+    while (p->keeper_pid > 0 && waitpid(p->keeper_pid, NULL, __WALL) < 0 && errno == EINTR) {
+    }
+    p->keeper_pid = 0;
+    if (p->stack != NULL) {
+        stack_put(p->stack);
+        p->stack = NULL;
+    }
+}
+
+enum sy_code
+process_start(struct process **ret, const struct exec_env *env, struct output_chain *chain,
+              struct sy_error *err)
+{
+    struct process *p = mem_alloc_zero(1, sizeof(*p));
+
+    if (p == NULL) {
+        return sy_err_nomem(err);
+    }
+    p->id = atomic_fetch_add(&next_id, 1);
+    p->channel_fd = -1;
+    p->read_fd[STREAM_STDOUT] = -1;
+    p->read_fd[STREAM_STDERR] = -1;
+    p->chain = chain;
+    p->linger_ns = UINT64_MAX;
+
+    enum sy_code rc = start(p, env, err);
+
+    if (rc != SY_E_OK) {
+        process_free(p);
+        return rc;
+    }
+    *ret = p;
+    return SY_E_OK;
+}
+
+size_t
+process_watches(const struct process *p, struct process_watch out[PROCESS_WATCHES])
+{
+    size_t n = 0;
+
+    for (int s = 0; s < STREAM_COUNT; s++) {
+        if (p->read_fd[s] >= 0) {
+            out[n++] = (struct process_watch){.fd = p->read_fd[s], .events = POLLIN, .id = p->id};
+        }
+    }
+    if (!p->has_ended) {
+        out[n++] = (struct process_watch){.fd = p->channel_fd, .events = POLLIN, .id = p->id};
+    }
+    return n;
+}
+
+uint64_t
+process_deadline_ns(const struct process *p)
+{
+    return p->linger_ns;
+}
+
+static void
+order(struct process *p, enum keeper_order_kind kind, int signal_number)
+{
+    struct keeper_order o = {.kind = (int32_t)kind, .signal = signal_number};
+
+    /* A keeper that is gone needs no order. */
+    if (send(p->channel_fd, &o, sizeof(o), MSG_NOSIGNAL | MSG_DONTWAIT) < 0 && errno == EAGAIN) {
+        /* It has not read a queue of orders: the end of the channel says it too. */
+        shutdown(p->channel_fd, SHUT_WR);
+    }
+}
+
+void
+process_kill(struct process *p)
+{
+    if (!p->is_killing && !p->has_ended) {
+        p->is_killing = true;
+        p->linger_ns = UINT64_MAX;
+        order(p, KEEPER_KILL, 0);
+    }
+}
+
+bool
+process_signal(struct process *p, int signal_number)
+{
+    if (p->has_exited || p->has_ended || p->is_killing) {
+        return false;
+    }
+    order(p, KEEPER_SIGNAL, signal_number);
+    return true;
+}
+
+/* A sentence for a command that never ran. */
+static void
+explain_failure(struct process *p, enum sandbox_stage stage, int sys)
+{
+    struct sy_error *err = &p->result.err;
+
+    p->result.outcome = PROCESS_FAILED;
+    switch (stage) {
+    case STAGE_EXEC:
+        if (sys == ENOENT) {
+            /* The file was found before, so its interpreter is what lacks. */
+            sy_err_set(err, SY_E_NOTFOUND, "can't run '%s': its interpreter does not exist",
+                       p->job.program);
+        } else if (sys == E2BIG) {
+            sy_err_set(err, SY_E_LIMIT,
+                       "arguments and environment are too long for '%s': the kernel takes a "
+                       "quarter of the stack limit in all (2 MiB by default) and 128 KiB for one "
+                       "argument; pass the data in a file",
+                       p->job.program);
+        } else {
+            sy_err_set(err, SY_E_NOEXEC, "can't run '%s': %s", p->job.program, sy_errno_text(sys));
+        }
+        err->sys = sys;
+        break;
+    case STAGE_CWD:
+        sy_err_set(err, SY_E_CWD, "can't enter working directory '%s': %s", p->job.cwd,
+                   sy_errno_text(sys));
+        err->sys = sys;
+        break;
+    case STAGE_RLIMITS:
+    case STAGE_CAPABILITIES:
+    case STAGE_NO_NEW_PRIVS:
+    case STAGE_LANDLOCK:
+    case STAGE_SECCOMP:
+        sy_err_set(err, SY_E_SANDBOX, "sandbox set-up failed at %s: %s", sandbox_stage_text(stage),
+                   sy_errno_text(sys));
+        err->sys = sys;
+        break;
+    case STAGE_NONE:
+    case STAGE_KEEPER:
+    case STAGE_CLONE:
+    case STAGE_SESSION:
+    case STAGE_DEATH_SIGNAL:
+    case STAGE_STDIO:
+        sy_err_sys(err, sys, "starting '%s' failed at %s", p->job.program,
+                   sandbox_stage_text(stage));
+        break;
+    }
+}
+
+static void
+set_outcome(struct process *p, int status)
+{
+    if (p->result.outcome != PROCESS_RUNNING) {
+        return;
+    }
+    p->result.duration_ns = clock_mono_ns() - p->started_ns;
+    if (WIFSIGNALED(status)) {
+        p->result.outcome = PROCESS_SIGNALED;
+        p->result.signal = WTERMSIG(status);
+    } else {
+        p->result.outcome = PROCESS_EXITED;
+        p->result.exit_code = WEXITSTATUS(status);
+    }
+}
+
+/* No word more will come: all descendants are gone, or the keeper is. */
+static void
+on_keeper_end(struct process *p)
+{
+    p->has_ended = true;
+    p->linger_ns = UINT64_MAX;
+    wait_for_keeper(p);
+    if (p->result.outcome == PROCESS_RUNNING) {
+        if (p->job.stage != STAGE_NONE) {
+            explain_failure(p, p->job.stage, p->job.sys);
+        } else {
+            p->result.outcome = PROCESS_FAILED;
+            sy_err_set(&p->result.err, SY_E_INTERNAL,
+                       "the keeper of '%s' was killed; its command was ended with it",
+                       p->job.program);
+        }
+    }
+}
+
+static void
+take_report(struct process *p, const struct keeper_report *r, uint64_t now_ns)
+{
+    switch ((enum keeper_report_kind)r->kind) {
+    case KEEPER_EXITED:
+        p->has_exited = true;
+        set_outcome(p, r->status);
+        if (!p->is_killing) {
+            p->linger_ns = now_ns + LIMIT_LINGER_MS * NS_PER_MS;
+        }
+        break;
+    case KEEPER_DONE:
+        p->has_exited = true;
+        set_outcome(p, r->status);
+        p->result.ended_background = (uint32_t)r->ended;
+        on_keeper_end(p);
+        break;
+    case KEEPER_FAILED:
+        explain_failure(p, (enum sandbox_stage)r->stage, r->sys);
+        on_keeper_end(p);
+        break;
+    }
+}
+
+static enum sy_code
+take_reports(struct process *p, uint64_t now_ns, struct sy_error *err)
+{
+    while (!p->has_ended) {
+        struct keeper_report r;
+        ssize_t got = recv(p->channel_fd, &r, sizeof(r), MSG_DONTWAIT);
+
+        if (got == (ssize_t)sizeof(r)) {
+            take_report(p, &r, now_ns);
+        } else if (got == 0) {
+            on_keeper_end(p);
+        } else if (got > 0) {
+            return sy_err_set(err, SY_E_INTERNAL, "a keeper's report of %zd bytes", got);
+        } else if (errno == EAGAIN) {
+            return SY_E_OK;
+        } else if (errno != EINTR) {
+            on_keeper_end(p);
+        }
+    }
+    return SY_E_OK;
+}
+
+/* One read; *ret_more: there may be more at once. */
+static enum sy_code
+read_once(struct process *p, enum output_stream s, bool *ret_more, size_t *ret_got,
+          struct sy_error *err)
+{
+    char small[READ_SMALL];
+    char *into = p->large != NULL ? p->large : small;
+    size_t room = p->large != NULL ? READ_LARGE : READ_SMALL;
+    ssize_t got = read(p->read_fd[s], into, room);
+
+    *ret_more = false;
+    *ret_got = 0;
+    if (got < 0) {
+        if (errno == EINTR) {
+            *ret_more = true;
+        } else if (errno != EAGAIN) {
+            fd_close(&p->read_fd[s]);
+        }
+        return SY_E_OK;
+    }
+    if (got == 0) {
+        fd_close(&p->read_fd[s]);
+        return SY_E_OK;
+    }
+    *ret_got = (size_t)got;
+
+    enum sy_code rc = output_push(p->chain, s, into, (size_t)got);
+
+    if (rc != SY_E_OK) {
+        return rc == SY_E_NOMEM ? sy_err_nomem(err)
+                                : sy_err_set(err, rc, "taking the command's output");
+    }
+    if ((size_t)got == room) {
+        *ret_more = true;
+        if (p->large == NULL) {
+            /* Memory out here only means smaller reads. */
+            p->large = mem_alloc(READ_LARGE);
+        }
+        if (!p->grew_pipe[s]) {
+            /* Refused beyond the user's pipe-user-pages-soft: pipe(7). */
+            p->grew_pipe[s] = true;
+            fcntl(p->read_fd[s], F_SETPIPE_SZ, PIPE_BYTES);
+        }
+    }
+    return SY_E_OK;
+}
+
+static enum sy_code
+read_stream(struct process *p, enum output_stream s, struct sy_error *err)
+{
+    size_t taken = 0;
+    bool more = true;
+
+    while (p->read_fd[s] >= 0 && more && taken < STEP_BYTES) {
+        size_t got = 0;
+        enum sy_code rc = read_once(p, s, &more, &got, err);
+
+        if (rc != SY_E_OK) {
+            return rc;
+        }
+        taken += got;
+    }
+    return SY_E_OK;
+}
+
+/*
+ * Once the whole tree is gone a pipe holds only what is in it: read to its
+ * bottom, then close, also if somebody outside was handed the other end.
+ */
+static enum sy_code
+drain_stream(struct process *p, enum output_stream s, struct sy_error *err)
+{
+    while (p->read_fd[s] >= 0) {
+        bool more = false;
+        size_t got = 0;
+        enum sy_code rc = read_once(p, s, &more, &got, err);
+
+        if (rc != SY_E_OK) {
+            return rc;
+        }
+        if (got == 0 && !more) {
+            fd_close(&p->read_fd[s]);
+        }
+    }
+    return SY_E_OK;
+}
+
+static bool
+pipes_are_closed(const struct process *p)
+{
+    return p->read_fd[STREAM_STDOUT] < 0 && p->read_fd[STREAM_STDERR] < 0;
+}
+
+enum sy_code
+process_step(struct process *p, uint64_t now_ns, bool *ret_is_done, struct sy_error *err)
+{
+    enum sy_code rc = take_reports(p, now_ns, err);
+
+    for (int s = 0; s < STREAM_COUNT && rc == SY_E_OK; s++) {
+        rc = p->has_ended ? drain_stream(p, (enum output_stream)s, err)
+                          : read_stream(p, (enum output_stream)s, err);
+    }
+    if (rc != SY_E_OK) {
+        return rc;
+    }
+    if (p->has_exited && !p->has_ended && !p->is_killing) {
+        if (pipes_are_closed(p)) {
+            process_kill(p);
+        } else if (now_ns >= p->linger_ns) {
+            p->result.pipe_was_held = true;
+            process_kill(p);
+        }
+    }
+    *ret_is_done = p->has_ended && pipes_are_closed(p);
+    return SY_E_OK;
+}
+
+const struct process_result *
+process_result(const struct process *p)
+{
+    return &p->result;
+}
+
+int
+process_pid(const struct process *p)
+{
+    return p->job.pid;
+}
+
+void
+process_free(struct process *p)
+{
+    if (p == NULL) {
+        return;
+    }
+    /* The end of the channel tells a living keeper to kill and to go. */
+    fd_close(&p->channel_fd);
+    wait_for_keeper(p);
+    fd_close(&p->read_fd[STREAM_STDOUT]);
+    fd_close(&p->read_fd[STREAM_STDERR]);
+    mem_free(p->large);
+    mem_free(p->script_argv);
+    mem_free(p);
+}

@@ -1,0 +1,372 @@
+#include <string.h>
+#include <uv.h>
+
+#include "base/clock.h"
+#include "base/limits.h"
+#include "base/mem.h"
+#include "tools/tools_internal.h"
+
+/*
+ * Calls of one session share a readers/writer lock (design section 2): calls
+ * judged non-mutating run side by side, others alone, in the order of arrival.
+ */
+struct tool_context {
+    const struct config *config;
+    uv_loop_t *loop;
+    struct session *session;
+    struct turn_context turn;
+    uv_timer_t *deferred_timer; /* own memory: it outlives us until libuv lets go */
+    struct tool_call *queue;    /* wait for the lock, in order */
+    struct tool_call *refused;  /* to be answered from the loop */
+    size_t calls;
+    size_t readers;
+    bool has_writer;
+};
+
+static void answer_refused(struct tool_context *c);
+
+static void
+on_deferred(uv_timer_t *timer)
+{
+    answer_refused(timer->data);
+}
+
+static void
+on_timer_closed(uv_handle_t *handle)
+{
+    mem_free(handle);
+}
+
+enum sy_code
+tool_context_new(struct tool_context **ret, const struct config *config, const char *cwd,
+                 char *const *environ_list, struct uv_loop_s *loop, struct sy_error *err)
+{
+    struct session_options options;
+    struct tool_context *c = mem_alloc_zero(1, sizeof(*c));
+
+    if (c == NULL) {
+        return sy_err_nomem(err);
+    }
+    c->config = config;
+    c->loop = loop;
+    c->deferred_timer = mem_alloc_zero(1, sizeof(*c->deferred_timer));
+    if (c->deferred_timer == NULL || uv_timer_init(loop, c->deferred_timer) != 0) {
+        mem_free(c->deferred_timer);
+        mem_free(c);
+        return sy_err_nomem(err);
+    }
+    c->deferred_timer->data = c;
+    session_options_from_config(&options, config, environ_list);
+
+    enum sy_code rc = turn_from_config(&c->turn, config, cwd, environ_list, err);
+
+    if (rc == SY_E_OK) {
+        rc = session_new(&c->session, &options, err);
+    }
+    if (rc != SY_E_OK) {
+        tool_context_free(c);
+        return rc;
+    }
+    *ret = c;
+    return SY_E_OK;
+}
+
+void
+tool_context_free(struct tool_context *c)
+{
+    if (c == NULL) {
+        return;
+    }
+    SY_ASSERT(c->calls == 0);
+    uv_timer_stop(c->deferred_timer);
+    uv_close((uv_handle_t *)c->deferred_timer, on_timer_closed);
+    turn_context_fini(&c->turn);
+    session_free(c->session);
+    mem_free(c);
+}
+
+const struct config *
+tool_context_config(const struct tool_context *c)
+{
+    return c->config;
+}
+
+struct session *
+tool_context_session(struct tool_context *c)
+{
+    return c->session;
+}
+
+const struct turn_context *
+tool_context_turn(const struct tool_context *c)
+{
+    return &c->turn;
+}
+
+static void
+append(struct tool_call **list, struct tool_call *call)
+{
+    while (*list != NULL) {
+        list = &(*list)->next;
+    }
+    call->next = NULL;
+    *list = call;
+}
+
+static bool
+remove_from(struct tool_call **list, const struct tool_call *call)
+{
+    for (; *list != NULL; list = &(*list)->next) {
+        if (*list == call) {
+            *list = call->next;
+            return true;
+        }
+    }
+    return false;
+}
+
+static void
+call_free(struct tool_call *call)
+{
+    if (call->has_request) {
+        exec_request_fini(&call->request);
+        turn_context_fini(&call->waiting_turn);
+    }
+    orch_call_free(call->orch);
+    mem_free(call->call_id);
+    mem_free(call);
+}
+
+/* Answers and frees. An answer that memory does not suffice for is told as
+ * an error with empty texts: the front end still gets its `done`. */
+static void
+complete(struct tool_call *call)
+{
+    struct tool_context *c = call->context;
+    struct tool_output output = {.is_error = true};
+    struct sy_error nomem;
+    enum sy_code rc = SY_E_OK;
+
+    if (call->has_refusal) {
+        rc = result_build_error(&output, &call->refusal);
+    } else {
+        rc = result_build(&output, call, orch_output(call->orch));
+    }
+    if (rc != SY_E_OK) {
+        sy_err_set(&nomem, SY_E_NOMEM, "out of memory for the answer");
+        if (result_build_error(&output, &nomem) != SY_E_OK) {
+            output = (struct tool_output){.is_error = true};
+        }
+    }
+    c->calls--;
+    call->done(call->arg, call, &output);
+    tool_output_fini(&output);
+    call_free(call);
+}
+
+static void
+refuse_later(struct tool_call *call, const struct sy_error *why)
+{
+    call->has_refusal = true;
+    call->refusal = *why;
+    append(&call->context->refused, call);
+    uv_timer_start(call->context->deferred_timer, on_deferred, 0, 0);
+}
+
+static void
+answer_refused(struct tool_context *c)
+{
+    while (c->refused != NULL) {
+        struct tool_call *call = c->refused;
+
+        c->refused = call->next;
+        complete(call);
+    }
+}
+
+static void start_waiting(struct tool_context *c);
+
+static void
+on_orch_done(void *arg, struct orch_call *orch)
+{
+    struct tool_call *call = arg;
+    struct tool_context *c = call->context;
+
+    (void)orch; /* call->orch, freed with the call */
+    call->driver = NULL;
+    if (call->is_mutating) {
+        c->has_writer = false;
+    } else {
+        c->readers--;
+    }
+    /* The next one starts before the answer is written: it need not wait. */
+    start_waiting(c);
+    complete(call);
+}
+
+static enum sy_code
+launch(struct tool_call *call, struct sy_error *err)
+{
+    struct tool_context *c = call->context;
+    enum sy_code rc =
+        orch_submit(&call->orch, c->session, &call->waiting_turn, &call->request, err);
+
+    call->has_request = false;
+    turn_context_fini(&call->waiting_turn);
+    if (rc == SY_E_OK) {
+        rc = orch_attach(&call->driver, call->orch, c->loop, on_orch_done, call, err);
+    }
+    return rc;
+}
+
+static void
+start_waiting(struct tool_context *c)
+{
+    while (c->queue != NULL) {
+        struct tool_call *call = c->queue;
+        struct sy_error err = {0};
+
+        if (c->has_writer || (call->is_mutating && c->readers > 0)) {
+            return;
+        }
+        c->queue = call->next;
+        if (launch(call, &err) != SY_E_OK) {
+            refuse_later(call, &err);
+            continue;
+        }
+        if (call->is_mutating) {
+            c->has_writer = true;
+        } else {
+            c->readers++;
+        }
+    }
+}
+
+enum sy_code
+tool_submit(struct tool_call *call, struct exec_request *request, size_t max_bytes,
+            struct sy_error *err)
+{
+    request->call_id = mem_strdup(call->call_id);
+    if (request->call_id == NULL || turn_context_copy(&call->waiting_turn, call->turn) != SY_E_OK) {
+        return sy_err_nomem(err);
+    }
+    call->timeout_ms = request->params.expiration.timeout_ms;
+    call->request = *request;
+    *request = (struct exec_request){0};
+    call->has_request = true;
+    call->max_bytes = max_bytes;
+    return SY_E_OK;
+}
+
+static struct tool_call *
+call_new(const struct invocation *inv, const struct tool_handler *handler, tool_done_fn *done,
+         void *arg)
+{
+    struct tool_call *call = mem_alloc_zero(1, sizeof(*call));
+
+    if (call == NULL) {
+        return NULL;
+    }
+    call->context = inv->context;
+    call->handler = handler;
+    call->turn = inv->turn;
+    call->front = inv->front;
+    call->done = done;
+    call->arg = arg;
+    call->started_ns = clock_mono_ns();
+    call->call_id = mem_strdup(inv->call_id);
+    if (call->call_id == NULL) {
+        mem_free(call);
+        return NULL;
+    }
+    return call;
+}
+
+/* The handler's verdict on the arguments. */
+static enum sy_code
+handle(struct tool_call *call, const struct invocation *inv, struct sy_error *err)
+{
+    const struct tool_handler *handler = call->handler;
+
+    if (!handler->matches_kind(inv->payload)) {
+        return sy_err_set(err, SY_E_ARG, "tool '%s' does not take this kind of call",
+                          handler->name);
+    }
+    if (inv->payload != PAYLOAD_CUSTOM && js_type(inv->arguments) != JS_OBJECT) {
+        return sy_err_set(err, SY_E_ARG, "the arguments of '%s' must be a JSON object, not %s",
+                          handler->name, js_type_name(js_type(inv->arguments)));
+    }
+    call->is_mutating = handler->is_mutating(inv);
+    return handler->handle(inv, call, err);
+}
+
+enum sy_code
+tool_start(struct tool_call **ret, const struct invocation *inv, tool_done_fn *done, void *arg,
+           struct sy_error *err)
+{
+    struct tool_context *c = inv->context;
+    const struct tool_handler *handler = tool_find(inv->tool_name);
+
+    if (handler == NULL) {
+        return sy_err_set(err, SY_E_NOTFOUND, "unknown tool '%.80s'", inv->tool_name);
+    }
+    if (c->calls >= LIMIT_CALLS) {
+        return sy_err_set(err, SY_E_LIMIT, "%u calls are under way: wait for one to end",
+                          LIMIT_CALLS);
+    }
+
+    struct tool_call *call = call_new(inv, handler, done, arg);
+
+    if (call == NULL) {
+        return sy_err_nomem(err);
+    }
+    c->calls++;
+
+    struct sy_error why = {0};
+
+    if (handle(call, inv, &why) != SY_E_OK) {
+        refuse_later(call, &why);
+    } else {
+        append(&c->queue, call);
+        start_waiting(c);
+    }
+    call->turn = NULL;
+    *ret = call;
+    return SY_E_OK;
+}
+
+void
+tool_cancel(struct tool_call *call)
+{
+    struct sy_error why;
+
+    if (call->is_cancelled || call->has_refusal) {
+        return;
+    }
+    call->is_cancelled = true;
+    if (remove_from(&call->context->queue, call)) {
+        sy_err_set(&why, SY_E_CANCELLED, "cancelled before it ran");
+        refuse_later(call, &why);
+    } else if (call->driver != NULL) {
+        orch_cancel(call->orch);
+        orch_wake(call->driver);
+    }
+}
+
+const char *
+tool_last_line(struct tool_call *call)
+{
+    return call->orch != NULL ? orch_last_line(call->orch) : "";
+}
+
+uint64_t
+tool_elapsed_ms(const struct tool_call *call)
+{
+    return (clock_mono_ns() - call->started_ns) / 1000000;
+}
+
+const char *
+tool_call_id(const struct tool_call *call)
+{
+    return call->call_id;
+}

@@ -1,0 +1,289 @@
+#include <math.h>
+#include <string.h>
+
+#include "base/limits.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "tools/tools_internal.h"
+
+/* Nothing that is null: clients choke on unions, so a field is left out. */
+const char result_schema[] =
+    "{\"type\":\"object\",\"required\":[\"status\",\"exit_code\",\"timed_out\",\"output\"],"
+    "\"properties\":{"
+    "\"status\":{\"type\":\"string\",\"enum\":[\"exited\",\"signaled\",\"timed_out\","
+    "\"cancelled\",\"denied\",\"failed\"]},"
+    "\"exit_code\":{\"type\":\"integer\",\"description\":"
+    "\"124 timed out, 126 not executable, 127 not found, 128+n signal n\"},"
+    "\"signal\":{\"type\":\"string\"},"
+    "\"timed_out\":{\"type\":\"boolean\"},"
+    "\"output\":{\"type\":\"string\",\"description\":\"stdout and stderr as they came\"},"
+    "\"truncated\":{\"type\":\"boolean\"},"
+    "\"total_bytes\":{\"type\":\"integer\"},"
+    "\"total_lines\":{\"type\":\"integer\"},"
+    "\"wall_ms\":{\"type\":\"integer\"},"
+    "\"invalid_utf8\":{\"type\":\"boolean\"},"
+    "\"binary\":{\"type\":\"boolean\"},"
+    "\"ended_background\":{\"type\":\"integer\"},"
+    "\"note\":{\"type\":\"string\"},"
+    "\"error\":{\"type\":\"string\"},"
+    "\"sandbox\":{\"type\":\"object\"}}}";
+
+void
+tool_output_fini(struct tool_output *o)
+{
+    buf_fini(&o->text);
+    buf_fini(&o->content);
+    buf_fini(&o->structured);
+}
+
+/* What both forms of the answer are made from. */
+struct facts {
+    const struct tool_call *call;
+    const struct exec_output *out;
+    struct buf output; /* the model text */
+    struct output_stats stats;
+    bool is_truncated;
+    char signal_name[16];
+};
+
+static void
+name_signal(char ret[16], int number)
+{
+    const char *abbrev = sigabbrev_np(number);
+    struct buf name = {.data = ret, .cap = 16, .max = 15};
+
+    ret[0] = '\0';
+    if (number > 0 && abbrev != NULL) {
+        if (buf_addf(&name, "SIG%s", abbrev) != SY_E_OK) {
+            ret[0] = '\0';
+        }
+    } else if (number > 0 && buf_addf(&name, "%d", number) != SY_E_OK) {
+        ret[0] = '\0';
+    }
+}
+
+static enum sy_code
+gather(struct facts *f)
+{
+    f->output.max = f->call->max_bytes + 4096;
+    name_signal(f->signal_name, f->out->signal);
+    if (f->out->output == NULL) {
+        return SY_E_OK;
+    }
+    output_stats_all(f->out->output, &f->stats);
+    return output_text_model(f->out->output, f->call->max_bytes, &f->output, &f->is_truncated);
+}
+
+static void
+write_sandbox(struct jw *w, const struct facts *f)
+{
+    const struct sandbox_plan *plan = f->out->plan;
+
+    if (plan == NULL) {
+        return;
+    }
+    jw_key(w, "sandbox");
+    jw_object(w);
+    jw_key_str(w, "mode", sandbox_mode_name(sandbox_plan_mode(plan)));
+    jw_key_str(w, "tier", sandbox_plan_tier(plan));
+    jw_key_str(w, "network", sandbox_plan_has_network(plan) ? "on" : "off");
+    jw_key(w, "features");
+    jw_object(w);
+    for (int i = 0; i < FEATURE_COUNT; i++) {
+        enum sandbox_feature feature = (enum sandbox_feature)i;
+
+        jw_key_str(w, sandbox_feature_name(feature),
+                   feature_state_name(sandbox_plan_feature(plan, feature)));
+    }
+    jw_end_object(w);
+    jw_end_object(w);
+}
+
+static enum sy_code
+write_structured(struct buf *ret, const struct facts *f)
+{
+    struct jw w = {.out = ret};
+
+    jw_object(&w);
+    jw_key_str(&w, "status", exec_status_name(f->out->status));
+    jw_key_int(&w, "exit_code", f->out->exit_code);
+    if (f->signal_name[0] != '\0') {
+        jw_key_str(&w, "signal", f->signal_name);
+    }
+    jw_key_bool(&w, "timed_out", f->out->is_timed_out);
+    jw_key_strn(&w, "output", buf_view(&f->output), f->output.len);
+    if (f->is_truncated) {
+        jw_key_bool(&w, "truncated", true);
+    }
+    jw_key_int(&w, "total_bytes", (int64_t)f->stats.total_bytes);
+    jw_key_int(&w, "total_lines", (int64_t)f->stats.total_lines);
+    jw_key_int(&w, "wall_ms", (int64_t)(f->out->duration_ns / 1000000));
+    if (f->stats.has_invalid_utf8) {
+        jw_key_bool(&w, "invalid_utf8", true);
+    }
+    if (f->stats.is_binary) {
+        jw_key_bool(&w, "binary", true);
+    }
+    if (f->out->ended_background > 0) {
+        jw_key_int(&w, "ended_background", f->out->ended_background);
+    }
+    if (f->out->note[0] != '\0') {
+        jw_key_str(&w, "note", f->out->note);
+    }
+    if (f->out->err.code != SY_E_OK) {
+        jw_key_str(&w, "error", f->out->err.msg);
+    }
+    write_sandbox(&w, f);
+    jw_end_object(&w);
+    return jw_done(&w);
+}
+
+static enum sy_code
+add_sandbox_line(struct buf *ret, const struct sandbox_plan *plan)
+{
+    if (plan == NULL) {
+        return SY_E_OK;
+    }
+
+    enum sy_code rc =
+        buf_addf(ret, "Sandbox: %s (%s), network %s", sandbox_mode_name(sandbox_plan_mode(plan)),
+                 sandbox_plan_tier(plan), sandbox_plan_has_network(plan) ? "on" : "off");
+    bool is_first = true;
+
+    for (int i = 0; i < FEATURE_COUNT && rc == SY_E_OK; i++) {
+        enum sandbox_feature feature = (enum sandbox_feature)i;
+        enum feature_state state = sandbox_plan_feature(plan, feature);
+
+        if (state == FEATURE_ENFORCED) {
+            continue;
+        }
+        rc = buf_addf(ret, "%s%s %s", is_first ? "; " : ", ", sandbox_feature_name(feature),
+                      feature_state_name(state));
+        is_first = false;
+    }
+    return rc == SY_E_OK ? buf_add_char(ret, '\n') : rc;
+}
+
+/* The header that codex-behaviour.md 2.3 has, and lines for what else is true. */
+static enum sy_code
+write_text(struct buf *ret, const struct facts *f)
+{
+    enum sy_code rc = buf_addf(ret, "Exit code: %d\nWall time: %.1f seconds\n", f->out->exit_code,
+                               (double)f->out->duration_ns / 1e9);
+
+    if (rc == SY_E_OK && f->out->status != EXEC_EXITED) {
+        rc = buf_addf(ret, "Status: %s\n", exec_status_name(f->out->status));
+    }
+    if (rc == SY_E_OK && f->signal_name[0] != '\0') {
+        rc = buf_addf(ret, "Signal: %s\n", f->signal_name);
+    }
+    if (rc == SY_E_OK && f->is_truncated) {
+        rc = buf_addf(ret, "Total output: %llu bytes, %llu lines (truncated)\n",
+                      (unsigned long long)f->stats.total_bytes,
+                      (unsigned long long)f->stats.total_lines);
+    }
+    if (rc == SY_E_OK && f->stats.has_invalid_utf8) {
+        rc = buf_add_str(ret, "Invalid UTF-8 was replaced\n");
+    }
+    if (rc == SY_E_OK && f->out->note[0] != '\0') {
+        rc = buf_addf(ret, "Note: %s\n", f->out->note);
+    }
+    if (rc == SY_E_OK) {
+        rc = add_sandbox_line(ret, f->out->plan);
+    }
+    if (rc == SY_E_OK && f->out->err.code != SY_E_OK) {
+        rc = buf_addf(ret, "Error: %s\n", f->out->err.msg);
+    }
+    if (rc == SY_E_OK) {
+        rc = buf_add_str(ret, "Output:\n");
+    }
+    if (rc == SY_E_OK && f->out->is_timed_out) {
+        rc = buf_addf(ret, "command timed out after %llu milliseconds\n",
+                      (unsigned long long)f->call->timeout_ms);
+    }
+    return rc == SY_E_OK ? buf_add(ret, buf_view(&f->output), f->output.len) : rc;
+}
+
+/* A person or the model must act on these; a command that failed is a result. */
+static bool
+is_call_error(const struct exec_output *out)
+{
+    switch (out->status) {
+    case EXEC_EXITED:
+    case EXEC_SIGNALED:
+    case EXEC_TIMED_OUT:
+        return false;
+    case EXEC_CANCELLED:
+    case EXEC_DENIED:
+        return true;
+    case EXEC_FAILED:
+        break;
+    }
+    return out->err.code != SY_E_NOTFOUND && out->err.code != SY_E_NOEXEC;
+}
+
+enum sy_code
+result_build(struct tool_output *ret, const struct tool_call *call,
+             const struct exec_output *output)
+{
+    struct facts f = {.call = call, .out = output};
+    size_t max = (call->max_bytes + 4096) * 8; /* six-fold when every byte is escaped */
+
+    *ret = (struct tool_output){
+        .text = {.max = max}, .content = {.max = max}, .structured = {.max = max}};
+    ret->is_error = is_call_error(output);
+    ret->is_success = output->status == EXEC_EXITED && output->exit_code == 0;
+
+    enum sy_code rc = gather(&f);
+
+    if (rc == SY_E_OK) {
+        rc = write_structured(&ret->structured, &f);
+    }
+    if (rc == SY_E_OK) {
+        rc = write_text(&ret->text, &f);
+    }
+    if (rc == SY_E_OK && ret->is_success && output->note[0] == '\0') {
+        rc = buf_add(&ret->content, buf_view(&f.output), f.output.len);
+    } else if (rc == SY_E_OK) {
+        rc = buf_add(&ret->content, buf_view(&ret->text), ret->text.len);
+    }
+    buf_fini(&f.output);
+    if (rc != SY_E_OK) {
+        tool_output_fini(ret);
+    }
+    return rc;
+}
+
+enum sy_code
+result_build_error(struct tool_output *ret, const struct sy_error *err)
+{
+    size_t max = 8192;
+    struct jw w = {.out = &ret->structured};
+
+    *ret = (struct tool_output){
+        .is_error = true,
+        .text = {.max = max},
+        .content = {.max = max},
+        .structured = {.max = max},
+    };
+    jw_object(&w);
+    jw_key_str(&w, "status", "failed");
+    jw_key_int(&w, "exit_code", sy_code_status(SY_E_INTERNAL));
+    jw_key_bool(&w, "timed_out", false);
+    jw_key_str(&w, "output", "");
+    jw_key_str(&w, "error", err->msg);
+    jw_end_object(&w);
+
+    enum sy_code rc = jw_done(&w);
+
+    if (rc == SY_E_OK) {
+        rc = buf_addf(&ret->text, "Error (%s): %s", sy_code_text(err->code), err->msg);
+    }
+    if (rc == SY_E_OK) {
+        rc = buf_add(&ret->content, buf_view(&ret->text), ret->text.len);
+    }
+    if (rc != SY_E_OK) {
+        tool_output_fini(ret);
+    }
+    return rc;
+}

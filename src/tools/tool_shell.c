@@ -1,0 +1,126 @@
+#include "base/limits.h"
+#include "base/str.h"
+#include "tools/tools_internal.h"
+
+static const char *const argument_names[] = {
+    "command",
+    "cmd",
+    "workdir",
+    "cwd",
+    "working_directory",
+    "timeout_ms",
+    "timeout",
+    "sandbox_permissions",
+    "justification",
+    "prefix_rule",
+    "max_output_tokens",
+    "env",
+    NULL,
+};
+
+static bool
+matches_kind(enum payload_kind payload)
+{
+    return payload == PAYLOAD_FUNCTION || payload == PAYLOAD_LOCAL_SHELL || payload == PAYLOAD_MCP;
+}
+
+static bool
+is_mutating(const struct invocation *inv)
+{
+    (void)inv; /* Nothing is known to be harmless yet; unsure means true. */
+    return true;
+}
+
+static enum sy_code
+fill_argv(struct strv *argv, const struct invocation *inv, struct sy_error *err)
+{
+    static const char *const names[] = {"command", "cmd", NULL};
+    const struct js *v = NULL;
+    enum sy_code rc = request_pick(&v, inv->arguments, names, err);
+
+    if (rc != SY_E_OK) {
+        return rc;
+    }
+    if (js_type(v) != JS_ARRAY || js_count(v) == 0) {
+        return sy_err_set(err, SY_E_ARG,
+                          "'command' must be an array of strings with at least the program, e.g. "
+                          "[\"ls\", \"-la\"], not %s; for a script use shell_command",
+                          v == NULL ? "absent" : js_type_name(js_type(v)));
+    }
+    argv->max = LIMIT_ARGV;
+    for (size_t i = 0; i < js_count(v); i++) {
+        const char *word = js_str(js_at(v, i));
+
+        if (word == NULL) {
+            return sy_err_set(err, SY_E_ARG,
+                              "'command[%zu]' must be a string without NUL characters, not %s", i,
+                              js_type_name(js_type(js_at(v, i))));
+        }
+        rc = strv_add(argv, word);
+        if (rc == SY_E_LIMIT) {
+            return sy_err_set(err, SY_E_ARG, "'command' has more than %u words", LIMIT_ARGV);
+        }
+        if (rc != SY_E_OK) {
+            return sy_err_nomem(err);
+        }
+    }
+    return SY_E_OK;
+}
+
+static enum sy_code
+handle(const struct invocation *inv, struct tool_call *call, struct sy_error *err)
+{
+    SY_AUTO(exec_request_fini) struct exec_request request = {.tool = "shell"};
+    size_t max_bytes = 0;
+    enum sy_code rc = request_check_names(inv->arguments, argument_names, err);
+
+    if (rc == SY_E_OK) {
+        rc = fill_argv(&request.params.argv, inv, err);
+    }
+    if (rc == SY_E_OK) {
+        rc = request_fill_common(&request, &max_bytes, inv, err);
+    }
+    return rc != SY_E_OK ? rc : tool_submit(call, &request, max_bytes, err);
+}
+
+static const char *const aliases[] = {"container.exec", "local_shell", NULL};
+
+static const char input_schema[] =
+    "{\"type\":\"object\",\"additionalProperties\":false,\"required\":[\"command\"],"
+    "\"properties\":{"
+    "\"command\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},\"description\":"
+    "\"Program and arguments; no shell reads them. For pipes and redirects use "
+    "[\\\"bash\\\",\\\"-c\\\",...] or shell_command.\"},"
+    "\"workdir\":{\"type\":\"string\",\"description\":"
+    "\"Working directory, relative to the workspace or absolute. Default: the workspace.\"},"
+    "\"timeout_ms\":{\"type\":\"integer\",\"description\":"
+    "\"Milliseconds until the whole process tree is ended. Default 10000, at most 86400000.\"},"
+    "\"env\":{\"type\":\"object\",\"additionalProperties\":{\"type\":\"string\"},"
+    "\"description\":\"Variables to add.\"},"
+    "\"max_output_tokens\":{\"type\":\"integer\",\"description\":"
+    "\"Size of the output in the answer, in tokens of 4 bytes. Default 2500, at most 10000.\"},"
+    "\"sandbox_permissions\":{\"type\":\"string\",\"enum\":[\"use_default\","
+    "\"require_escalated\"],\"description\":\"require_escalated asks a person to run it outside "
+    "the sandbox. Default use_default.\"},"
+    "\"justification\":{\"type\":\"string\",\"description\":"
+    "\"Why it must leave the sandbox; shown to the person.\"}}}";
+
+const struct tool_handler tool_shell = {
+    .name = "shell",
+    .aliases = aliases,
+    .title = "Run a program",
+    .description = "Run one program with arguments to completion, in the sandbox, and return its "
+                   "output, exit code and how it ended. No terminal, standard input is empty. "
+                   "Output beyond the limit keeps head and tail.",
+    .input_schema = input_schema,
+    .output_schema = result_schema,
+    .is_read_only = false,
+    .is_destructive = true,
+    .is_idempotent = false,
+    .is_open_world = true,
+    .shell_types = "default|all",
+    .kind = TOOL_FUNCTION,
+    .matches_kind = matches_kind,
+    .is_mutating = is_mutating,
+    .handle = handle,
+};

@@ -1,0 +1,56 @@
+#ifndef SY_TOOLS_TOOLS_INTERNAL_H
+#define SY_TOOLS_TOOLS_INTERNAL_H
+
+#include "tools/tools.h"
+
+/* A started call: the tool's side of an orchestrator call. */
+struct tool_call {
+    struct tool_context *context;
+    const struct tool_handler *handler;
+    const struct turn_context *turn; /* during `handle` only */
+    char *call_id;
+    enum tool_front front;
+    tool_done_fn *done;
+    void *arg;
+    uint64_t started_ns;
+    size_t max_bytes; /* of the model text */
+    uint64_t timeout_ms;
+    bool is_mutating;
+    /* Either a request that waits for its turn, or a call under way. */
+    bool has_request;
+    struct exec_request request;
+    struct turn_context waiting_turn;
+    struct orch_call *orch;
+    struct orch_driver *driver;
+    bool is_cancelled;
+    /* An answer that needs no run (bad arguments), told from the loop. */
+    bool has_refusal;
+    struct sy_error refusal;
+    struct tool_call *next;
+};
+
+/* Builds what a tool answers out of a finished call (result.c). */
+enum sy_code result_build(struct tool_output *ret, const struct tool_call *call,
+                          const struct exec_output *output) SY_NODISCARD;
+/* The same for a call that was refused before it became one. */
+enum sy_code result_build_error(struct tool_output *ret, const struct sy_error *err) SY_NODISCARD;
+/* The JSON text of the output schema that result_build fills. */
+extern const char result_schema[];
+
+/*
+ * Arguments that the process tools share (request.c): working directory,
+ * timeout, permissions, justification, output size, env. `ret_max_bytes` is
+ * the model text's size. Every error names the argument.
+ */
+enum sy_code request_fill_common(struct exec_request *ret, size_t *ret_max_bytes,
+                                 const struct invocation *inv, struct sy_error *err) SY_NODISCARD;
+/* The first of the names that is there; two of them at once are SY_E_ARG. */
+enum sy_code request_pick(const struct js **ret, const struct js *args, const char *const *names,
+                          struct sy_error *err) SY_NODISCARD;
+/* SY_E_ARG with the nearest known name if `args` has another member than these. */
+enum sy_code request_check_names(const struct js *args, const char *const *names,
+                                 struct sy_error *err) SY_NODISCARD;
+enum sy_code request_bool(bool *ret, const struct js *v, const char *name,
+                          struct sy_error *err) SY_NODISCARD;
+
+#endif

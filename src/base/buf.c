@@ -257,7 +257,8 @@ env_index(const struct strv *s, const char *name)
     size_t len = strlen(name);
 
     for (size_t i = 0; i < s->n; i++) {
-        if (strncmp(s->v[i], name, len) == 0 && s->v[i][len] == '=') {
+        /* The first letter by itself: most entries go without a call. */
+        if (s->v[i][0] == name[0] && strncmp(s->v[i], name, len) == 0 && s->v[i][len] == '=') {
             return i;
         }
     }

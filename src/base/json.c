@@ -325,12 +325,37 @@ static const char escapes[256] = {
     [0x1C] = 'u', [0x1D] = 'u',  [0x1E] = 'u', [0x1F] = 'u', [0x7F] = 'u',
 };
 
+#define EACH_BYTE(c) (0x0101010101010101ULL * (c))
+
+/* Some byte of the word is below 0x20, '"', '\\' or 0x7F. The tests are those of
+ * "is there a byte less than" by subtraction: a borrow can raise a false alarm
+ * only above a true one. */
+static bool
+word_needs_escape(const char *s)
+{
+    uint64_t v = 0;
+
+    memcpy(&v, s, sizeof(v));
+
+    uint64_t quote = v ^ EACH_BYTE('"');
+    uint64_t backslash = v ^ EACH_BYTE('\\');
+    uint64_t del = v ^ EACH_BYTE(0x7FU);
+    uint64_t found = ((v - EACH_BYTE(0x20U)) & ~v) | ((quote - EACH_BYTE(1U)) & ~quote) |
+                     ((backslash - EACH_BYTE(1U)) & ~backslash) | ((del - EACH_BYTE(1U)) & ~del);
+
+    return (found & EACH_BYTE(0x80U)) != 0;
+}
+
 static void
 put_escaped_valid(struct jw *w, const char *s, size_t n)
 {
     size_t from = 0;
 
     for (size_t i = 0; i < n; i++) {
+        while (i + 8 < n && !word_needs_escape(s + i)) {
+            i += 8;
+        }
+
         char e = escapes[(unsigned char)s[i]];
 
         if (e == 0) {
@@ -357,7 +382,11 @@ jw_strn(struct jw *w, const char *s, size_t n)
 {
     separate(w);
     put(w, "\"", 1);
-    while (n > 0) {
+    if (w->rc == SY_E_OK) {
+        /* It takes at least as many: grow once, refuse early. */
+        w->rc = buf_reserve(w->out, n);
+    }
+    while (n > 0 && w->rc == SY_E_OK) {
         size_t good = utf8_valid_prefix(s, n);
 
         put_escaped_valid(w, s, good);

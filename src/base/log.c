@@ -1,5 +1,6 @@
 #include "base/log.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -68,7 +69,7 @@ add_logfmt_value(struct buf *line, const char *text)
     }
     rc = buf_add_char(line, '"');
     for (; *s != '\0' && rc == SY_E_OK; s++) {
-        if (*s == '"') {
+        if (*s == '"' || *s == '\\') {
             rc = buf_add_char(line, '\\');
         }
         if (rc == SY_E_OK) {
@@ -130,6 +131,28 @@ build_json(struct buf *line, enum log_level level, const char *room, const char 
     return jw_done(&w);
 }
 
+/* What can be said without heap, when the whole line can't be made: it is
+ * often about just that. Room and message are constants of the program. */
+static void
+write_bare(enum log_level level, const char *room, const char *message)
+{
+    char when[CLOCK_WALL_LEN];
+    char line[512];
+
+    clock_wall_text(when);
+
+    int n = snprintf(line, sizeof(line),
+                     line_format == LOG_JSON
+                         ? "{\"ts\":\"%s\",\"level\":\"%s\",\"room\":\"%s\",\"msg\":\"%s\"}\n"
+                         : "ts=%s level=%s room=%s msg=\"%s\"\n",
+                     when, level_names[level], room, message);
+
+    if (n > 0 && (size_t)n < sizeof(line) &&
+        fd_write_all(STDERR_FILENO, line, (size_t)n, NULL) != SY_E_OK) {
+        return;
+    }
+}
+
 void
 log_write(enum log_level level, const char *room, const char *message, const struct log_kv *kvs,
           size_t n)
@@ -138,8 +161,12 @@ log_write(enum log_level level, const char *room, const char *message, const str
     enum sy_code rc = line_format == LOG_JSON ? build_json(&line, level, room, message, kvs, n)
                                               : build_logfmt(&line, level, room, message, kvs, n);
 
-    if (rc == SY_E_OK && buf_add_char(&line, '\n') == SY_E_OK &&
-        fd_write_all(STDERR_FILENO, line.data, line.len, NULL) != SY_E_OK) {
+    if (rc == SY_E_OK) {
+        rc = buf_add_char(&line, '\n');
+    }
+    if (rc != SY_E_OK) {
+        write_bare(level, room, message);
+    } else if (fd_write_all(STDERR_FILENO, line.data, line.len, NULL) != SY_E_OK) {
         /* A closed standard error loses logs, nothing else. */
         return;
     }

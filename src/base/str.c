@@ -1,6 +1,5 @@
 #include "base/str.h"
 
-#include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -74,10 +73,85 @@ str_to_i64(int64_t *ret, const char *s, int64_t min, int64_t max)
     return true;
 }
 
+static unsigned char
+lower(char c)
+{
+    return (unsigned char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+}
+
+/* One bracket expression, from after its '['. *ret_end: after its ']', NULL
+ * when it has none, so that '[' stands for itself. */
+static bool
+bracket_has(const char *p, char c, const char **ret_end)
+{
+    bool is_negated = *p == '!' || *p == '^';
+    bool has = false;
+    const char *first = is_negated ? p + 1 : p;
+
+    /* A ']' that comes first is a member. */
+    for (p = first; *p != '\0' && (*p != ']' || p == first); p++) {
+        unsigned char low = lower(*p);
+        unsigned char high = low;
+
+        if (p[1] == '-' && p[2] != ']' && p[2] != '\0') {
+            high = lower(p[2]);
+            p += 2;
+        }
+        has = has || (lower(c) >= low && lower(c) <= high);
+    }
+    *ret_end = *p == ']' ? p + 1 : NULL;
+    return has != is_negated;
+}
+
+/* One element of the pattern, no '*', against one character; *ret_next: the
+ * rest of the pattern. */
+static bool
+glob_step(const char *pattern, char c, const char **ret_next)
+{
+    *ret_next = pattern + 1;
+    if (*pattern == '?') {
+        return true;
+    }
+    if (*pattern == '[') {
+        const char *end = NULL;
+        bool has = bracket_has(pattern + 1, c, &end);
+
+        if (end != NULL) {
+            *ret_next = end;
+            return has;
+        }
+    }
+    return lower(*pattern) == lower(c);
+}
+
+/* Ours, not fnmatch(3): that one depends on the locale, fails on bytes that
+ * the locale does not have, and is slow enough to be seen in a spawn. */
 bool
 str_glob_nocase(const char *pattern, const char *name)
 {
-    return fnmatch(pattern, name, FNM_CASEFOLD) == 0;
+    const char *star = NULL; /* the pattern after the last '*' */
+    const char *mark = NULL; /* where its match of the name ends so far */
+
+    while (*name != '\0') {
+        const char *next = NULL;
+
+        if (*pattern == '*') {
+            star = ++pattern;
+            mark = name;
+        } else if (*pattern != '\0' && glob_step(pattern, *name, &next)) {
+            pattern = next;
+            name++;
+        } else if (star != NULL) {
+            pattern = star;
+            name = ++mark;
+        } else {
+            return false;
+        }
+    }
+    while (*pattern == '*') {
+        pattern++;
+    }
+    return *pattern == '\0';
 }
 
 #define NEAREST_MAX 64

@@ -17,8 +17,8 @@ bool str_ends(const char *s, const char *suffix);
 bool str_to_u64(uint64_t *ret, const char *s, uint64_t min, uint64_t max) SY_NODISCARD;
 bool str_to_i64(int64_t *ret, const char *s, int64_t min, int64_t max) SY_NODISCARD;
 
-/* Shell-style pattern (`*`, `?`, `[...]`) over a whole name, letters of either
- * case alike. For environment names. */
+/* Shell-style pattern (`*`, `?`, `[a-z]`, `[!x]`) over a whole name, ASCII
+ * letters of either case alike, byte by byte. For environment names. */
 bool str_glob_nocase(const char *pattern, const char *name);
 
 /*

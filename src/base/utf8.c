@@ -151,12 +151,13 @@ utf8_cut(const char *s, size_t len, size_t n)
         return len;
     }
     for (size_t back = 0; back <= 3 && back <= n; back++) {
-        size_t i = n - back;
-        uint32_t c = 0;
+        const unsigned char *u = (const unsigned char *)s + n - back;
+        size_t want = 0;
 
-        if (((unsigned char)s[i] & 0xC0U) != 0x80U) {
-            /* A whole character begins here: a cut before it is clean. */
-            return back == 0 || utf8_decode(&c, s + i, len - i) > back ? i : n;
+        if ((u[0] & 0xC0U) != 0x80U) {
+            /* A character, or the part of one that is here so far, goes on
+             * beyond n: a cut before it is clean. */
+            return back == 0 || match_multibyte(u, len - n + back, &want) > back ? n - back : n;
         }
     }
     return n;

@@ -25,7 +25,11 @@ bool utf8_is_valid(const char *s, size_t n);
  */
 size_t utf8_incomplete_tail(const char *s, size_t n);
 
-/* The greatest k <= n at which s can be cut without splitting a character. */
+/*
+ * The greatest k <= n at which s can be cut without splitting a character; one
+ * that is not complete at the end of s counts as one, since the rest may come.
+ * Among invalid bytes any place will do.
+ */
 size_t utf8_cut(const char *s, size_t len, size_t n);
 
 #endif

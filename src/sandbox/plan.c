@@ -51,6 +51,18 @@ sandbox_plan_tier(const struct sandbox_plan *plan)
     return plan->is_enforced ? "landlock+seccomp" : "none";
 }
 
+enum sandbox_mode
+sandbox_plan_mode(const struct sandbox_plan *plan)
+{
+    return plan->mode;
+}
+
+bool
+sandbox_plan_has_network(const struct sandbox_plan *plan)
+{
+    return plan->has_network;
+}
+
 int
 sandbox_plan_abi(const struct sandbox_plan *plan)
 {

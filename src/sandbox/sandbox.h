@@ -114,6 +114,9 @@ void sandbox_plan_free(struct sandbox_plan *plan);
 enum feature_state sandbox_plan_feature(const struct sandbox_plan *plan, enum sandbox_feature f);
 /* "landlock+seccomp" or "none"; the tier that every answer carries. */
 const char *sandbox_plan_tier(const struct sandbox_plan *plan);
+/* What the plan was made for. */
+enum sandbox_mode sandbox_plan_mode(const struct sandbox_plan *plan);
+bool sandbox_plan_has_network(const struct sandbox_plan *plan);
 /* Landlock ABI used (0 if none). */
 int sandbox_plan_abi(const struct sandbox_plan *plan);
 /* The whole plan as JSON, for golden tests and `sandbox check --json`. */

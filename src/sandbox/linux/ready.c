@@ -50,6 +50,11 @@ sandbox_ready_is_fresh(const struct sandbox_ready *ready)
     for (size_t i = 0; i < ready->n_roots; i++) {
         const struct ready_root *root = &ready->roots[i];
         struct file_id now;
+
+        if (root->is_device) {
+            continue; /* a stale one is refused, which is safe */
+        }
+
         bool is_missing = file_id_of_path(&now, root->path) != 0;
 
         if (is_missing != root->is_skipped) {
@@ -122,6 +127,7 @@ add_rule(struct sandbox_ready *ready, const struct plan_rule *rule, const struct
     if (root->path == NULL) {
         return sy_err_nomem(err);
     }
+    root->is_device = rule->origin == ORIGIN_DEVICE;
     ready->n_roots++;
     if (walk->missing_errno != 0 && !rule->must_exist) {
         root->is_skipped = true;

@@ -9,6 +9,7 @@
 struct ready_root {
     char *path; /* as the plan names it */
     struct file_id id;
+    bool is_device;
     bool is_skipped; /* did not exist, and did not have to */
 };
 

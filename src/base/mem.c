@@ -47,10 +47,13 @@ mem_alloc(size_t size)
 void *
 mem_alloc_zero(size_t count, size_t size)
 {
-    if (fault_now()) {
+    size_t total = 0;
+
+    /* Checked here: sanitizers take an overflow inside calloc for a bug. */
+    if (fault_now() || !size_mul(&total, count, size)) {
         return NULL;
     }
-    return counted(calloc(count > 0 ? count : 1, size > 0 ? size : 1));
+    return counted(calloc(total > 0 ? total : 1, 1));
 }
 
 void *

@@ -1,0 +1,343 @@
+/*
+ * The process room inside an engine, against bare C:
+ *
+ *     bench_spawn spawn [-n ROUNDS] [-m HEAP_MIB]
+ *     bench_spawn capture [-n ROUNDS] [-m MIB] WRITER
+ *
+ * spawn: with a touched heap of HEAP_MIB, a bare posix_spawn and wait of
+ * /bin/true against process_start..done of the same, without and with the
+ * workspace-write sandbox. capture: MIB mebibytes written by pipe_writer
+ * through process and output chain, against bare read loops. Prints JSON.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/limits.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "measure.h"
+#include "output/output.h"
+#include "process/process.h"
+#include "sandbox/sandbox.h"
+
+extern char **environ;
+
+static const char usage[] = "usage: bench_spawn spawn [-n ROUNDS] [-m HEAP_MIB]\n"
+                            "       bench_spawn capture [-n ROUNDS] [-m MIB] WRITER\n";
+
+#define WARMUP_ROUNDS 2
+
+struct engine {
+    struct sandbox_policy policy;
+    struct sandbox_plan *plan;
+    struct sandbox_ready *ready;
+    char *cwd;
+};
+
+static void
+check(enum sy_code rc, struct sy_error *err, const char *what)
+{
+    if (rc != SY_E_OK) {
+        if (err->code == SY_E_OK) {
+            sy_err_set(err, rc, "%s", sy_code_text(rc));
+        }
+        sy_err_wrap(err, "%s", what);
+        bench_die(err);
+    }
+}
+
+static void
+engine_init(struct engine *e)
+{
+    struct sandbox_caps caps;
+    struct sy_error err = {0};
+    static char cwd[LIMIT_PATH];
+
+    if (getcwd(cwd, sizeof cwd) == NULL) {
+        check(sy_err_sys(&err, errno, "getcwd"), &err, "working directory");
+    }
+    *e = (struct engine){.cwd = cwd};
+    e->policy.mode = SANDBOX_WORKSPACE_WRITE;
+    e->policy.cwd = mem_strdup(cwd);
+    e->policy.writable_roots.max = LIMIT_ROOTS;
+    check(e->policy.cwd != NULL ? SY_E_OK : SY_E_NOMEM, &err, "policy");
+    sandbox_probe(&caps);
+    check(sandbox_plan_new(&e->plan, &e->policy, &caps, &err), &err, "planning the sandbox");
+    check(sandbox_ready_new(&e->ready, e->plan, &err), &err, "preparing the sandbox");
+}
+
+static void
+engine_fini(struct engine *e)
+{
+    sandbox_ready_free(e->ready);
+    sandbox_plan_free(e->plan);
+    sandbox_policy_fini(&e->policy);
+}
+
+/* What an event loop does for one process, on poll(2). */
+static enum sy_code
+process_drive(struct process *p, struct sy_error *err)
+{
+    for (;;) {
+        struct process_watch watches[PROCESS_WATCHES];
+        struct pollfd fds[PROCESS_WATCHES];
+        bool is_done = false;
+        uint64_t now_ns = clock_mono_ns();
+        enum sy_code rc = process_step(p, now_ns, &is_done, err);
+
+        if (rc != SY_E_OK || is_done) {
+            return rc;
+        }
+        size_t n = process_watches(p, watches);
+        uint64_t deadline_ns = process_deadline_ns(p);
+        int wait_ms = -1;
+
+        for (size_t i = 0; i < n; i++) {
+            fds[i] = (struct pollfd){.fd = watches[i].fd, .events = watches[i].events};
+        }
+        if (deadline_ns != UINT64_MAX) {
+            wait_ms = deadline_ns <= now_ns ? 0 : (int)((deadline_ns - now_ns) / 1000000U) + 1;
+        }
+        if (poll(fds, (nfds_t)n, wait_ms) < 0 && errno != EINTR) {
+            return sy_err_sys(err, errno, "poll");
+        }
+    }
+}
+
+/* Start to end of a command in the engine, as a call does it. */
+static void
+run_in_engine(const struct engine *e, bool is_sandboxed, char *const argv[], uint64_t expect_bytes)
+{
+    struct output_options options = {0};
+    struct exec_env env = {.program = argv[0], .argv = argv, .envp = environ, .cwd = e->cwd};
+    struct sy_error err = {0};
+    struct process *p = NULL;
+    struct output_chain *chain = output_new(&options);
+    struct output_stats stats;
+
+    check(chain != NULL ? SY_E_OK : SY_E_NOMEM, &err, "output chain");
+    env.sandbox = is_sandboxed ? e->ready : NULL;
+    check(process_start(&p, &env, chain, &err), &err, "starting");
+    check(process_drive(p, &err), &err, "running");
+    check(output_finish(chain), &err, "finishing the output");
+    const struct process_result *r = process_result(p);
+
+    if (r->outcome != PROCESS_EXITED || r->exit_code != 0) {
+        sy_err_set(&err, SY_E_INTERNAL, "'%s': outcome %d, exit code %d, signal %d: %s", argv[0],
+                   (int)r->outcome, r->exit_code, r->signal, r->err.msg);
+        bench_die(&err);
+    }
+    output_stats_stream(chain, STREAM_STDOUT, &stats);
+    if (stats.total_bytes != expect_bytes) {
+        sy_err_set(&err, SY_E_INTERNAL, "%llu bytes arrived, not %llu",
+                   (unsigned long long)stats.total_bytes, (unsigned long long)expect_bytes);
+        bench_die(&err);
+    }
+    process_free(p);
+    output_free(chain);
+}
+
+static void
+run_bare(char *const argv[])
+{
+    pid_t pid = 0;
+    int status = 0;
+    int rc = posix_spawn(&pid, argv[0], NULL, NULL, argv, environ);
+    struct sy_error err = {0};
+
+    if (rc != 0) {
+        check(sy_err_sys(&err, rc, "posix_spawn '%s'", argv[0]), &err, "baseline");
+    }
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+    }
+}
+
+/* A read loop that drops what it reads. */
+static void
+read_bare(char *const argv[], size_t pipe_bytes, size_t read_bytes, uint64_t expect_bytes)
+{
+    struct piped_child c = {.in = -1, .out = -1};
+    struct sy_error err = {0};
+    uint64_t total = 0;
+    char *block = mem_alloc(read_bytes);
+
+    check(block != NULL ? SY_E_OK : SY_E_NOMEM, &err, "read buffer");
+    check(piped_start(&c, argv, false, pipe_bytes, &err), &err, "baseline");
+    for (;;) {
+        ssize_t n = read(c.out, block, read_bytes);
+
+        if (n == 0 || (n < 0 && errno != EINTR)) {
+            break;
+        }
+        total += n > 0 ? (uint64_t)n : 0;
+    }
+    piped_end(&c);
+    mem_free(block);
+    if (total != expect_bytes) {
+        sy_err_set(&err, SY_E_INTERNAL, "baseline read %llu bytes, not %llu",
+                   (unsigned long long)total, (unsigned long long)expect_bytes);
+        bench_die(&err);
+    }
+}
+
+/* Memory as a grown engine has it: small pages, all touched. */
+static void
+heap_touch(size_t mib)
+{
+    size_t bytes = mib << 20;
+    struct sy_error err = {0};
+    char *heap = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+    if (heap == MAP_FAILED) {
+        check(sy_err_sys(&err, errno, "a heap of %zu MiB", mib), &err, "spawn");
+    }
+    madvise(heap, bytes, MADV_NOHUGEPAGE);
+    memset(heap, 1, bytes);
+}
+
+static void
+write_variants(const char *unit, const char *const *names, struct series *series, size_t n,
+               int64_t hwm_growth_kb)
+{
+    SY_AUTO(buf_fini) struct buf b = {.max = 1U << 20};
+    struct jw w = {.out = &b};
+
+    jw_object(&w);
+    jw_key_int(&w, "hwm_growth_kb", hwm_growth_kb);
+    jw_key(&w, "variants");
+    jw_array(&w);
+    for (size_t i = 0; i < n; i++) {
+        jw_object(&w);
+        jw_key_str(&w, "name", names[i]);
+        jw_key(&w, "ratio");
+        jw_real(&w, series_ratio(&series[i], &series[0]), 4);
+        series_write(&w, unit, &series[i]);
+        jw_end_object(&w);
+        series_fini(&series[i]);
+    }
+    jw_end_array(&w);
+    jw_end_object(&w);
+    bench_print(STDOUT_FILENO, &w);
+}
+
+static void
+bench_spawn(size_t rounds, size_t heap_mib)
+{
+    static const char *const names[] = {"BASE", "engine, no sandbox", "engine, workspace-write"};
+    static char program[] = BASE_PROGRAM;
+    char *argv[] = {program, NULL};
+    struct series series[3];
+    struct sy_error err = {0};
+    struct engine e;
+
+    engine_init(&e);
+    heap_touch(heap_mib);
+    for (size_t i = 0; i < 3; i++) {
+        check(series_init(&series[i], rounds), &err, "series");
+    }
+    uint64_t before_kb = proc_status_kb(getpid(), "VmHWM");
+
+    for (size_t round = 0; round < WARMUP_ROUNDS + rounds; round++) {
+        for (size_t i = 0; i < 3; i++) {
+            uint64_t start_ns = clock_mono_ns();
+
+            if (i == 0) {
+                run_bare(argv);
+            } else {
+                run_in_engine(&e, i == 2, argv, 0);
+            }
+            if (round >= WARMUP_ROUNDS) {
+                series_add(&series[i], (double)(clock_mono_ns() - start_ns) / 1e6);
+            }
+        }
+    }
+    write_variants("wall_ms", names, series, 3,
+                   (int64_t)(proc_status_kb(getpid(), "VmHWM") - before_kb));
+    engine_fini(&e);
+}
+
+static void
+bench_capture(size_t rounds, size_t mib, char *writer)
+{
+    static const char *const names[] = {
+        "bare, default pipe, read 64 KiB", "bare, 1 MiB pipe, read 1 MiB",
+        "engine, writes of 64 KiB",        "bare, writes of 4 KiB, 1 MiB pipe, read 1 MiB",
+        "engine, writes of 4 KiB",
+    };
+    static char kib_64[] = "64";
+    static char kib_4[] = "4";
+    SY_AUTO(buf_fini) struct buf size = {.max = 32};
+    struct sy_error err = {0};
+    struct series series[5];
+    struct engine e;
+    uint64_t bytes = (uint64_t)mib << 20;
+
+    engine_init(&e);
+    check(buf_addf(&size, "%zu", mib), &err, "size");
+    char *big[] = {writer, size.data, kib_64, NULL};
+    char *small[] = {writer, size.data, kib_4, NULL};
+
+    for (size_t i = 0; i < 5; i++) {
+        check(series_init(&series[i], rounds), &err, "series");
+    }
+    read_bare(big, 1U << 20, 1U << 20, bytes);
+    uint64_t before_kb = proc_status_kb(getpid(), "VmHWM");
+
+    run_in_engine(&e, true, big, bytes);
+    int64_t growth_kb = (int64_t)(proc_status_kb(getpid(), "VmHWM") - before_kb);
+
+    for (size_t round = 0; round < rounds; round++) {
+        for (size_t i = 0; i < 5; i++) {
+            uint64_t start_ns = clock_mono_ns();
+
+            if (i == 0) {
+                read_bare(big, 0, 65536, bytes);
+            } else if (i == 1 || i == 3) {
+                read_bare(i == 1 ? big : small, 1U << 20, 1U << 20, bytes);
+            } else {
+                run_in_engine(&e, true, i == 2 ? big : small, bytes);
+            }
+            double seconds = (double)(clock_mono_ns() - start_ns) / 1e9;
+
+            series_add(&series[i], (double)mib / seconds);
+        }
+    }
+    write_variants("mib_s", names, series, 5, growth_kb);
+    engine_fini(&e);
+}
+
+int
+main(int argc, char **argv)
+{
+    size_t rounds = 0;
+    size_t mib = 0;
+    char **a = argv + 2;
+
+    if (argc < 2) {
+        bench_usage(usage);
+    }
+    for (; *a != NULL && (*a)[0] == '-'; a += 2) {
+        if (str_eq(*a, "-n")) {
+            rounds = option_number("-n", a[1], BENCH_ROUNDS_MAX);
+        } else if (str_eq(*a, "-m")) {
+            mib = option_number("-m", a[1], 1U << 14);
+        } else {
+            bench_usage(usage);
+        }
+    }
+    if (str_eq(argv[1], "spawn") && *a == NULL) {
+        bench_spawn(rounds > 0 ? rounds : 60, mib > 0 ? mib : 512);
+    } else if (str_eq(argv[1], "capture") && *a != NULL && a[1] == NULL) {
+        bench_capture(rounds > 0 ? rounds : 5, mib > 0 ? mib : 512, *a);
+    } else {
+        bench_usage(usage);
+    }
+    return 0;
+}

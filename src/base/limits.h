@@ -9,14 +9,14 @@
 
 /* One JSON-RPC or JSON Lines message. A command line may be as long as the
  * kernel takes (ARG_MAX is 2 MiB by default), escaped at worst six-fold. */
-#define LIMIT_RPC_FRAME (16U * 1024 * 1024)
+#define LIMIT_RPC_FRAME 16777216U /* 16 MiB */
 
 /* Nesting of a JSON document. Real requests nest four deep. */
 #define LIMIT_JSON_DEPTH 64
 
 /* A configuration file. A hand-written one is a few KiB; libyaml needs more
  * than a second for hostile ones beyond this. */
-#define LIMIT_CONFIG_FILE (256U * 1024)
+#define LIMIT_CONFIG_FILE 262144U /* 256 KiB */
 
 /* Nesting of a configuration file. */
 #define LIMIT_CONFIG_DEPTH 8
@@ -27,7 +27,7 @@
 
 /* Bytes kept of each output stream: half from the head, half from the tail
  * (UNIFIED_EXEC_OUTPUT_MAX_BYTES of the specification). */
-#define LIMIT_STREAM_KEEP (1024U * 1024)
+#define LIMIT_STREAM_KEEP 1048576U /* 1 MiB */
 
 /* One output delta, and how many of them a call may emit (seed 000). */
 #define LIMIT_DELTA_BYTES     8192U
@@ -53,7 +53,7 @@
 
 /* The login shell of the environment snapshot. */
 #define LIMIT_SNAPSHOT_MS    10000
-#define LIMIT_SNAPSHOT_BYTES (1024U * 1024)
+#define LIMIT_SNAPSHOT_BYTES 1048576U /* 1 MiB */
 
 /* Arguments of one command, and variables of one environment. */
 #define LIMIT_ARGV 65536U
@@ -61,7 +61,7 @@
 
 /* One execve argument or environment string: MAX_ARG_STRLEN of the kernel
  * (32 pages, execve(2)). */
-#define LIMIT_ARG_STRLEN (128U * 1024)
+#define LIMIT_ARG_STRLEN 131072U /* 128 KiB */
 
 /* A path, as the kernel has it (PATH_MAX). */
 #define LIMIT_PATH 4096U

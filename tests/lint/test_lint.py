@@ -274,9 +274,10 @@ class Includes(PlantedTree):
 
 class Symbols(PlantedTree):
     def test_names_of_the_room_pass(self):
-        self.plant("src/process/a.c", "int process_a;\nstatic int b = 1;\nint *env_b(void);\n"
-                   "int *\nenv_b(void)\n{\n    return &b;\n}\n")
-        self.build("src/process/a.c")
+        self.plant("src/process/keeper_internal.h", "struct watch;\n")
+        self.plant("src/process/keeper.c", "int process_a;\nint env_b;\nint keeper_c;\nint watch_d;\n"
+                   "static int e;\nint *process_e(void);\nint *\nprocess_e(void)\n{\n    return &e;\n}\n")
+        self.build("src/process/keeper.c")
         self.assert_clean("symbols")
 
     def test_a_name_without_its_room_is_caught(self):

@@ -34,17 +34,17 @@ EVERYTHING = {"embed": {"cli"}, "cli": set()}  # all rooms but these
 # Libraries that are kept behind one room.
 BEHIND = {"jansson.h": ("src/base/json.c",), "yaml.h": ("src/config/",)}
 
-# What the names of a room's non-static symbols begin with, besides "<room>_".
+# What the names of a room's non-static symbols begin with, besides "<room>_", the
+# unit's name (headtail.c: headtail_push) and the room's types (struct joiner:
+# joiner_push).
 PREFIXES = {
     "base": ("sy_", "mem_", "buf_", "strv_", "size_", "fd_", "json_", "js_", "jw_", "log_", "str_",
              "path_", "utf8_", "clock_", "kv_"),
     "events": ("event_",),
-    "output": ("headtail_", "filter_", "chain_", "fold_"),
-    "command": ("shell_", "exec_params_", "argv_"),
+    "command": ("argv_",),
     "sandbox": ("sbx_", "feature_", "seccomp_", "landlock_"),
-    "process": ("env_", "proc_", "keeper_", "snapshot_", "spawn_"),
-    "approval": ("requirement_",),
-    "orchestrator": ("orch_", "session_", "turn_", "exec_", "loop_"),
+    "process": ("env_", "proc_"),
+    "orchestrator": ("orch_", "turn_", "exec_", "loop_"),
     "tools": ("tool_", "turn_from_config", "session_options_from_config"),
     "protocol": ("mcp_", "jsonl_", "proto_", "rpc_"),
     "transport": ("stdio_", "http_"),
@@ -127,23 +127,39 @@ def symbols_of(path, *options):
             yield os.path.basename(where.split(":")[-1] or where), fields[-1]
 
 
+def type_prefixes(tree, room):
+    """thing_ for each struct and enum that the room's files define."""
+    names = set()
+    for name in tree.all_files:
+        if name.startswith(f"src/{room}/") and name.endswith((".c", ".h")):
+            names.update(re.findall(r"\b(?:struct|enum) (\w+) *(?:\{|;)", strip_c(tree.read(name))))
+    return tuple(n + "_" for n in names)
+
+
+def unit_prefixes(member):
+    """headtail.c.o: headtail_; linux_walk.c.o (of linux/walk.c): also walk_."""
+    words = member.split(".")[0].split("_")
+    return tuple("_".join(words[i:]) + "_" for i in range(len(words)))
+
+
 def check_symbols(tree):
-    """No room's library gives away a name that does not tell the room."""
+    """No room's library gives away a name that does not tell where it belongs."""
     found = []
     seen = 0
     for room in [*ROOMS, *EVERYTHING]:
         folder = os.path.join(tree.build, "src", room)
         if not os.path.isdir(folder):
             continue
-        prefixes = (room + "_", *PREFIXES.get(room, ()))
+        listed = (room + "_", *PREFIXES.get(room, ()))
+        types = type_prefixes(tree, room)
         for library in sorted(os.listdir(folder)):
             if library.endswith(".a"):
                 seen += 1
                 for member, symbol in symbols_of(os.path.join(folder, library)):
-                    if not symbol.startswith(prefixes):
+                    if not symbol.startswith((*listed, *types, *unit_prefixes(member))):
                         found.append(Finding(f"src/{room} ({member})", 0,
-                                             f"symbol {symbol} should be static or begin with one of "
-                                             f"{' '.join(prefixes)}"))
+                                             f"symbol {symbol} should be static, or begin with its unit, its type, "
+                                             f"or one of {' '.join(listed)}"))
     for folder, _, files in os.walk(tree.build):
         for library in files:
             if re.match(r"libshellyard\.so[.\d]*$", library):

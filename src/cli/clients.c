@@ -1,0 +1,274 @@
+#include "cli/clients.h"
+
+#include <string.h>
+
+#include "base/json.h"
+#include "base/limits.h"
+#include "base/str.h"
+
+#define PROGRAM "\"@PROGRAM\""
+#define ARGS    "[\"mcp\"]"
+
+static const struct edit_field plain_fields[] = {
+    {"command", PROGRAM, true },
+    {"args",    ARGS,    true },
+    {"env",     "{}",    false},
+    {NULL,      NULL,    false},
+};
+
+static const struct edit_field stdio_fields[] = {
+    {"type",    "\"stdio\"", true },
+    {"command", PROGRAM,     true },
+    {"args",    ARGS,        true },
+    {NULL,      NULL,        false},
+};
+
+/* Without `required` a slow start leaves the first turn without the tools;
+ * without the approval mode `codex exec` refuses to run them at all. */
+static const struct edit_field codex_fields[] = {
+    {"command",                      PROGRAM,       true },
+    {"args",                         ARGS,          true },
+    {"required",                     "true",        false},
+    {"startup_timeout_sec",          "10",          false},
+    {"tool_timeout_sec",             "120",         false},
+    {"supports_parallel_tool_calls", "true",        false},
+    {"default_tools_approval_mode",  "\"approve\"", false},
+    {NULL,                           NULL,          false},
+};
+
+static const struct edit_field zed_fields[] = {
+    {"source",  "\"custom\"", true },
+    {"command", PROGRAM,      true },
+    {"args",    ARGS,         true },
+    {"env",     "{}",         false},
+    {NULL,      NULL,         false},
+};
+
+static const struct edit_field gemini_fields[] = {
+    {"command", PROGRAM,  true },
+    {"args",    ARGS,     true },
+    {"timeout", "600000", false},
+    {"trust",   "false",  false},
+    {NULL,      NULL,     false},
+};
+
+static const struct edit_field opencode_fields[] = {
+    {"type",    "\"local\"",              true },
+    {"command", "[\"@PROGRAM\",\"mcp\"]", true },
+    {"enabled", "true",                   false},
+    {"timeout", "60000",                  false},
+    {NULL,      NULL,                     false},
+};
+
+static const struct edit_field goose_fields[] = {
+    {"name",    "\"shellyard\"", true },
+    {"type",    "\"stdio\"",     true },
+    {"cmd",     PROGRAM,         true },
+    {"args",    ARGS,            true },
+    {"enabled", "true",          false},
+    {"timeout", "300",           false},
+    {NULL,      NULL,            false},
+};
+
+static const struct edit_field cline_fields[] = {
+    {"command",  PROGRAM, true },
+    {"args",     ARGS,    true },
+    {"timeout",  "600",   false},
+    {"disabled", "false", false},
+    {NULL,       NULL,    false},
+};
+
+static const struct edit_field copilot_fields[] = {
+    {"type",    "\"local\"", true },
+    {"command", PROGRAM,     true },
+    {"args",    ARGS,        true },
+    {"tools",   "[\"*\"]",   false},
+    {NULL,      NULL,        false},
+};
+
+const struct client clients[] = {
+    {"claude-code",    "Claude Code",        CLIENT_JSON, "CLAUDE_CONFIG_DIR", ".claude.json",           ".claude.json",
+     "mcpServers",                                                                                                                                                                                                stdio_fields,
+     "Quit Claude Code first: it writes the same file. To let it use only Shellyard's shell, put\n"
+     "  {\"permissions\": {\"deny\": [\"Bash\"], \"allow\": [\"mcp__shellyard__*\"]}}\n"
+     "into ~/.claude/settings.json.\n"                                                                                                                                                                                                                                   },
+    {"codex",          "Codex CLI",          CLIENT_TOML, "CODEX_HOME",        "config.toml",            ".codex/config.toml",
+     "mcp_servers",                                                                                                                                                                                               codex_fields,
+     "To leave only Shellyard's shell, set shell_tool = false under [features].\n"                                                                                                                                                                                       },
+    {"cursor",         "Cursor",             CLIENT_JSON, NULL,                NULL,                     ".cursor/mcp.json",                                                                        "mcpServers", plain_fields,
+     NULL                                                                                                                                                                                                                                                                },
+    {"vscode",         "Visual Studio Code", CLIENT_JSON, "XDG_CONFIG_HOME",   "Code/User/mcp.json",
+     ".config/Code/User/mcp.json",                                                                                                                                                                  "servers",    stdio_fields,
+     "For one project alone put the same into .vscode/mcp.json.\n"                                                                                                                                                                                                       },
+    {"zed",            "Zed",                CLIENT_JSON, "XDG_CONFIG_HOME",   "zed/settings.json",      ".config/zed/settings.json",
+     "context_servers",                                                                                                                                                                                           zed_fields,      NULL                                  },
+    {"gemini-cli",     "Gemini CLI",         CLIENT_JSON, NULL,                NULL,                     ".gemini/settings.json",                                                                   "mcpServers",
+     gemini_fields,                                                                                                                                                                                                                NULL                                  },
+    {"claude-desktop", "Claude Desktop",     CLIENT_JSON, "XDG_CONFIG_HOME",
+     "Claude/claude_desktop_config.json",                                                                ".config/Claude/claude_desktop_config.json",                                               "mcpServers",
+     plain_fields,                                                                                                                                                                                                                 "Restart Claude Desktop afterwards.\n"},
+    {"opencode",       "OpenCode",           CLIENT_JSON, "XDG_CONFIG_HOME",   "opencode/opencode.json",
+     ".config/opencode/opencode.json",                                                                                                                                                              "mcp",        opencode_fields, NULL                                  },
+    {"goose",          "Goose",              CLIENT_YAML, "XDG_CONFIG_HOME",   "goose/config.yaml",
+     ".config/goose/config.yaml",                                                                                                                                                                   "extensions", goose_fields,    NULL                                  },
+    {"cline",          "Cline",              CLIENT_JSON, "XDG_CONFIG_HOME",
+     "Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",                  ".config/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
+     "mcpServers",                                                                                                                                                                                                cline_fields,    NULL                                  },
+    {"copilot-cli",    "GitHub Copilot CLI", CLIENT_JSON, "COPILOT_HOME",      "mcp-config.json",
+     ".copilot/mcp-config.json",                                                                                                                                                                    "mcpServers", copilot_fields,  NULL                                  },
+    {"jetbrains",      "JetBrains Junie",    CLIENT_JSON, NULL,                NULL,                     ".junie/mcp/mcp.json",                                                                     "mcpServers",
+     plain_fields,                                                                                                                                                                                                                 NULL                                  },
+    {NULL,             NULL,                 CLIENT_JSON, NULL,                NULL,                     NULL,                                                                                      NULL,         NULL,            NULL                                  },
+};
+
+const struct client *
+client_find(const char *name)
+{
+    for (size_t i = 0; clients[i].name != NULL; i++) {
+        if (str_eq(clients[i].name, name)) {
+            return &clients[i];
+        }
+    }
+    return NULL;
+}
+
+void
+client_fields_fini(struct client_fields *f)
+{
+    for (size_t i = 0; i < CLIENT_FIELDS_MAX; i++) {
+        buf_fini(&f->values[i]);
+    }
+}
+
+/* A value with the program's path as a JSON string in place of its mark. */
+static enum sy_code
+fill_value(struct buf *out, const char *value, const char *program)
+{
+    const char *mark = strstr(value, PROGRAM);
+
+    if (mark == NULL) {
+        return buf_add_str(out, value);
+    }
+
+    struct jw w = {.out = out};
+    enum sy_code rc = buf_add(out, value, (size_t)(mark - value));
+
+    if (rc != SY_E_OK) {
+        return rc;
+    }
+    jw_str(&w, program);
+    rc = jw_done(&w);
+    return rc == SY_E_OK ? buf_add_str(out, mark + strlen(PROGRAM)) : rc;
+}
+
+enum sy_code
+client_fields_make(struct client_fields *ret, const struct client *c, const char *program)
+{
+    memset(ret, 0, sizeof(*ret));
+    for (size_t i = 0; c->fields[i].key != NULL; i++) {
+        SY_ASSERT(i + 1 < CLIENT_FIELDS_MAX);
+        ret->values[i].max = (size_t)8 * LIMIT_PATH;
+
+        enum sy_code rc = fill_value(&ret->values[i], c->fields[i].value, program);
+
+        if (rc != SY_E_OK) {
+            return rc;
+        }
+        ret->fields[i] = c->fields[i];
+        ret->fields[i].value = buf_view(&ret->values[i]);
+    }
+    return SY_E_OK;
+}
+
+static const char *
+env_get(char *const *environ_list, const char *name)
+{
+    size_t len = strlen(name);
+
+    for (size_t i = 0; environ_list[i] != NULL; i++) {
+        if (strncmp(environ_list[i], name, len) == 0 && environ_list[i][len] == '=') {
+            return environ_list[i] + len + 1;
+        }
+    }
+    return NULL;
+}
+
+enum sy_code
+client_path(struct buf *ret, const struct client *c, char *const *environ_list,
+            struct sy_error *err)
+{
+    const char *dir = c->dir_env != NULL ? env_get(environ_list, c->dir_env) : NULL;
+    const char *home = env_get(environ_list, "HOME");
+    enum sy_code rc = SY_E_OK;
+
+    if (dir != NULL && dir[0] == '/') {
+        rc = buf_addf(ret, "%s/%s", dir, c->env_file);
+    } else if (home != NULL && home[0] == '/') {
+        rc = buf_addf(ret, "%s/%s", home, c->home_file);
+    } else {
+        return sy_err_set(err, SY_E_ARG, "HOME is not set: where is the file of %s?", c->title);
+    }
+    return rc == SY_E_OK ? rc : sy_err_set(err, rc, "path too long");
+}
+
+enum sy_code
+client_edit(struct buf *out, const struct client *c, const struct buf *text,
+            const struct edit_field *fields, enum edit_outcome *ret_outcome, struct sy_error *err)
+{
+    switch (c->format) {
+    case CLIENT_JSON:
+        return edit_json(out, text, c->section, CLIENT_ENTRY, fields, ret_outcome, err);
+    case CLIENT_TOML:
+        return edit_toml(out, text, c->section, CLIENT_ENTRY, fields, ret_outcome, err);
+    case CLIENT_YAML:
+        return edit_yaml(out, text, c->section, CLIENT_ENTRY, fields, ret_outcome, err);
+    }
+    return sy_err_set(err, SY_E_INTERNAL, "unknown format");
+}
+
+enum sy_code
+client_snippet(struct buf *out, const struct client *c, const struct edit_field *fields)
+{
+    const struct buf nothing = {.max = 1};
+    enum edit_outcome outcome = EDIT_ADDED;
+
+    /* What a new file would hold is what one pastes into an old one. */
+    return client_edit(out, c, &nothing, fields, &outcome, NULL);
+}
+
+enum client_state
+client_look(const struct client *c, const char *program, char *const *environ_list,
+            struct sy_error *err)
+{
+    SY_AUTO(client_fields_fini) struct client_fields f = {0};
+    SY_AUTO(edit_file_fini) struct edit_file file = {0};
+    SY_AUTO(buf_fini) struct buf path = {.max = LIMIT_PATH};
+    SY_AUTO(buf_fini) struct buf edited = {.max = LIMIT_CLIENT_FILE};
+    enum edit_outcome outcome = EDIT_ADDED;
+    enum sy_code rc = client_path(&path, c, environ_list, err);
+
+    if (rc == SY_E_OK) {
+        rc = client_fields_make(&f, c, program);
+    }
+    if (rc == SY_E_OK) {
+        rc = edit_file_read(&file, buf_view(&path), err);
+    }
+    if (rc == SY_E_OK && !file.exists) {
+        return CLIENT_NO_FILE;
+    }
+    if (rc == SY_E_OK) {
+        rc = client_edit(&edited, c, &file.text, f.fields, &outcome, err);
+    }
+    if (rc != SY_E_OK) {
+        return CLIENT_UNREADABLE;
+    }
+    switch (outcome) {
+    case EDIT_UNCHANGED:
+        return CLIENT_SET;
+    case EDIT_CHANGED:
+        return CLIENT_DIFFERS;
+    case EDIT_ADDED:
+        break;
+    }
+    return CLIENT_NOT_SET;
+}

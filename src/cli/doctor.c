@@ -1,0 +1,430 @@
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "cli/clients.h"
+#include "cli/verbs.h"
+#include "command/command.h"
+#include "orchestrator/orchestrator.h"
+#include "tools/tools.h"
+
+enum level { LEVEL_OK, LEVEL_WARN, LEVEL_FAIL };
+
+static const char *const level_names[] = {
+    [LEVEL_OK] = "ok", [LEVEL_WARN] = "warn", [LEVEL_FAIL] = "fail"};
+
+/* The checks below make some twenty findings, and one for each client. */
+#define FINDINGS_MAX 48
+
+/* A login shell slower than this is felt at the first command. */
+#define SLOW_LOGIN_MS 1000
+
+struct finding {
+    enum level level;
+    const char *name;
+    char text[SY_ERR_MSG_MAX];
+    char fix[SY_ERR_MSG_MAX];
+};
+
+struct doctor {
+    const struct cli_args *args;
+    struct cli_engine engine;
+    struct session *session; /* NULL while configuration or sandbox fail */
+    struct finding findings[FINDINGS_MAX];
+    size_t n;
+};
+
+static void
+doctor_fini(struct doctor *d)
+{
+    if (d->session != NULL) {
+        session_free(d->session);
+    }
+    cli_engine_fini(&d->engine);
+}
+
+/* Adds a finding; `fix` NULL: nothing to do. Texts are cut if too long. */
+static void SY_PRINTF(5, 6) find(struct doctor *d, enum level level, const char *name,
+                                 const char *fix, const char *fmt, ...)
+{
+    SY_ASSERT(d->n < FINDINGS_MAX);
+
+    struct finding *f = &d->findings[d->n++];
+    va_list ap;
+
+    f->level = level;
+    f->name = name;
+    va_start(ap, fmt);
+    if (vsnprintf(f->text, sizeof(f->text), fmt, ap) < 0) {
+        f->text[0] = '\0';
+    }
+    va_end(ap);
+    if (fix != NULL && strlen(fix) < sizeof(f->fix)) {
+        memcpy(f->fix, fix, strlen(fix) + 1);
+    }
+}
+
+static void
+check_program(struct doctor *d)
+{
+    char path[LIMIT_PATH];
+
+    if (cli_self_path(path, NULL) != SY_E_OK) {
+        find(d, LEVEL_WARN, "program", "mount /proc", "/proc is not there");
+        return;
+    }
+    find(d, LEVEL_OK, "program", NULL, "shellyard %s, %s", SY_VERSION, path);
+}
+
+static void
+check_config(struct doctor *d)
+{
+    struct session_options options = {0};
+    struct sy_error err = {0};
+    enum sy_code rc = cli_engine_load(&d->engine, d->args, NULL, NULL, &err);
+
+    if (rc == SY_E_OK) {
+        rc = cli_engine_turn(&d->engine, &err);
+    }
+    if (rc != SY_E_OK) {
+        find(d, LEVEL_FAIL, "configuration", "correct the file, variable or flag it names", "%s",
+             err.msg);
+        return;
+    }
+    find(d, LEVEL_OK, "configuration", NULL, "sandbox %s, approval %s",
+         d->engine.config.sandbox.mode, d->engine.config.approval.policy);
+    session_options_from_config(&options, &d->engine.config, environ);
+    if (session_new(&d->session, &options, &err) != SY_E_OK) {
+        find(d, LEVEL_FAIL, "engine", NULL, "%s", err.msg);
+    }
+}
+
+static void
+check_sandbox(struct doctor *d)
+{
+    static const char fix[] = "see 'shellyard sandbox check'";
+    struct sandbox_plan *plan = NULL;
+    struct sandbox_caps caps;
+    struct sy_error err = {0};
+    char absent[SY_ERR_MSG_MAX] = "";
+    size_t len = 0;
+
+    if (d->session == NULL) {
+        return;
+    }
+    sandbox_probe(&caps);
+    if (sandbox_plan_new(&plan, &d->engine.turn.sandbox, &caps, &err) != SY_E_OK) {
+        find(d, LEVEL_FAIL, "sandbox", fix, "%s", err.msg);
+        sandbox_plan_free(plan);
+        return;
+    }
+    find(d, LEVEL_OK, "sandbox", NULL, "%s, Landlock ABI %d, Linux %s", sandbox_plan_tier(plan),
+         sandbox_plan_abi(plan), caps.release);
+    for (int i = 0; i < FEATURE_COUNT; i++) {
+        enum sandbox_feature f = (enum sandbox_feature)i;
+        size_t more = strlen(sandbox_feature_name(f)) + 2;
+
+        if (sandbox_plan_feature(plan, f) == FEATURE_ABSENT && len + more < sizeof(absent)) {
+            len += (size_t)snprintf(absent + len, sizeof(absent) - len, "%s%s", len > 0 ? ", " : "",
+                                    sandbox_feature_name(f));
+        }
+    }
+    if (len > 0 && sandbox_mode_is_enforced(d->engine.turn.sandbox.mode)) {
+        find(d, LEVEL_WARN, "sandbox features", fix, "absent here: %s", absent);
+    }
+    sandbox_plan_free(plan);
+}
+
+static void
+check_shell(struct doctor *d)
+{
+    const struct shell *shell = NULL;
+    struct sy_error err = {0};
+
+    if (d->session == NULL) {
+        return;
+    }
+    if (session_shell(d->session, &shell, &err) != SY_E_OK) {
+        find(d, LEVEL_FAIL, "shell", "set shell.path to a bash, zsh or sh", "%s", err.msg);
+        return;
+    }
+    find(d, LEVEL_OK, "shell", NULL, "%s (%s)", shell->path, shell->kind->name);
+}
+
+/* Runs `true` through the whole pipeline; milliseconds in *ret_ms. */
+static bool
+run_true(struct doctor *d, bool login, double *ret_ms, char note[SY_ERR_MSG_MAX])
+{
+    SY_AUTO(exec_request_fini) struct exec_request request = {.tool = "exec", .login = login};
+    struct orch_call *call = NULL;
+    struct sy_error err = {0};
+
+    note[0] = '\0';
+    request.params.argv.max = LIMIT_ARGV;
+    request.params.env.max = LIMIT_ENV;
+    request.params.expiration.kind = EXPIRE_DEFAULT;
+    request.params.cwd = mem_strdup(d->engine.cwd);
+    request.call_id = mem_strdup("doctor");
+    request.script = mem_strdup("true");
+    if (request.params.cwd == NULL || request.call_id == NULL || request.script == NULL) {
+        sy_err_nomem(&err);
+    }
+
+    uint64_t start = clock_mono_ns();
+
+    if (err.code != SY_E_OK ||
+        orch_submit(&call, d->session, &d->engine.turn, &request, &err) != SY_E_OK) {
+        memcpy(note, err.msg, SY_ERR_MSG_MAX);
+        return false;
+    }
+    orch_run(call, -1);
+    *ret_ms = (double)(clock_mono_ns() - start) / 1e6;
+
+    const struct exec_output *o = orch_output(call);
+    bool good = o->status == EXEC_EXITED && o->exit_code == 0;
+
+    if (o->err.code != SY_E_OK) {
+        memcpy(note, o->err.msg, SY_ERR_MSG_MAX);
+    } else if (o->note[0] != '\0') {
+        memcpy(note, o->note, SY_ERR_MSG_MAX);
+    } else if (!good) {
+        (void)snprintf(note, SY_ERR_MSG_MAX, "it ended with status %d", o->exit_code);
+    }
+    orch_call_free(call);
+    return good;
+}
+
+static void
+check_commands(struct doctor *d)
+{
+    char note[SY_ERR_MSG_MAX];
+    double ms = 0;
+
+    if (d->session == NULL) {
+        return;
+    }
+    if (run_true(d, false, &ms, note)) {
+        find(d, LEVEL_OK, "a command", NULL, "'true' ran in the sandbox, %.2f ms", ms);
+    } else {
+        find(d, LEVEL_FAIL, "a command", "see 'shellyard sandbox check'",
+             "'true' did not run in the sandbox: %s", note);
+        return;
+    }
+    if (!d->engine.config.shell.snapshot) {
+        find(d, LEVEL_OK, "login environment", NULL, "not taken (shell.snapshot is false)");
+    } else if (!run_true(d, true, &ms, note) || note[0] != '\0') {
+        find(d, LEVEL_WARN, "login environment",
+             "look at what your profile does when no terminal is there", "%s", note);
+    } else if (ms > SLOW_LOGIN_MS) {
+        find(d, LEVEL_WARN, "login environment", "make your profile faster",
+             "taking it takes %.0f ms, once per engine", ms);
+    } else {
+        find(d, LEVEL_OK, "login environment", NULL, "taken in %.0f ms, once per engine", ms);
+    }
+}
+
+static const char *
+env_or(const char *name, const char *fallback)
+{
+    size_t len = strlen(name);
+
+    for (size_t i = 0; environ[i] != NULL; i++) {
+        if (strncmp(environ[i], name, len) == 0 && environ[i][len] == '=') {
+            return environ[i] + len + 1;
+        }
+    }
+    return fallback;
+}
+
+static void
+check_path(struct doctor *d)
+{
+    const char *path = env_or("PATH", NULL);
+    int entries = 0;
+    int odd = 0;
+
+    if (path == NULL || path[0] == '\0') {
+        find(d, LEVEL_WARN, "PATH", "set PATH where shellyard is started", "PATH is not set");
+        return;
+    }
+    for (const char *p = path;; p++) {
+        size_t len = strcspn(p, ":");
+
+        entries++;
+        odd += p[0] != '/' ? 1 : 0;
+        p += len;
+        if (*p == '\0') {
+            break;
+        }
+    }
+    if (odd > 0) {
+        find(d, LEVEL_WARN, "PATH", "use absolute directories only",
+             "%d of %d entries are empty or relative: a project could put programs there", odd,
+             entries);
+        return;
+    }
+    find(d, LEVEL_OK, "PATH", NULL, "%d directories", entries);
+}
+
+static void
+check_tmpdir(struct doctor *d)
+{
+    const char *dir = env_or("TMPDIR", "/tmp");
+    struct stat st;
+
+    if (stat(dir, &st) != 0 || !S_ISDIR(st.st_mode) || access(dir, W_OK | X_OK) != 0) {
+        find(d, LEVEL_FAIL, "TMPDIR", "point TMPDIR to a directory that you can write to",
+             "'%s' is not a writable directory", dir);
+        return;
+    }
+    find(d, LEVEL_OK, "TMPDIR", NULL, "%s", dir);
+}
+
+static void
+check_tool(struct doctor *d, const char *name)
+{
+    SY_AUTO(buf_fini) struct buf path = {.max = LIMIT_PATH};
+
+    if (command_resolve(&path, name, "/", env_or("PATH", ""), NULL) == SY_E_OK) {
+        find(d, LEVEL_OK, name, NULL, "%s", buf_view(&path));
+    } else {
+        find(d, LEVEL_WARN, name, "install it if your agent shall use it", "not found in PATH");
+    }
+}
+
+static void
+check_clients(struct doctor *d)
+{
+    char program[LIMIT_PATH];
+    char fix[SY_ERR_MSG_MAX];
+    size_t set = 0;
+
+    if (cli_self_path(program, NULL) != SY_E_OK) {
+        return;
+    }
+    for (size_t i = 0; clients[i].name != NULL; i++) {
+        const struct client *c = &clients[i];
+        struct sy_error err = {0};
+
+        (void)snprintf(fix, sizeof(fix), "shellyard setup %s --write", c->name);
+        switch (client_look(c, program, environ, &err)) {
+        case CLIENT_NO_FILE:
+            break;
+        case CLIENT_SET:
+            set++;
+            find(d, LEVEL_OK, c->title, NULL, "configured");
+            break;
+        case CLIENT_NOT_SET:
+            find(d, LEVEL_WARN, c->title, fix, "installed, but does not know Shellyard");
+            break;
+        case CLIENT_DIFFERS:
+            set++;
+            find(d, LEVEL_WARN, c->title, fix, "configured for another program or form");
+            break;
+        case CLIENT_UNREADABLE:
+            (void)snprintf(fix, sizeof(fix), "see 'shellyard setup %s'", c->name);
+            find(d, LEVEL_WARN, c->title, fix, "can't tell: %s", err.msg);
+            break;
+        }
+    }
+    if (set == 0) {
+        find(d, LEVEL_WARN, "clients", "shellyard setup CLIENT --write", "none is configured");
+    }
+}
+
+static enum sy_code
+report_text(struct buf *out, const struct doctor *d)
+{
+    enum sy_code rc = SY_E_OK;
+
+    for (size_t i = 0; i < d->n && rc == SY_E_OK; i++) {
+        const struct finding *f = &d->findings[i];
+
+        rc = buf_addf(out, "%-5s %-19s %s\n", level_names[f->level], f->name, f->text);
+        if (rc == SY_E_OK && f->fix[0] != '\0') {
+            rc = buf_addf(out, "%25s fix: %s\n", "", f->fix);
+        }
+    }
+    return rc;
+}
+
+static enum sy_code
+report_json(struct buf *out, const struct doctor *d, bool is_failed)
+{
+    struct jw w = {.out = out};
+
+    jw_object(&w);
+    jw_key_bool(&w, "ok", !is_failed);
+    jw_key(&w, "checks");
+    jw_array(&w);
+    for (size_t i = 0; i < d->n; i++) {
+        jw_object(&w);
+        jw_key_str(&w, "level", level_names[d->findings[i].level]);
+        jw_key_str(&w, "name", d->findings[i].name);
+        jw_key_str(&w, "text", d->findings[i].text);
+        if (d->findings[i].fix[0] != '\0') {
+            jw_key_str(&w, "fix", d->findings[i].fix);
+        }
+        jw_end_object(&w);
+    }
+    jw_end_array(&w);
+    jw_end_object(&w);
+
+    enum sy_code rc = jw_done(&w);
+
+    return rc == SY_E_OK ? buf_add_char(out, '\n') : rc;
+}
+
+static int
+doctor_main(const struct cli_args *args)
+{
+    SY_AUTO(doctor_fini) struct doctor d = {.args = args};
+    SY_AUTO(buf_fini) struct buf text = {.max = LIMIT_CLI_TEXT};
+    struct sy_error err = {0};
+    bool is_failed = false;
+
+    check_program(&d);
+    check_config(&d);
+    check_sandbox(&d);
+    check_shell(&d);
+    check_commands(&d);
+    check_path(&d);
+    check_tmpdir(&d);
+    check_tool(&d, "git");
+    check_tool(&d, "node");
+    check_clients(&d);
+    for (size_t i = 0; i < d.n; i++) {
+        is_failed = is_failed || d.findings[i].level == LEVEL_FAIL;
+    }
+
+    enum sy_code rc =
+        cli_get(args, "json") != NULL ? report_json(&text, &d, is_failed) : report_text(&text, &d);
+
+    if (rc != SY_E_OK) {
+        sy_err_set(&err, rc, "printing the report: %s", sy_code_text(rc));
+        return cli_fail(&err);
+    }
+    return cli_out(&text, is_failed ? 1 : 0);
+}
+
+static const struct cli_option doctor_options[] = {
+    CLI_OPTION_JSON,
+    CLI_OPTION_CONFIG,
+    CLI_OPTION_END,
+};
+
+const struct cli_verb verb_doctor = {
+    .name = "doctor",
+    .summary = "Check that everything is in place, and say what to do where it is not",
+    .operands = "",
+    .text = "Ends with 1 if a check failed; warnings do not count.\n",
+    .page = "shellyard-doctor.1",
+    .options = doctor_options,
+    .run = doctor_main,
+};

@@ -1,0 +1,78 @@
+#ifndef SY_CLI_EDIT_H
+#define SY_CLI_EDIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+
+/*
+ * Edits of other programs' configuration: one entry is set, every other byte
+ * stays. Pure; what can't be edited safely is an error that says why, and the
+ * caller shows the person what to add by hand.
+ */
+
+/* One field of our entry. */
+struct edit_field {
+    const char *key;
+    const char *value; /* JSON text, which TOML and YAML read alike for strings, numbers,
+                          booleans and arrays of strings */
+    bool is_ours;      /* false: a default, kept as it is if the person has set it */
+};
+
+enum edit_outcome {
+    EDIT_UNCHANGED, /* it was there already, `out` holds the text as it was */
+    EDIT_ADDED,
+    EDIT_CHANGED
+};
+
+/*
+ * Sets member `name` of the object `section` (member of the root object).
+ * `text` empty: a new file. SY_E_PARSE for what is not strict JSON (comments,
+ * trailing commas), with line and column.
+ */
+enum sy_code edit_json(struct buf *out, const struct buf *text, const char *section,
+                       const char *name, const struct edit_field *fields,
+                       enum edit_outcome *ret_outcome, struct sy_error *err) SY_NODISCARD;
+
+/* Sets the table [section.name]. SY_E_PARSE where strings or brackets do not
+ * end, or where the table is written in another way (inline, dotted keys). */
+enum sy_code edit_toml(struct buf *out, const struct buf *text, const char *section,
+                       const char *name, const struct edit_field *fields,
+                       enum edit_outcome *ret_outcome, struct sy_error *err) SY_NODISCARD;
+
+/* Adds `name` to the block mapping `section` of the root mapping. An entry
+ * that is there and differs is SY_E_PARSE: the person must change it. */
+enum sy_code edit_yaml(struct buf *out, const struct buf *text, const char *section,
+                       const char *name, const struct edit_field *fields,
+                       enum edit_outcome *ret_outcome, struct sy_error *err) SY_NODISCARD;
+
+/* Appends compact JSON with line breaks and `unit` for each level, after
+ * `base` on every line but the first; arrays stay on one line. */
+enum sy_code edit_pretty(struct buf *out, const char *json, const char *base,
+                         const char *unit) SY_NODISCARD;
+
+/*
+ * A file that is replaced as a whole: read, then written to a new file beside
+ * it which takes its name, mode and owner. A symbolic link keeps pointing.
+ */
+struct edit_file {
+    struct buf text; /* max set by edit_file_read; empty if the file is missing */
+    struct buf path; /* after symbolic links */
+    bool exists;
+    mode_t mode;
+    uid_t uid;
+    gid_t gid;
+};
+
+enum sy_code edit_file_read(struct edit_file *ret, const char *path,
+                            struct sy_error *err) SY_NODISCARD;
+void edit_file_fini(struct edit_file *f);
+/* Keeps the old text as PATH.bak-N (its name in *ret_backup, empty for a new
+ * file), makes missing directories, replaces. */
+enum sy_code edit_file_write(const struct edit_file *f, const struct buf *text,
+                             struct buf *ret_backup, struct sy_error *err) SY_NODISCARD;
+
+#endif

@@ -1,0 +1,407 @@
+#include <string.h>
+
+#include "base/limits.h"
+#include "base/str.h"
+#include "cli/edit.h"
+
+/*
+ * A TOML file as a row of items: headers, entries, and lines that are blank or
+ * hold a comment. The scanner knows just enough of TOML not to take what
+ * stands in strings and arrays for structure.
+ */
+enum item_kind { ITEM_BLANK, ITEM_HEADER, ITEM_ENTRY, ITEM_END };
+
+struct item {
+    enum item_kind kind;
+    size_t start;
+    size_t end;       /* after its newline */
+    size_t name;      /* header: after the brackets; entry: the key */
+    size_t name_end;  /* exclusive */
+    size_t value;     /* entry: first byte of the value */
+    size_t value_end; /* after its last byte, comment excluded */
+};
+
+struct scan {
+    const char *s;
+    size_t len;
+    size_t at;
+};
+
+/* The place after the string that opens at `at`; 0 if it does not end. */
+static size_t
+skip_quoted(const char *s, size_t len, size_t at)
+{
+    char q = s[at];
+    bool is_long = at + 2 < len && s[at + 1] == q && s[at + 2] == q;
+    size_t width = is_long ? 3 : 1;
+
+    for (size_t i = at + width; i < len; i++) {
+        if (q == '"' && s[i] == '\\') {
+            i++;
+        } else if (s[i] == q && (!is_long || (i + 2 < len && s[i + 1] == q && s[i + 2] == q))) {
+            i += width;
+            /* Up to two more quotes belong to the text of a long string. */
+            while (is_long && i < len && s[i] == q) {
+                i++;
+            }
+            return i;
+        } else if (s[i] == '\n' && !is_long) {
+            return 0;
+        }
+    }
+    return 0;
+}
+
+/* The place after a value that begins at `at`: the first newline or comment
+ * outside of strings and brackets; 0 if it does not end. */
+static size_t
+skip_toml_value(const char *s, size_t len, size_t at)
+{
+    size_t depth = 0;
+
+    while (at < len) {
+        char c = s[at];
+
+        if (c == '"' || c == '\'') {
+            at = skip_quoted(s, len, at);
+            if (at == 0) {
+                return 0;
+            }
+            continue;
+        }
+        if (depth == 0 && (c == '\n' || c == '#')) {
+            return at;
+        }
+        if (c == '#') {
+            at += strcspn(s + at, "\n");
+            continue;
+        }
+        if (c == '[' || c == '{') {
+            depth++;
+        } else if ((c == ']' || c == '}') && depth > 0) {
+            depth--;
+        }
+        at++;
+    }
+    return depth == 0 ? at : 0;
+}
+
+static size_t
+line_end(const struct scan *n, size_t at)
+{
+    at += strcspn(n->s + at, "\n");
+    return at < n->len ? at + 1 : at;
+}
+
+static size_t
+trim_end(const char *s, size_t start, size_t end)
+{
+    while (end > start && strchr(" \t\r\n", s[end - 1]) != NULL) {
+        end--;
+    }
+    return end;
+}
+
+static bool
+next_header(struct scan *n, struct item *ret, size_t at)
+{
+    size_t open = n->s[at + 1] == '[' ? 2 : 1;
+    size_t close = at + open;
+
+    while (close < n->len && n->s[close] != ']' && n->s[close] != '\n') {
+        close = n->s[close] == '"' || n->s[close] == '\'' ? skip_quoted(n->s, n->len, close)
+                                                          : close + 1;
+        if (close == 0) {
+            return false;
+        }
+    }
+    if (close >= n->len || n->s[close] != ']') {
+        return false;
+    }
+    ret->kind = ITEM_HEADER;
+    ret->name = at + open;
+    ret->name_end = close;
+    ret->end = line_end(n, close);
+    return true;
+}
+
+static bool
+next_entry(struct scan *n, struct item *ret, size_t at)
+{
+    size_t eq = at;
+
+    while (eq < n->len && n->s[eq] != '=' && n->s[eq] != '\n') {
+        eq = n->s[eq] == '"' || n->s[eq] == '\'' ? skip_quoted(n->s, n->len, eq) : eq + 1;
+        if (eq == 0) {
+            return false;
+        }
+    }
+    if (eq >= n->len || n->s[eq] != '=') {
+        return false;
+    }
+    ret->kind = ITEM_ENTRY;
+    ret->name = at;
+    ret->name_end = trim_end(n->s, at, eq);
+    ret->value = eq + 1 + strspn(n->s + eq + 1, " \t");
+
+    size_t end = skip_toml_value(n->s, n->len, ret->value);
+
+    if (end == 0) {
+        return false;
+    }
+    ret->value_end = trim_end(n->s, ret->value, end);
+    ret->end = line_end(n, end);
+    return true;
+}
+
+/* The next item; false where the text is not TOML. */
+static bool
+next_item(struct scan *n, struct item *ret)
+{
+    size_t at = n->at;
+    bool good = true;
+
+    memset(ret, 0, sizeof(*ret));
+    ret->start = at;
+    at += strspn(n->s + at, " \t\r");
+    if (n->at >= n->len) {
+        ret->kind = ITEM_END;
+        ret->end = n->len;
+    } else if (at >= n->len || n->s[at] == '\n' || n->s[at] == '#') {
+        ret->kind = ITEM_BLANK;
+        ret->end = line_end(n, at);
+    } else if (n->s[at] == '[') {
+        good = next_header(n, ret, at);
+    } else {
+        good = next_entry(n, ret, at);
+    }
+    n->at = ret->end;
+    return good;
+}
+
+/* Is the (dotted, perhaps quoted) name s[start..end) this one? A longer name
+ * that begins with it and goes on after a dot sets *ret_is_below. */
+static bool
+name_is(const char *s, size_t start, size_t end, const char *want, bool *ret_is_below)
+{
+    size_t k = 0;
+
+    for (size_t i = start; i < end; i++) {
+        if (strchr(" \t\"'", s[i]) != NULL) {
+            continue;
+        }
+        if (want[k] == '\0') {
+            if (ret_is_below != NULL) {
+                *ret_is_below = s[i] == '.';
+            }
+            return false;
+        }
+        if (s[i] != want[k++]) {
+            return false;
+        }
+    }
+    return want[k] == '\0';
+}
+
+/* What was found of our table. */
+struct table {
+    bool is_found;
+    size_t header_end; /* where its entries begin */
+    size_t end;        /* after its last entry */
+};
+
+static enum sy_code
+bad_toml(const char *s, size_t at, struct sy_error *err)
+{
+    int line = 1;
+
+    for (size_t i = 0; i < at; i++) {
+        line += s[i] == '\n' ? 1 : 0;
+    }
+    return sy_err_set(err, SY_E_PARSE, "line %d is not valid TOML", line);
+}
+
+/* Is this entry our table, written as a dotted key or as an inline table? */
+static bool
+is_other_form(const char *s, const struct item *item, size_t depth, const char *section,
+              const char *name)
+{
+    bool is_below = false;
+    const char *want = depth == 0 ? section : name;
+
+    return depth < 2 && (name_is(s, item->name, item->name_end, want, &is_below) || is_below);
+}
+
+/* Walks the file once. `depth` of the current table: 0 root, 1 [section],
+ * 2 anything else. */
+static enum sy_code
+find_table(struct table *ret, const struct buf *text, const char *section, const char *name,
+           struct sy_error *err)
+{
+    struct scan n = {.s = buf_view(text), .len = text->len};
+    SY_AUTO(buf_fini) struct buf full = {.max = LIMIT_PATH};
+    struct item item;
+    size_t depth = 0;
+    bool is_inside = false;
+
+    if (buf_addf(&full, "%s.%s", section, name) != SY_E_OK) {
+        return sy_err_nomem(err);
+    }
+    memset(ret, 0, sizeof(*ret));
+    for (;;) {
+        if (!next_item(&n, &item)) {
+            return bad_toml(n.s, item.start, err);
+        }
+        if (item.kind == ITEM_END) {
+            return SY_E_OK;
+        }
+        if (item.kind == ITEM_HEADER) {
+            is_inside = name_is(n.s, item.name, item.name_end, buf_view(&full), NULL);
+            depth = name_is(n.s, item.name, item.name_end, section, NULL) ? 1 : 2;
+            if (is_inside) {
+                ret->is_found = true;
+                ret->header_end = item.end;
+                ret->end = item.end;
+            }
+        } else if (item.kind == ITEM_ENTRY && is_inside) {
+            ret->end = item.end;
+        } else if (item.kind == ITEM_ENTRY && is_other_form(n.s, &item, depth, section, name)) {
+            return sy_err_set(err, SY_E_PARSE,
+                              "'%s' stands there as an inline table or dotted key, not as a "
+                              "[%s] table",
+                              section, buf_view(&full));
+        }
+    }
+}
+
+/* The entry of our table that sets `key`; false if there is none. */
+static bool
+find_entry(struct item *ret, const struct buf *text, const struct table *t, const char *key)
+{
+    struct scan n = {.s = buf_view(text), .len = t->end, .at = t->header_end};
+
+    while (t->is_found && next_item(&n, ret) && ret->kind != ITEM_END) {
+        if (ret->kind == ITEM_ENTRY && name_is(n.s, ret->name, ret->name_end, key, NULL)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool
+says(const struct buf *text, const struct item *item, const char *value)
+{
+    size_t len = strlen(value);
+
+    return item->value_end - item->value == len &&
+           memcmp(text->data + item->value, value, len) == 0;
+}
+
+/* Our fields that are missing or different, one line each; *ret_n of them. */
+static enum sy_code
+put_fields(struct buf *out, const struct buf *text, const struct table *t,
+           const struct edit_field *fields, size_t *ret_n)
+{
+    *ret_n = 0;
+    for (size_t i = 0; fields[i].key != NULL; i++) {
+        struct item item;
+
+        if (find_entry(&item, text, t, fields[i].key) &&
+            (!fields[i].is_ours || says(text, &item, fields[i].value))) {
+            continue;
+        }
+        (*ret_n)++;
+
+        enum sy_code rc = buf_addf(out, "%s = %s\n", fields[i].key, fields[i].value);
+
+        if (rc != SY_E_OK) {
+            return rc;
+        }
+    }
+    return SY_E_OK;
+}
+
+/* The old entries of the table, without those that put_fields wrote anew. */
+static enum sy_code
+put_rest(struct buf *out, const struct buf *text, const struct table *t,
+         const struct edit_field *fields)
+{
+    struct scan n = {.s = buf_view(text), .len = t->end, .at = t->header_end};
+    struct item item;
+
+    while (next_item(&n, &item) && item.kind != ITEM_END) {
+        bool is_replaced = false;
+
+        for (size_t i = 0; item.kind == ITEM_ENTRY && fields[i].key != NULL; i++) {
+            is_replaced =
+                is_replaced || (fields[i].is_ours && !says(text, &item, fields[i].value) &&
+                                name_is(n.s, item.name, item.name_end, fields[i].key, NULL));
+        }
+
+        enum sy_code rc =
+            is_replaced ? SY_E_OK : buf_add(out, n.s + item.start, item.end - item.start);
+
+        if (rc != SY_E_OK) {
+            return rc;
+        }
+    }
+    return SY_E_OK;
+}
+
+static enum sy_code
+append_table(struct buf *out, const struct buf *text, const char *section, const char *name,
+             const struct buf *lines)
+{
+    enum sy_code rc = buf_add(out, buf_view(text), text->len);
+
+    if (rc == SY_E_OK && text->len > 0 && text->data[text->len - 1] != '\n') {
+        rc = buf_add_char(out, '\n');
+    }
+    if (rc == SY_E_OK) {
+        rc = buf_addf(out, "%s[%s.%s]\n%s", text->len > 0 ? "\n" : "", section, name,
+                      buf_view(lines));
+    }
+    return rc;
+}
+
+enum sy_code
+edit_toml(struct buf *out, const struct buf *text, const char *section, const char *name,
+          const struct edit_field *fields, enum edit_outcome *ret_outcome, struct sy_error *err)
+{
+    SY_AUTO(buf_fini) struct buf lines = {.max = LIMIT_CLIENT_FILE};
+    struct table t;
+    size_t n = 0;
+    enum sy_code rc = SY_E_OK;
+
+    if (text->len > 0 && strlen(text->data) != text->len) {
+        return sy_err_set(err, SY_E_PARSE, "it holds NUL bytes");
+    }
+    rc = find_table(&t, text, section, name, err);
+    if (rc != SY_E_OK) {
+        return rc;
+    }
+    rc = put_fields(&lines, text, &t, fields, &n);
+    if (rc == SY_E_OK && t.is_found && n == 0) {
+        *ret_outcome = EDIT_UNCHANGED;
+        rc = buf_add(out, buf_view(text), text->len);
+    } else if (rc == SY_E_OK && t.is_found) {
+        *ret_outcome = EDIT_CHANGED;
+        rc = buf_add(out, text->data, t.header_end);
+        if (rc == SY_E_OK && out->data[out->len - 1] != '\n') {
+            rc = buf_add_char(out, '\n');
+        }
+        if (rc == SY_E_OK) {
+            rc = buf_add(out, lines.data, lines.len);
+        }
+        if (rc == SY_E_OK) {
+            rc = put_rest(out, text, &t, fields);
+        }
+        if (rc == SY_E_OK) {
+            rc = buf_add(out, text->data + t.end, text->len - t.end);
+        }
+    } else if (rc == SY_E_OK) {
+        *ret_outcome = EDIT_ADDED;
+        rc = append_table(out, text, section, name, &lines);
+    }
+    return rc == SY_E_OK ? rc : sy_err_set(err, rc, "%s", sy_code_text(rc));
+}

@@ -1,0 +1,154 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/str.h"
+#include "cli/cli.h"
+
+/*
+ * A descriptor 0, 1 or 2 that is closed would be given to the next file that
+ * we open, and output would go there. Fill the hole with something on which
+ * the wrong direction fails loudly.
+ */
+static void
+fill_standard_descriptors(void)
+{
+    struct pollfd fds[3] = {{.fd = 0}, {.fd = 1}, {.fd = 2}};
+
+    if (poll(fds, 3, 0) <= 0) {
+        return;
+    }
+    for (int i = 0; i < 3; i++) {
+        if ((fds[i].revents & POLLNVAL) == 0) {
+            continue;
+        }
+
+        int fd = open("/dev/null", (i == 0 ? O_WRONLY : O_RDONLY) | O_NOCTTY);
+
+        if (fd >= 0 && fd != i) {
+            (void)dup2(fd, i);
+        }
+    }
+}
+
+/* Writing to a closed pipe is an error to answer, not a death. */
+static void
+ignore_sigpipe(void)
+{
+    struct sigaction ignore = {.sa_handler = SIG_IGN};
+
+    (void)sigaction(SIGPIPE, &ignore, NULL);
+}
+
+static int
+print_text(enum sy_code rc, const struct buf *text)
+{
+    struct sy_error err = {0};
+
+    if (rc != SY_E_OK) {
+        sy_err_set(&err, rc, "printing help: %s", sy_code_text(rc));
+        return cli_fail(&err);
+    }
+    return cli_out(text, 0);
+}
+
+static int
+unknown_verb(const struct cli_verb *const *verbs, const char *parent, const char *word)
+{
+    struct sy_error err = {0};
+    const char *near = cli_verb_nearest(verbs, word);
+    const char *kind = word[0] == '-' ? "option" : "command";
+
+    if (near != NULL) {
+        sy_err_set(&err, SY_E_ARG, "unknown %s '%s%s%s'; did you mean '%s'?", kind, parent,
+                   parent[0] != '\0' ? " " : "", word, near);
+    } else {
+        sy_err_set(&err, SY_E_ARG, "unknown %s '%s%s%s' (see 'shellyard help%s%s')", kind, parent,
+                   parent[0] != '\0' ? " " : "", word, parent[0] != '\0' ? " " : "", parent);
+    }
+    return cli_fail(&err);
+}
+
+static int
+run_leaf(const struct cli_verb *verb, const char *path, char **argv)
+{
+    SY_AUTO(cli_args_fini) struct cli_args args;
+    struct sy_error err = {0};
+
+    if (cli_parse(&args, verb, path, argv, &err) != SY_E_OK) {
+        return cli_fail(&err);
+    }
+    if (args.wants_help) {
+        SY_AUTO(buf_fini) struct buf text = {.max = LIMIT_CLI_TEXT};
+
+        return print_text(cli_help_verb(&text, verb, path), &text);
+    }
+    return verb->run(&args);
+}
+
+/* `sandbox check`: the verb of a verb. */
+static int
+run_verb(const struct cli_verb *verb, char **argv)
+{
+    if (verb->verbs == NULL) {
+        return run_leaf(verb, verb->name, argv);
+    }
+    if (argv[0] == NULL || str_eq(argv[0], "--help") || str_eq(argv[0], "-h")) {
+        SY_AUTO(buf_fini) struct buf text = {.max = LIMIT_CLI_TEXT};
+
+        if (argv[0] != NULL) {
+            return print_text(cli_help_verb(&text, verb, verb->name), &text);
+        }
+
+        struct sy_error err = {0};
+
+        sy_err_set(&err, SY_E_ARG, "%s: expected %s (see 'shellyard help %s')", verb->name,
+                   verb->operands, verb->name);
+        return cli_fail(&err);
+    }
+
+    const struct cli_verb *sub = cli_verb_find(verb->verbs, argv[0]);
+
+    if (sub == NULL) {
+        return unknown_verb(verb->verbs, verb->name, argv[0]);
+    }
+
+    char path[64];
+    size_t parent = strlen(verb->name);
+    size_t child = strlen(sub->name);
+
+    SY_ASSERT(parent + child + 2 <= sizeof(path));
+    memcpy(path, verb->name, parent);
+    path[parent] = ' ';
+    memcpy(path + parent + 1, sub->name, child + 1);
+    return run_leaf(sub, path, argv + 1);
+}
+
+int
+main(int argc, char **argv)
+{
+    SY_AUTO(buf_fini) struct buf text = {.max = LIMIT_CLI_TEXT};
+
+    fill_standard_descriptors();
+    ignore_sigpipe();
+    if (argc < 2) {
+        (void)print_text(cli_help_program(&text), &text);
+        return sy_code_status(SY_E_ARG);
+    }
+    if (str_eq(argv[1], "--version") || str_eq(argv[1], "-V")) {
+        return print_text(buf_add_str(&text, "shellyard " SY_VERSION "\n"), &text);
+    }
+    if (str_eq(argv[1], "--help") || str_eq(argv[1], "-h")) {
+        return print_text(cli_help_program(&text), &text);
+    }
+
+    const struct cli_verb *verb = cli_verb_find(cli_verbs, argv[1]);
+
+    if (verb == NULL) {
+        return unknown_verb(cli_verbs, "", argv[1]);
+    }
+    return run_verb(verb, argv + 2);
+}

@@ -1,0 +1,365 @@
+#include "cli/verbs.h"
+
+#include <string.h>
+
+#include "base/json.h"
+#include "base/str.h"
+#include "sandbox/sandbox.h"
+
+static void
+plan_close(struct sandbox_plan **plan)
+{
+    if (*plan != NULL) {
+        sandbox_plan_free(*plan);
+    }
+}
+
+/* What each Landlock version added, so that one can say what an older kernel lacks. */
+static const struct {
+    int abi;
+    const char *kernel;
+    const char *adds;
+} landlock_ladder[] = {
+    {1, "5.13", "writes outside of writable roots refused"     },
+    {2, "5.19", "rename and link across directories"           },
+    {3, "6.2",  "truncate(2) outside of writable roots refused"},
+    {4, "6.7",  "TCP bind and connect by port"                 },
+    {5, "6.10", "ioctl on devices"                             },
+    {6, "6.12", "signals and abstract Unix sockets kept inside"},
+    {7, "6.15", "denials in the audit log"                     },
+    {9, "7.1",  "named Unix sockets of others unreachable"     },
+};
+
+#define LADDER_ROWS (sizeof(landlock_ladder) / sizeof(landlock_ladder[0]))
+
+struct check {
+    struct sandbox_caps caps;
+    struct sandbox_plan *plan; /* NULL: not even planned */
+    struct sandbox_ready *ready;
+    struct sy_error err; /* why workspace-write can't be held */
+};
+
+static void
+check_fini(struct check *c)
+{
+    if (c->ready != NULL) {
+        sandbox_ready_free(c->ready);
+    }
+    plan_close(&c->plan);
+}
+
+/* Plans workspace-write and makes it ready, as a call would. */
+static bool
+check_run(struct check *c, const struct sandbox_policy *policy)
+{
+    sandbox_probe_deep(&c->caps);
+    return sandbox_plan_new(&c->plan, policy, &c->caps, &c->err) == SY_E_OK &&
+           sandbox_ready_new(&c->ready, c->plan, &c->err) == SY_E_OK;
+}
+
+static enum sy_code
+check_features_text(struct buf *out, const struct check *c)
+{
+    enum sy_code rc = SY_E_OK;
+
+    for (int i = 0; i < FEATURE_COUNT && c->plan != NULL && rc == SY_E_OK; i++) {
+        enum sandbox_feature f = (enum sandbox_feature)i;
+
+        rc =
+            buf_addf(out, "  %-15s %-9s %s\n", sandbox_feature_name(f),
+                     feature_state_name(sandbox_plan_feature(c->plan, f)), sandbox_feature_text(f));
+    }
+    return rc;
+}
+
+static enum sy_code
+check_missing_text(struct buf *out, const struct check *c)
+{
+    enum sy_code rc = SY_E_OK;
+
+    for (size_t i = 0; i < LADDER_ROWS && rc == SY_E_OK; i++) {
+        if (landlock_ladder[i].abi > c->caps.landlock_abi) {
+            rc = buf_addf(out, "  missing: %s (Landlock ABI %d, Linux %s)\n",
+                          landlock_ladder[i].adds, landlock_ladder[i].abi,
+                          landlock_ladder[i].kernel);
+        }
+    }
+    return rc;
+}
+
+/* The one thing to do when the kernel can't hold the policy. */
+static const char *
+check_fix(const struct check *c)
+{
+    if (c->err.code == SY_E_OK) {
+        return "";
+    }
+    if (c->caps.landlock_abi == 0) {
+        return "use Linux 5.13 or newer with Landlock on: add 'landlock' to the 'lsm=' boot "
+               "parameter (see /sys/kernel/security/lsm); inside a container, let its seccomp "
+               "profile pass the landlock_* calls";
+    }
+    if (!c->caps.has_seccomp_filter) {
+        return "use a kernel with CONFIG_SECCOMP_FILTER, or a container runtime that lets "
+               "seccomp(2) pass";
+    }
+    return "see 'error'";
+}
+
+static enum sy_code
+check_text(struct buf *out, const struct check *c)
+{
+    const struct sandbox_caps *k = &c->caps;
+    enum sy_code rc = buf_addf(out, "kernel %s, Landlock ABI %d, seccomp %s, user namespaces %s\n",
+                               k->release, k->landlock_abi, k->has_seccomp_filter ? "yes" : "no",
+                               k->has_user_namespaces ? "yes" : "no");
+
+    if (rc == SY_E_OK && k->landlock_abi == 0) {
+        rc = buf_addf(out, "Landlock: %s\n", sy_errno_text(k->landlock_errno));
+    }
+    if (rc == SY_E_OK) {
+        rc = c->err.code == SY_E_OK
+                 ? buf_addf(out, "workspace-write: can be held (%s)\n", sandbox_plan_tier(c->plan))
+                 : buf_addf(out, "workspace-write: can NOT be held: %s\n  fix: %s\n", c->err.msg,
+                            check_fix(c));
+    }
+    if (rc == SY_E_OK) {
+        rc = check_features_text(out, c);
+    }
+    return rc == SY_E_OK ? check_missing_text(out, c) : rc;
+}
+
+static void
+check_json_features(struct jw *w, const struct check *c)
+{
+    jw_key(w, "features");
+    jw_object(w);
+    for (int i = 0; i < FEATURE_COUNT && c->plan != NULL; i++) {
+        enum sandbox_feature f = (enum sandbox_feature)i;
+
+        jw_key(w, sandbox_feature_name(f));
+        jw_object(w);
+        jw_key_str(w, "state", feature_state_name(sandbox_plan_feature(c->plan, f)));
+        jw_key_str(w, "text", sandbox_feature_text(f));
+        jw_end_object(w);
+    }
+    jw_end_object(w);
+    jw_key(w, "missing_landlock");
+    jw_array(w);
+    for (size_t i = 0; i < LADDER_ROWS; i++) {
+        if (landlock_ladder[i].abi > c->caps.landlock_abi) {
+            jw_object(w);
+            jw_key_int(w, "abi", landlock_ladder[i].abi);
+            jw_key_str(w, "kernel", landlock_ladder[i].kernel);
+            jw_key_str(w, "adds", landlock_ladder[i].adds);
+            jw_end_object(w);
+        }
+    }
+    jw_end_array(w);
+}
+
+static enum sy_code
+check_json(struct buf *out, const struct check *c)
+{
+    struct jw w = {.out = out};
+
+    jw_object(&w);
+    jw_key_bool(&w, "can_hold_workspace_write", c->err.code == SY_E_OK);
+    jw_key_str(&w, "kernel", c->caps.release);
+    jw_key_int(&w, "landlock_abi", c->caps.landlock_abi);
+    if (c->caps.landlock_abi == 0) {
+        jw_key_str(&w, "landlock_error", sy_errno_name(c->caps.landlock_errno));
+    }
+    jw_key_bool(&w, "seccomp_filter", c->caps.has_seccomp_filter);
+    jw_key_bool(&w, "seccomp_notify", c->caps.has_seccomp_notify);
+    jw_key_bool(&w, "user_namespaces", c->caps.has_user_namespaces);
+    if (c->plan != NULL) {
+        jw_key_str(&w, "tier", sandbox_plan_tier(c->plan));
+    }
+    if (c->err.code != SY_E_OK) {
+        jw_key_str(&w, "error", c->err.msg);
+        jw_key_str(&w, "fix", check_fix(c));
+    }
+    check_json_features(&w, c);
+    jw_end_object(&w);
+
+    enum sy_code rc = jw_done(&w);
+
+    return rc == SY_E_OK ? buf_add_char(out, '\n') : rc;
+}
+
+static int
+print_or_fail(enum sy_code rc, const struct buf *text, int status)
+{
+    struct sy_error err = {0};
+
+    if (rc != SY_E_OK) {
+        sy_err_set(&err, rc, "printing the result: %s", sy_code_text(rc));
+        return cli_fail(&err);
+    }
+    return cli_out(text, status);
+}
+
+static int
+check_main(const struct cli_args *args)
+{
+    SY_AUTO(cli_engine_fini) struct cli_engine engine = {0};
+    SY_AUTO(check_fini) struct check check = {0};
+    SY_AUTO(buf_fini) struct buf text = {.max = LIMIT_CLI_TEXT};
+    struct sy_error err = {0};
+
+    if (cli_engine_load(&engine, args, NULL, "workspace-write", &err) != SY_E_OK ||
+        cli_engine_turn(&engine, &err) != SY_E_OK) {
+        return cli_fail(&err);
+    }
+
+    int status = check_run(&check, &engine.turn.sandbox) ? 0 : 1;
+    enum sy_code rc =
+        cli_get(args, "json") != NULL ? check_json(&text, &check) : check_text(&text, &check);
+
+    return print_or_fail(rc, &text, status);
+}
+
+static enum sy_code
+explain_text(struct buf *out, const struct sandbox_explanation *e)
+{
+    enum sy_code rc = buf_addf(out, "%s: %s\n", e->is_allowed ? "allowed" : "denied", e->resolved);
+
+    if (rc == SY_E_OK) {
+        rc = buf_addf(out, "  rule: %s\n", e->rule);
+    }
+    if (rc == SY_E_OK && e->fix[0] != '\0') {
+        rc = buf_addf(out, "  fix:  %s\n", e->fix);
+    }
+    return rc;
+}
+
+static enum sy_code
+explain_json(struct buf *out, const struct cli_args *args, const struct sandbox_explanation *e)
+{
+    struct jw w = {.out = out};
+
+    jw_object(&w);
+    jw_key_bool(&w, "allowed", e->is_allowed);
+    jw_key_str(&w, "operation", args->operands[0]);
+    jw_key_str(&w, "object", args->operands[1]);
+    jw_key_str(&w, "resolved", e->resolved);
+    jw_key_str(&w, "rule", e->rule);
+    if (e->fix[0] != '\0') {
+        jw_key_str(&w, "fix", e->fix);
+    }
+    jw_end_object(&w);
+
+    enum sy_code rc = jw_done(&w);
+
+    return rc == SY_E_OK ? buf_add_char(out, '\n') : rc;
+}
+
+static enum sy_code
+parse_operation(enum sandbox_operation *ret, const char *word, struct sy_error *err)
+{
+    static const char *const names[] = {
+        [OPERATION_READ] = "read", [OPERATION_WRITE] = "write", [OPERATION_CONNECT] = "connect"};
+
+    for (int i = OPERATION_READ; i <= OPERATION_CONNECT; i++) {
+        if (str_eq(word, names[i])) {
+            *ret = (enum sandbox_operation)i;
+            return SY_E_OK;
+        }
+    }
+    return sy_err_set(err, SY_E_ARG,
+                      "sandbox explain: unknown operation '%s'; right are read, write, connect",
+                      word);
+}
+
+static int
+explain_main(const struct cli_args *args)
+{
+    SY_AUTO(cli_engine_fini) struct cli_engine engine = {0};
+    SY_AUTO(plan_close) struct sandbox_plan *plan = NULL;
+    SY_AUTO(buf_fini) struct buf text = {.max = LIMIT_CLI_TEXT};
+    enum sandbox_operation operation = OPERATION_READ;
+    struct sandbox_explanation e = {0};
+    struct sandbox_caps caps;
+    struct sy_error err = {0};
+    enum sy_code rc = parse_operation(&operation, args->operands[0], &err);
+
+    if (rc == SY_E_OK) {
+        rc = cli_engine_load(&engine, args, cli_get(args, "cwd"), cli_get(args, "sandbox"), &err);
+    }
+    if (rc == SY_E_OK) {
+        rc = cli_engine_turn(&engine, &err);
+    }
+    if (rc == SY_E_OK) {
+        sandbox_probe(&caps);
+        rc = sandbox_plan_new(&plan, &engine.turn.sandbox, &caps, &err);
+    }
+    if (rc == SY_E_OK) {
+        rc = sandbox_explain(&e, plan, operation, args->operands[1], &err);
+    }
+    if (rc != SY_E_OK) {
+        return cli_fail(&err);
+    }
+    rc = cli_get(args, "json") != NULL ? explain_json(&text, args, &e) : explain_text(&text, &e);
+    return print_or_fail(rc, &text, e.is_allowed ? 0 : 1);
+}
+
+static const struct cli_option check_options[] = {
+    CLI_OPTION_JSON,
+    CLI_OPTION_CONFIG,
+    CLI_OPTION_END,
+};
+
+static const struct cli_verb verb_sandbox_check = {
+    .name = "check",
+    .summary = "Tell what of the sandbox this kernel enforces, emulates or lacks",
+    .operands = "",
+    .text = "Ends with 0 only if workspace-write could be held here.\n",
+    .page = "shellyard-sandbox.1",
+    .options = check_options,
+    .run = check_main,
+};
+
+static const struct cli_option explain_options[] = {
+    CLI_OPTION_JSON,
+    {'s', "sandbox", "MODE", "read-only|workspace-write|danger-full-access|external-sandbox",
+      "sandbox mode, instead of the configured one"                                                                       },
+    {'C', "cwd",     "DIR",  "DIR",                                                           "as if commands ran in DIR"},
+    CLI_OPTION_CONFIG,
+    CLI_OPTION_END,
+};
+
+static const struct cli_verb verb_sandbox_explain = {
+    .name = "explain",
+    .summary = "Tell what the policy does with a file or an address, and which rule says so",
+    .operands = "read|write|connect OBJECT",
+    .text = "OBJECT is a path, or for connect HOST:PORT, [ADDRESS]:PORT, unix:PATH or\n"
+            "unix:@NAME. Ends with 0 if it is allowed, with 1 if it is denied.\n",
+    .examples = "  shellyard sandbox explain write ~/.ssh/config\n"
+                "  shellyard sandbox explain connect github.com:443\n",
+    .page = "shellyard-sandbox.1",
+    .options = explain_options,
+    .operand_choices = "read|write|connect",
+    .min_operands = 2,
+    .max_operands = 2,
+    .run = explain_main,
+};
+
+static const struct cli_verb *const sandbox_verbs[] = {
+    &verb_sandbox_check,
+    &verb_sandbox_explain,
+    NULL,
+};
+
+static const struct cli_option no_options[] = {
+    CLI_OPTION_END,
+};
+
+const struct cli_verb verb_sandbox = {
+    .name = "sandbox",
+    .summary = "Look at the sandbox: check what holds, explain what a rule does",
+    .operands = "check|explain",
+    .page = "shellyard-sandbox.1",
+    .options = no_options,
+    .verbs = sandbox_verbs,
+};

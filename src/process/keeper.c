@@ -171,12 +171,30 @@ execute(const struct keeper_job *job)
     return (int)-rc;
 }
 
+/* Back to the default: an ignored signal stays ignored over execve(2). */
+RAW_CODE static void
+reset(uint64_t signals)
+{
+    struct {
+        void *handler;
+        unsigned long flags;
+        void *restorer;
+        kernel_sigset mask;
+    } fallback = {NULL, 0, NULL, 0};
+
+    for (int n = 1; signals != 0; n++, signals >>= 1) {
+        if ((signals & 1U) != 0) {
+            sy_raw4(SYS_rt_sigaction, n, (long)&fallback, 0, sizeof(kernel_sigset));
+        }
+    }
+}
+
 /*
  * The command's process up to its exec. Shares memory with keeper and engine;
  * the keeper waits until it has exec'd or died.
  */
 RAW_CODE __attribute__((noreturn)) static void
-child_main(struct keeper_job *job, pid_t keeper_pid, bool resets_signals)
+child_main(struct keeper_job *job, pid_t keeper_pid, uint64_t reset_signals)
 {
     long rc = sy_raw0(SYS_setsid);
 
@@ -191,18 +209,7 @@ child_main(struct keeper_job *job, pid_t keeper_pid, bool resets_signals)
         /* It died before the signal was armed. */
         child_die(job, STAGE_DEATH_SIGNAL, ESRCH);
     }
-    if (resets_signals) {
-        struct {
-            void *handler;
-            unsigned long flags;
-            void *restorer;
-            kernel_sigset mask;
-        } fallback = {NULL, 0, NULL, 0};
-
-        for (int n = 1; n <= 64; n++) {
-            sy_raw4(SYS_rt_sigaction, n, (long)&fallback, 0, sizeof(kernel_sigset));
-        }
-    }
+    reset(reset_signals);
     rc = sy_raw1(SYS_chdir, (long)job->cwd);
     if (rc < 0) {
         child_die(job, STAGE_CWD, (int)-rc);
@@ -224,7 +231,8 @@ child_main(struct keeper_job *job, pid_t keeper_pid, bool resets_signals)
 /*
  * vfork: the child runs on our stack below this frame while we are suspended,
  * so nothing here may be changed by it but through `job`. clone3 clears the
- * signal handlers for free (5.5); an outer seccomp filter may refuse it.
+ * signal handlers for free (5.5), so that only ignored signals are left to
+ * reset; an outer seccomp filter may refuse it.
  */
 RAW_CODE static pid_t
 start_child(struct keeper *k)
@@ -236,12 +244,12 @@ start_child(struct keeper *k)
     long pid = sy_raw2(SYS_clone3, (long)&args, sizeof(args));
 
     if (pid == 0) {
-        child_main(k->job, k->self, false);
+        child_main(k->job, k->self, k->job->reset_signals);
     }
     if (pid == -ENOSYS || pid == -EPERM || pid == -EINVAL) {
         pid = sy_raw5(SYS_clone, CLONE_VM | CLONE_VFORK | SIGCHLD, 0, 0, 0, 0);
         if (pid == 0) {
-            child_main(k->job, k->self, true);
+            child_main(k->job, k->self, ~0ULL);
         }
     }
     return (pid_t)pid;
@@ -526,6 +534,37 @@ keeper_main(void *arg)
     return 0;
 }
 
+/* Signals that a program commonly ignores at some time of its life. */
+static const int often_ignored[] = {
+    SIGHUP,  SIGINT,  SIGQUIT, SIGPIPE, SIGALRM, SIGTERM,
+    SIGUSR1, SIGUSR2, SIGCHLD, SIGTSTP, SIGTTIN, SIGTTOU,
+};
+
+/* Those that this program was started with ignored (nohup(1)), asked once,
+ * and those that it may have ignored since. */
+static uint64_t
+maybe_ignored(void)
+{
+    static _Atomic uint64_t known;
+    uint64_t mask = known;
+
+    if (mask != 0) {
+        return mask;
+    }
+    for (size_t i = 0; i < sizeof(often_ignored) / sizeof(often_ignored[0]); i++) {
+        mask |= 1ULL << (often_ignored[i] - 1);
+    }
+    for (int n = 1; n <= 64; n++) {
+        struct sigaction now;
+
+        if (sigaction(n, NULL, &now) == 0 && now.sa_handler == SIG_IGN) {
+            mask |= 1ULL << (n - 1);
+        }
+    }
+    known = mask;
+    return mask;
+}
+
 pid_t
 keeper_start(struct keeper_job *job, void *stack_top)
 {
@@ -533,6 +572,7 @@ keeper_start(struct keeper_job *job, void *stack_top)
     sigset_t before;
 
     /* The keeper never takes a signal: a handler of ours would run in it. */
+    job->reset_signals = maybe_ignored();
     sigfillset(&all);
 
     int rc = pthread_sigmask(SIG_SETMASK, &all, &before);

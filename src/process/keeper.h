@@ -33,6 +33,7 @@ struct keeper_job {
     int err_fd;
     int channel_fd;
     pid_t engine_pid;
+    uint64_t reset_signals; /* bit n-1: signal n may be ignored by us; set by keeper_start */
     /* Set by the child before it dies, read by the keeper after. */
     volatile enum sandbox_stage stage;
     volatile int sys;

@@ -4,6 +4,7 @@
 // a write outside is refused, and prints what the common clients need.
 //
 //     tools/serve.mjs build/shellyard
+import { spawnSync } from 'node:child_process';
 import { createRequire } from 'node:module';
 import fs from 'node:fs';
 import os from 'node:os';
@@ -26,18 +27,17 @@ function load() {
   }
 }
 
-/** What each client needs, by its own command or file. */
-function clientLines(program) {
-  const server = { command: program, args: ['mcp'] };
-  const inline = (value) => JSON.stringify(value);
-  return [
-    ['Claude Code', `claude mcp add shellyard -- ${quote(program)} mcp`],
-    ['Codex', `codex mcp add shellyard -- ${quote(program)} mcp`],
-    ['Cursor, ~/.cursor/mcp.json', inline({ mcpServers: { shellyard: server } })],
-    ['VS Code', `code --add-mcp ${quote(inline({ name: 'shellyard', ...server }))}`],
-    ['Zed, settings.json', inline({ context_servers: { shellyard: { ...server, env: {} } } })],
-    ['Gemini CLI', `gemini mcp add shellyard ${quote(program)} mcp`],
-  ];
+const CLIENTS = ['claude-code', 'codex', 'cursor', 'vscode', 'zed', 'gemini-cli'];
+
+/** What each client needs, as `shellyard setup` has it: {title, file, snippet}. */
+function clientSetups(program) {
+  return CLIENTS.map((client) => {
+    const done = spawnSync(program, ['setup', client, '--json'], { encoding: 'utf8', timeout: CALL_MS });
+    if (done.status !== 0) {
+      throw new Failure(`shellyard setup ${client} failed: ${(done.stderr || String(done.error ?? '')).trim()}`);
+    }
+    return { client, ...JSON.parse(done.stdout) };
+  });
 }
 
 function quote(word) {
@@ -123,9 +123,9 @@ async function demo(program) {
 async function main() {
   const program = path.resolve(process.argv[2] ?? 'build/shellyard');
   await demo(program);
-  console.log('\nTo use it, give your client:');
-  for (const [client, line] of clientLines(program)) {
-    show(client, line);
+  console.log('\nTo use it, add to your client (or let `shellyard setup CLIENT --write` do it):');
+  for (const { client, title, file, snippet } of clientSetups(program)) {
+    show(`${title} (${client}): ${file}`, snippet);
   }
 }
 

@@ -372,8 +372,9 @@ class Scripts(PlantedTree):
 
 FAKE_PROGRAM = """#!/bin/sh
 case "$1 $2" in
-"help ") printf 'usage: shellyard VERB\\n\\n  exec   run\\n' ;;
-"help exec") printf '  -t, --timeout MS   end it\\n' ;;
+"help --json")
+    echo '{"program_options":[],"common_options":[{"name":"help"}],"verbs":[{"name":"exec","page":"shellyard-exec.1",'
+    echo '"options":[{"name":"timeout","letter":"t"}]}]}' ;;
 "mcp "*) cat >/dev/null
     echo '{"jsonrpc":"2.0","id":1,"result":{}}'
     echo '{"jsonrpc":"2.0","id":2,"result":{"tools":[{"name":"shell","inputSchema":{"properties":{"workdir":{}}}}]}}' ;;
@@ -394,7 +395,7 @@ class Docs(PlantedTree):
                    "| `SY_E_OK` | ok | 0 | 0 |\n| `SY_E_ARG` | invalid | -32602 | 2 |\n")
         self.plant("docs/limits.md", "| name | value | why |\n|---|---|---|\n"
                    "| `LIMIT_A` | 2,048 (2 KiB) | x |\n| `LIMIT_B` | 7 | x |\n")
-        self.plant("docs/use.md", "`exec -t MS`, `--timeout`; tool `shell` with `workdir`; `sandbox.mode`, "
+        self.plant("docs/use.md", "`exec -t MS`, `--timeout`, `--help`; tool `shell` with `workdir`; `sandbox.mode`, "
                    "`sandbox.roots`\n")
         self.plant("build/shellyard", FAKE_PROGRAM, mode=0o755)
 
@@ -433,6 +434,17 @@ class Docs(PlantedTree):
     def test_a_flag_that_is_not_explained_is_caught(self):
         self.replace("docs/use.md", "--timeout", "--timeouts")
         self.assert_caught("docs", "shellyard exec --timeout")
+
+    def test_a_flag_must_be_in_the_page_of_its_verb(self):
+        self.plant("docs/man/shellyard-exec.1", ".B exec\n\\fB\\-t\\fR, \\fB\\-\\-timeout\\fR\n")
+        self.assert_clean("docs")
+        self.plant("docs/man/shellyard-exec.1", ".B exec\n\\fB\\-\\-timeout\\fR\n")
+        self.assert_caught("docs", "docs/man/shellyard-exec.1", "shellyard exec -t")
+
+    def test_a_program_that_does_not_tell_its_flags_is_caught(self):
+        self.plant("build/shellyard", "#!/bin/sh\nexit 2\n", mode=0o755)
+        with self.assertRaisesRegex(CheckFailed, "help --json"):
+            self.findings("docs")
 
     def test_a_verb_that_is_not_explained_is_caught(self):
         self.replace("docs/use.md", "`exec -t", "`run -t")

@@ -22,7 +22,8 @@ def pages(tree):
 
 def mentions(text, word):
     """`word` as a whole: --json is not found in --json-lines."""
-    return re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", text.replace("\\-", "-")) is not None
+    plain = re.sub(r"\\f[BIRP]", "", text).replace("\\-", "-")  # what roff puts in between
+    return re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", plain) is not None
 
 
 def rows_of(text):
@@ -77,24 +78,22 @@ def run_program(program, *arguments, text_in=None, **env):
                               env={**kept, "HOME": home, "XDG_CONFIG_HOME": home, **env})
 
 
-FLAG = re.compile(r"(?<![\w-])(--[a-z][a-z0-9-]*|-[A-Za-z])(?![\w-])")
-
-
-def cli_flags(program):
-    """[(verb, flag)] as the program itself tells them."""
-    top = run_program(program, "help")
-    if top.returncode != 0:
-        raise CheckFailed(f"`shellyard help` ended with status {top.returncode}")
-    verbs = re.findall(r"^  ([a-z][a-z-]+)\b", top.stdout, re.M)
-    if not verbs:
-        raise CheckFailed("`shellyard help` lists no verbs (lines of two spaces and a word)")
-    found = [("", verb) for verb in verbs] + [("", flag) for flag in FLAG.findall(top.stdout)]
-    for verb in verbs:
-        page = run_program(program, "help", verb)
-        if page.returncode != 0:
-            raise CheckFailed(f"`shellyard help {verb}` ended with status {page.returncode}")
-        found += [(verb, flag) for flag in FLAG.findall(page.stdout)]
-    return sorted(set(found))
+def cli_words(program):
+    """[(verb, word, page)]: every verb and flag, as the program itself tells them."""
+    top = run_program(program, "help", "--json")
+    try:
+        about = json.loads(top.stdout)
+        found = [("", "--" + o["name"], "") for o in about["program_options"] + about["common_options"]]
+        for verb in about["verbs"]:
+            page = "docs/man/" + verb["page"]
+            found.append(("", verb["name"], page))
+            for option in verb["options"]:
+                found.append((verb["name"], "--" + option["name"], page))
+                if option.get("letter"):
+                    found.append((verb["name"], "-" + option["letter"], page))
+    except (ValueError, KeyError) as error:
+        raise CheckFailed(f"`shellyard help --json` (status {top.returncode}) is not as expected: {error!r}") from error
+    return found
 
 
 def mcp_tools(program):
@@ -163,9 +162,12 @@ def check_docs(tree):
         found.append(Finding("docs", 0, f"{os.path.relpath(program, tree.root)} is not built, so flags and tools "
                              "can't be checked: run make first"))
         return found
-    for verb, flag in cli_flags(program):
-        if not mentions(text, flag):
-            found.append(Finding("docs", 0, f"`shellyard {verb + ' ' if verb else ''}{flag}` is not explained"))
+    by_page = pages(tree)
+    for verb, word, page in cli_words(program):
+        # A flag belongs into the manual page of its verb, where there is one.
+        if not mentions(by_page.get(page, text), word):
+            found.append(Finding(page if page in by_page else "docs", 0,
+                                 f"`shellyard {verb + ' ' if verb else ''}{word}` is not explained"))
     for name, properties in mcp_tools(program):
         if not mentions(text, name):
             found.append(Finding("docs", 0, f"tool {name} is not explained"))

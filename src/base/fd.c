@@ -119,5 +119,8 @@ fd_read_file(const char *path, struct buf *b, struct sy_error *err)
 
     enum sy_code rc = fd_read_all(fd, b, err);
 
-    return rc != SY_E_OK ? sy_err_wrap(err, "reading '%s'", path) : SY_E_OK;
+    if (rc != SY_E_OK && err != NULL) {
+        sy_err_wrap(err, "reading '%s'", path);
+    }
+    return rc;
 }

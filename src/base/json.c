@@ -12,10 +12,25 @@
 
 static pthread_once_t alloc_once = PTHREAD_ONCE_INIT;
 
+/* jansson reports a failed allocation as a syntax error, or not at all: it
+ * then leaves out a byte of a long string, and a command is another one. */
+static _Thread_local bool heap_has_failed;
+
+static void *
+heap_alloc(size_t size)
+{
+    void *p = mem_alloc(size);
+
+    if (p == NULL) {
+        heap_has_failed = true;
+    }
+    return p;
+}
+
 static void
 use_our_heap(void)
 {
-    json_set_alloc_funcs(mem_alloc, mem_free);
+    json_set_alloc_funcs(heap_alloc, mem_free);
 }
 
 static const json_t *
@@ -69,13 +84,23 @@ json_parse(struct json_doc *ret, const char *text, size_t len, struct sy_error *
         return sy_err_set(err, SY_E_PARSE, "JSON nests deeper than %d levels", LIMIT_JSON_DEPTH);
     }
 
+    /* jansson passes over a NUL that follows a number. */
+    const char *nul = len > 0 ? memchr(text, '\0', len) : NULL;
+
+    if (nul != NULL) {
+        return sy_err_set(err, SY_E_PARSE, "bad JSON: a NUL byte at offset %zu",
+                          (size_t)(nul - text));
+    }
+    heap_has_failed = false;
+
     json_t *root =
         json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_ALLOW_NUL, &jerr);
 
+    if (heap_has_failed) {
+        json_decref(root);
+        return sy_err_nomem(err);
+    }
     if (root == NULL) {
-        if (json_error_code(&jerr) == json_error_out_of_memory) {
-            return sy_err_nomem(err);
-        }
         return sy_err_set(err, SY_E_PARSE, "bad JSON at line %d, column %d: %s", jerr.line,
                           jerr.column, jerr.text);
     }
@@ -229,12 +254,21 @@ js_next(const struct js *object, void **it, const char **ret_key, const struct j
     return true;
 }
 
+static void
+put(struct jw *w, const char *bytes, size_t n)
+{
+    if (w->rc == SY_E_OK) {
+        w->rc = buf_add(w->out, bytes, n);
+    }
+}
+
 static int
 dump_piece(const char *bytes, size_t n, void *arg)
 {
     struct jw *w = arg;
 
-    w->rc = buf_add(w->out, bytes, n);
+    /* Not every caller in jansson looks at the result: the error must stick. */
+    put(w, bytes, n);
     return w->rc == SY_E_OK ? 0 : -1;
 }
 
@@ -246,18 +280,14 @@ js_dump(struct buf *b, const struct js *v)
     if (v == NULL) {
         return buf_add_str(b, "null");
     }
-    if (json_dump_callback(to_jansson(v), dump_piece, &w, JSON_COMPACT | JSON_ENCODE_ANY) != 0) {
-        return w.rc != SY_E_OK ? w.rc : SY_E_NOMEM;
-    }
-    return SY_E_OK;
-}
+    heap_has_failed = false;
 
-static void
-put(struct jw *w, const char *bytes, size_t n)
-{
-    if (w->rc == SY_E_OK) {
-        w->rc = buf_add(w->out, bytes, n);
+    int failed = json_dump_callback(to_jansson(v), dump_piece, &w, JSON_COMPACT | JSON_ENCODE_ANY);
+
+    if (w.rc != SY_E_OK) {
+        return w.rc;
     }
+    return failed != 0 || heap_has_failed ? SY_E_NOMEM : SY_E_OK;
 }
 
 /* Before each value or key: the comma that separates it from its sibling. */

@@ -1,0 +1,244 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/fd.h"
+#include "base/mem.h"
+#include "fault.h"
+
+static void
+closing_empties_the_descriptor_and_keeps_errno(void **state)
+{
+    int read_end = -1;
+    int write_end = -1;
+
+    (void)state;
+    assert_int_equal(fd_pipe(&read_end, &write_end, NULL), SY_E_OK);
+
+    int number = read_end;
+
+    errno = EDOM;
+    fd_close(&read_end);
+    assert_int_equal(errno, EDOM);
+    assert_int_equal(read_end, -1);
+    assert_int_equal(fcntl(number, F_GETFD), -1);
+    fd_close(&read_end);
+
+    int moved = fd_take(&write_end);
+
+    assert_int_equal(write_end, -1);
+    assert_true(fcntl(moved, F_GETFD) >= 0);
+    fd_close(&moved);
+    assert_int_equal(fd_take(&write_end), -1);
+}
+
+static void
+pipes_close_on_exec_and_block(void **state)
+{
+    SY_FD read_end = -1;
+    SY_FD write_end = -1;
+
+    (void)state;
+    assert_int_equal(fd_pipe(&read_end, &write_end, NULL), SY_E_OK);
+    assert_int_equal(fcntl(read_end, F_GETFD), FD_CLOEXEC);
+    assert_int_equal(fcntl(write_end, F_GETFD), FD_CLOEXEC);
+    assert_int_equal(fcntl(read_end, F_GETFL) & O_NONBLOCK, 0);
+    assert_int_equal(fd_set_nonblock(read_end, NULL), SY_E_OK);
+    assert_int_equal(fcntl(read_end, F_GETFL) & O_NONBLOCK, O_NONBLOCK);
+
+    struct sy_error err = {0};
+
+    assert_int_equal(fd_set_nonblock(-1, &err), SY_E_SYS);
+    assert_int_equal(err.sys, EBADF);
+}
+
+struct transfer {
+    int fd;
+    const char *bytes;
+    size_t n;
+    enum sy_code rc;
+};
+
+static void *
+write_in_thread(void *arg)
+{
+    struct transfer *t = arg;
+
+    t->rc = fd_write_all(t->fd, t->bytes, t->n, NULL);
+    fd_close(&t->fd);
+    return NULL;
+}
+
+/* More than a pipe holds, so that both sides wait for each other. */
+static void
+all_bytes_arrive_through_a_full_pipe(void **state)
+{
+    enum { TOTAL = 1000000 };
+    SY_AUTO(mem_free_charp) char *bytes = mem_alloc(TOTAL);
+
+    (void)state;
+    for (size_t i = 0; i < TOTAL; i++) {
+        bytes[i] = (char)(i * 7 % 251);
+    }
+    for (int nonblocking = 0; nonblocking < 2; nonblocking++) {
+        SY_FD read_end = -1;
+        SY_FD write_end = -1;
+        SY_AUTO(buf_fini) struct buf got = {.max = TOTAL};
+        pthread_t thread;
+
+        assert_int_equal(fd_pipe(&read_end, &write_end, NULL), SY_E_OK);
+        if (nonblocking != 0) {
+            assert_int_equal(fd_set_nonblock(write_end, NULL), SY_E_OK);
+        }
+
+        struct transfer t = {.fd = fd_take(&write_end), .bytes = bytes, .n = TOTAL};
+
+        assert_int_equal(pthread_create(&thread, NULL, write_in_thread, &t), 0);
+
+        enum sy_code rc = fd_read_all(read_end, &got, NULL);
+
+        assert_int_equal(pthread_join(thread, NULL), 0);
+        assert_int_equal(rc, SY_E_OK);
+        assert_int_equal(t.rc, SY_E_OK);
+        assert_int_equal(got.len, TOTAL);
+        assert_memory_equal(got.data, bytes, TOTAL);
+    }
+}
+
+static void
+writing_fails_with_its_errno(void **state)
+{
+    SY_FD fd = open("/dev/full", O_WRONLY | O_CLOEXEC);
+    struct sy_error err = {0};
+
+    (void)state;
+    if (fd < 0) {
+        skip();
+    }
+    assert_int_equal(fd_write_all(fd, "x", 1, &err), SY_E_SYS);
+    assert_int_equal(err.sys, ENOSPC);
+    assert_int_equal(fd_write_all(fd, "", 0, &err), SY_E_OK);
+}
+
+static char dir[64];
+
+static int
+make_dir(void **state)
+{
+    (void)state;
+    memcpy(dir, "/tmp/test_fd.XXXXXX", sizeof("/tmp/test_fd.XXXXXX"));
+    return mkdtemp(dir) != NULL ? 0 : -1;
+}
+
+static int
+remove_dir(void **state)
+{
+    char path[128];
+
+    (void)state;
+    snprintf(path, sizeof(path), "%s/file", dir);
+    unlink(path);
+    return rmdir(dir);
+}
+
+static void
+put_file(char *path, size_t size, size_t bytes)
+{
+    assert_true(snprintf(path, size, "%s/file", dir) < (int)size);
+
+    FILE *f = fopen(path, "w");
+
+    assert_non_null(f);
+    for (size_t i = 0; i < bytes; i++) {
+        assert_true(fputc('a' + (int)(i % 26), f) != EOF);
+    }
+    assert_int_equal(fclose(f), 0);
+}
+
+static void
+a_file_is_read_up_to_the_maximum_and_not_beyond(void **state)
+{
+    static const size_t sizes[] = {0, 1, 100, 65535, 65536, 65537, 200000};
+    char path[128];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        SY_AUTO(buf_fini) struct buf exact = {.max = sizes[i]};
+        struct sy_error err = {0};
+
+        put_file(path, sizeof(path), sizes[i]);
+        assert_int_equal(fd_read_file(path, &exact, &err), SY_E_OK);
+        assert_int_equal(exact.len, sizes[i]);
+        if (sizes[i] > 0) {
+            SY_AUTO(buf_fini) struct buf small = {.max = sizes[i] - 1};
+
+            assert_int_equal(exact.data[sizes[i] - 1], 'a' + (int)((sizes[i] - 1) % 26));
+            assert_int_equal(fd_read_file(path, &small, &err), SY_E_LIMIT);
+            assert_true(small.len < sizes[i]);
+            assert_non_null(strstr(err.msg, path));
+        }
+    }
+}
+
+static void
+missing_files_are_told_from_unreadable_ones(void **state)
+{
+    SY_AUTO(buf_fini) struct buf b = {.max = 100};
+    struct sy_error err = {0};
+    char path[128];
+
+    (void)state;
+    put_file(path, sizeof(path), 1);
+    assert_int_equal(fd_read_file("/nowhere/at/all", &b, &err), SY_E_NOTFOUND);
+    assert_string_equal(err.msg, "no file '/nowhere/at/all'");
+    assert_true(snprintf(path, sizeof(path), "%s/file/below", dir) > 0);
+    assert_int_equal(fd_read_file(path, &b, &err), SY_E_NOTFOUND);
+    assert_int_equal(fd_read_file(dir, &b, &err), SY_E_SYS);
+    assert_int_equal(err.sys, EISDIR);
+    assert_non_null(strstr(err.msg, dir));
+}
+
+static enum sy_code
+read_once(void *arg)
+{
+    SY_AUTO(buf_fini) struct buf b = {.max = 200000};
+
+    return fd_read_file(arg, &b, NULL);
+}
+
+static void
+reading_survives_each_failed_allocation(void **state)
+{
+    char path[128];
+
+    (void)state;
+    put_file(path, sizeof(path), 150000);
+    fault_run(read_once, path);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(closing_empties_the_descriptor_and_keeps_errno),
+        cmocka_unit_test(pipes_close_on_exec_and_block),
+        cmocka_unit_test(all_bytes_arrive_through_a_full_pipe),
+        cmocka_unit_test(writing_fails_with_its_errno),
+        cmocka_unit_test(a_file_is_read_up_to_the_maximum_and_not_beyond),
+        cmocka_unit_test(missing_files_are_told_from_unreadable_ones),
+        cmocka_unit_test(reading_survives_each_failed_allocation),
+    };
+
+    return cmocka_run_group_tests(tests, make_dir, remove_dir);
+}

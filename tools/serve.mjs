@@ -55,11 +55,13 @@ function show(title, text) {
   }
 }
 
-/** The facts of a result beside its output, one line. */
+/** How it ended and what held it, on one line. */
 function facts(result) {
-  const all = result.structuredContent ?? {};
-  const short = Object.entries(all).filter(([key]) => ['exit_code', 'duration_ms', 'sandbox', 'status'].includes(key));
-  return short.map(([key, value]) => `${key}: ${typeof value === 'object' ? JSON.stringify(value) : value}`).join(', ');
+  const { status, exit_code: code, wall_ms: ms, sandbox } = result.structuredContent ?? {};
+  const held = sandbox
+    ? `sandbox ${sandbox.mode}, held by ${sandbox.tier}, network ${sandbox.network}`
+    : 'no sandbox reported';
+  return `${status}, exit code ${code}, ${ms} ms; ${held}`;
 }
 
 async function call(client, command, workdir) {
@@ -96,8 +98,12 @@ async function demo(program) {
     const good = await call(client, first, workspace);
     show(`$ ${first}`, textOf(good));
     console.log(`  (${facts(good)})`);
-    if (good.isError || !fs.existsSync(path.join(workspace, 'inside'))) {
-      throw new Failure('the first command failed; `shellyard sandbox check` tells what this kernel lacks');
+    if (good.isError || (good.structuredContent?.sandbox?.tier ?? 'none') === 'none') {
+      throw new Failure('the first command did not run in a sandbox; `build/shellyard sandbox check` tells '
+        + 'what this kernel lacks');
+    }
+    if (!fs.existsSync(path.join(workspace, 'inside'))) {
+      throw new Failure('the first command could not write into its workspace');
     }
 
     const second = `echo harm > ${quote(outside)}`;

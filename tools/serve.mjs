@@ -14,6 +14,13 @@ const CALL_MS = 30_000;
 const top = path.dirname(path.dirname(new URL(import.meta.url).pathname));
 const require = createRequire(path.join(top, 'tests/integration/package.json'));
 
+// Whatever the user's configuration says. Without /tmp, so that the folder beside
+// the workspace is outside.
+const settings = [
+  'sandbox.mode=workspace-write', 'sandbox.required=true', 'sandbox.exclude_slash_tmp=true',
+  'sandbox.exclude_tmpdir_env_var=true', 'tools.shell_type=all',
+];
+
 class Failure extends Error {}
 
 function load() {
@@ -38,10 +45,6 @@ function clientSetups(program) {
     }
     return { client, ...JSON.parse(done.stdout) };
   });
-}
-
-function quote(word) {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }
 
 function textOf(result) {
@@ -73,13 +76,14 @@ async function demo(program) {
     throw new Failure(`${program} is not built`);
   }
   const { Client, StdioClientTransport } = load();
-  const workspace = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), 'shellyard-serve-')));
-  // Beside the workspace, /tmp and $TMPDIR: nothing that a command may write.
-  const outside = path.join(os.homedir(), `.shellyard-serve-${process.pid}`);
+  const folder = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), 'shellyard-serve-')));
+  const workspace = path.join(folder, 'workspace');
+  const outside = path.join(folder, 'outside');
+  fs.mkdirSync(workspace);
   let log = '';
   const transport = new StdioClientTransport({
     command: program,
-    args: ['mcp', '-c', 'sandbox.mode=workspace-write', '-c', 'sandbox.required=true', '-c', 'tools.shell_type=all'],
+    args: ['mcp', ...settings.flatMap((setting) => ['-c', setting])],
     cwd: workspace,
     env: process.env,
     stderr: 'pipe',
@@ -106,11 +110,11 @@ async function demo(program) {
       throw new Failure('the first command could not write into its workspace');
     }
 
-    const second = `echo harm > ${quote(outside)}`;
+    const second = 'echo harm > ../outside';
     const refused = await call(client, second, workspace);
     show(`$ ${second}`, textOf(refused));
     console.log(`  (${facts(refused)})`);
-    if (fs.existsSync(outside)) {
+    if (fs.existsSync(outside) || refused.structuredContent?.exit_code === 0) {
       throw new Failure(`the sandbox did not hold: ${outside} was written`);
     }
     console.log('  A write outside the workspace was refused, as it must be.');
@@ -121,8 +125,7 @@ async function demo(program) {
     throw error;
   } finally {
     await client.close().catch(() => {});
-    fs.rmSync(workspace, { recursive: true, force: true });
-    fs.rmSync(outside, { force: true });
+    fs.rmSync(folder, { recursive: true, force: true });
   }
 }
 

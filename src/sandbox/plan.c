@@ -208,8 +208,7 @@ refuse_kernel(const struct sandbox_caps *caps, struct sy_error *err)
         return sy_err_set(
             err, SY_E_SANDBOX,
             "Landlock is not available (kernel %.32s, landlock_create_ruleset: %s); it needs Linux "
-            "5.13 or later with CONFIG_SECURITY_LANDLOCK and 'landlock' in the lsm= boot "
-            "parameter; %s",
+            "5.13 or later with CONFIG_SECURITY_LANDLOCK and 'landlock' in lsm=; %s",
             caps->release, sy_errno_name(caps->landlock_errno), way_out);
     }
     return sy_err_set(

@@ -136,8 +136,9 @@ bool sandbox_ready_is_fresh(const struct sandbox_ready *ready);
 /* The i-th root that was left out because it does not exist ($TMPDIR, /tmp,
  * /dev/shm, a device; never one that the configuration names); NULL beyond. */
 const char *sandbox_ready_skipped(const struct sandbox_ready *ready, size_t i);
-/* The ruleset's descriptor (must stay open in the child until applied), -1 if
- * the plan has none. */
+/* The ruleset's descriptor (must stay open in the child until applied), at
+ * least SANDBOX_READY_FD_MIN, or -1 if the plan has none. */
+#define SANDBOX_READY_FD_MIN 16
 int sandbox_ready_fd(const struct sandbox_ready *ready);
 
 /* Stages of the child's set-up; the failing one is told with its errno. */

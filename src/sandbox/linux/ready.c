@@ -191,7 +191,16 @@ make_ruleset(struct sandbox_ready *ready, const struct sandbox_plan *plan, struc
     if (fd < 0) {
         return sy_err_sys(err, (int)-fd, "making a Landlock ruleset (ABI %d)", plan->abi);
     }
-    ready->ruleset_fd = (int)fd;
+    /* Away from the low numbers, which the child's set-up gives new meanings. */
+    ready->ruleset_fd = fcntl((int)fd, F_DUPFD_CLOEXEC, SANDBOX_READY_FD_MIN);
+
+    int saved = errno;
+    int low = (int)fd;
+
+    fd_close(&low);
+    if (ready->ruleset_fd < 0) {
+        return sy_err_sys(err, saved, "moving the Landlock ruleset's descriptor");
+    }
     for (size_t i = 0; rc == SY_E_OK && i < plan->n_rules; i++) {
         rc = add_rule(ready, &plan->rules[i], &walks[i], err);
     }

@@ -133,6 +133,10 @@ const char *config_visible_path(struct config_shown_path *shown, const char *pat
 enum sy_code config_error_type(struct sy_error *err, const struct config_place *at,
                                const struct config_row *row, const char *got);
 
+/* A name that stands twice. */
+enum sy_code config_error_duplicate(struct sy_error *err, const struct config_place *at,
+                                    const char *name, size_t len, const struct config_place *first);
+
 /* --- value.c: text to typed value --- */
 
 struct config_value {
@@ -172,7 +176,7 @@ enum sy_code config_value_entry(struct config_value *v, const struct config_row 
 /* Index of the entry with that name; list.n when there is none. */
 size_t config_value_find(const struct config_value *v, const char *name, size_t len);
 
-/* --- walker.c: YAML to layer --- */
+/* --- walk_file.c, walk_value.c: YAML to layer (walker.h is theirs) --- */
 
 struct config_layer {
     struct config_value values[CONFIG_KEYS];
@@ -257,7 +261,7 @@ enum sy_code config_merge(struct config *ret, struct config_layers *layers,
 
 /* A value as text: the longest are roots of the greatest length, each byte
  * escaped. */
-#define CONFIG_SHOWN_MAX (4U * LIMIT_ROOTS * LIMIT_PATH)
+#define CONFIG_SHOWN_MAX ((size_t)4 * LIMIT_ROOTS * LIMIT_PATH)
 /* A value as text that could stand in the file, secrets masked. */
 enum sy_code config_format_value(struct buf *b, const struct config_row *row,
                                  const struct config_value *v) SY_NODISCARD;

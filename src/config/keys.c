@@ -17,7 +17,7 @@ static const char *const log_levels[] = {"error", "warn", "info", "debug", "trac
 static const char *const log_formats[] = {"logfmt", "json", NULL};
 
 #define OUTPUT_BYTES_MIN  1000
-#define OUTPUT_BYTES_MAX  ((int64_t)(LIMIT_MODEL_TOKENS * LIMIT_BYTES_PER_TOKEN))
+#define OUTPUT_BYTES_MAX  ((int64_t)LIMIT_MODEL_TOKENS * LIMIT_BYTES_PER_TOKEN)
 #define OUTPUT_TOKENS_MIN 250
 #define KEEP_BYTES_MIN    4096
 #define SNAPSHOT_MS_MIN   100
@@ -159,7 +159,7 @@ const struct config_row config_rows[CONFIG_KEYS] = {
      .type = CONFIG_INTEGER,
      .order = CONFIG_ORDER_NUMBER,
      .min = KEEP_BYTES_MIN,
-     .max = LIMIT_STREAM_KEEP,
+     .max = (int64_t)LIMIT_STREAM_KEEP,
      .offset = AT(output.keep_bytes)},
     {.info = {"log.level", "choice", "error|warn|info|debug|trace", "warn",
               "What is logged on standard error"},
@@ -247,9 +247,15 @@ config_variable_name(char dst[CONFIG_VARIABLE_MAX], const struct config_row *row
 
     memcpy(dst, prefix, n);
     for (const char *s = row->info.key; *s != '\0' && n + 1 < CONFIG_VARIABLE_MAX; s++) {
-        char upper = *s >= 'a' && *s <= 'z' ? (char)(*s - 'a' + 'A') : *s;
+        unsigned char c = (unsigned char)*s;
 
-        dst[n++] = upper == '.' ? '_' : upper;
+        if (c >= 'a' && c <= 'z') {
+            c = (unsigned char)(c - 'a' + 'A');
+        }
+        if (c == '.') {
+            c = '_';
+        }
+        dst[n++] = (char)c;
     }
     dst[n] = '\0';
 }

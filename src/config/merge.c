@@ -87,7 +87,7 @@ static enum sy_code
 read_file_layer(struct config_layer *layer, const struct config_file *file, const char *home,
                 struct sy_error *err)
 {
-    SY_AUTO(buf_fini) struct buf text = {.max = LIMIT_CONFIG_FILE};
+    SY_AUTO(buf_fini) struct buf text = {.max = (size_t)LIMIT_CONFIG_FILE};
     bool exists = false;
     enum sy_code rc = config_read_file(&text, &exists, file, err);
 

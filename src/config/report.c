@@ -161,3 +161,16 @@ config_error_type(struct sy_error *err, const struct config_place *at, const str
     }
     return config_error(err, at, "%s: expected %s, got %s", row->info.key, expected(&p, row), got);
 }
+
+enum sy_code
+config_error_duplicate(struct sy_error *err, const struct config_place *at, const char *name,
+                       size_t len, const struct config_place *first)
+{
+    struct config_shown shown;
+
+    (void)config_visible(&shown, name, len);
+    return first->line > 0
+               ? config_error(err, at, "duplicate key '%s' (first at line %zu, column %zu)",
+                              shown.text, first->line, first->column)
+               : config_error(err, at, "duplicate key '%s'", shown.text);
+}

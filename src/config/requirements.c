@@ -86,8 +86,8 @@ resolve(struct buf *ret, const char *path)
 static enum sy_code
 is_root_below(bool *ret, const char *root, const struct strv *required)
 {
-    SY_AUTO(buf_fini) struct buf real_root = {.max = LIMIT_PATH * 2U};
-    SY_AUTO(buf_fini) struct buf real_required = {.max = LIMIT_PATH * 2U};
+    SY_AUTO(buf_fini) struct buf real_root = {.max = (size_t)LIMIT_PATH * 2};
+    SY_AUTO(buf_fini) struct buf real_required = {.max = (size_t)LIMIT_PATH * 2};
     enum sy_code rc = resolve(&real_root, root);
 
     *ret = false;

@@ -9,7 +9,7 @@
 #include "config/config_internal.h"
 
 /* Sources stand in one column, unless a value is longer than this. */
-#define PAD_MAX  60U
+#define PAD_MAX  48U
 #define PAD_MORE 4U
 
 static const char masked[] = "***";
@@ -236,7 +236,7 @@ show_text(const struct config *c, struct buf *out)
 static enum sy_code
 write_map(struct jw *w, const struct strv *list)
 {
-    SY_AUTO(buf_fini) struct buf name = {.max = LIMIT_ARG_STRLEN};
+    SY_AUTO(buf_fini) struct buf name = {.max = (size_t)LIMIT_ARG_STRLEN};
 
     jw_object(w);
     for (size_t i = 0; i < list->n; i++) {

@@ -258,7 +258,7 @@ added(enum sy_code rc, const struct config_row *row, const struct config_place *
       struct sy_error *err)
 {
     if (rc == SY_E_LIMIT) {
-        return config_error(err, at, "%s: more than %zu entries", row->info.key, row->items_max);
+        return config_error(err, at, "more than %zu entries", row->items_max);
     }
     return rc != SY_E_OK ? sy_err_nomem(err) : SY_E_OK;
 }
@@ -274,7 +274,7 @@ config_value_item(struct config_value *v, const struct config_row *row, const st
         return rc;
     }
     if (t->len == 0) {
-        return config_error(err, &t->at, "%s: an empty entry", row->info.key);
+        return config_error(err, &t->at, "an empty entry");
     }
     if (row->content != CONFIG_ROOT) {
         if (strchr(t->bytes, '=') != NULL) {
@@ -368,7 +368,7 @@ config_value_entry(struct config_value *v, const struct config_row *row,
                             "one)",
                             config_visible(&shown, name->bytes, name->len));
     }
-    if (name->len + value->len + 2 > LIMIT_ARG_STRLEN) {
+    if (name->len + value->len + 2 > (size_t)LIMIT_ARG_STRLEN) {
         return config_error(err, &value->at, "variable '%s' takes more than %u bytes",
                             config_visible(&shown, name->bytes, name->len), LIMIT_ARG_STRLEN);
     }

@@ -1,0 +1,250 @@
+#include "base/str.h"
+#include "config/walker.h"
+
+static enum sy_code
+unknown_key(struct config_walker *w, const char *section)
+{
+    struct config_place at = config_walker_here(w);
+    const char *got = config_walker_bytes(&w->event);
+    size_t len = w->event.data.scalar.length;
+    const char *near = config_nearest_in_section(section, got, len);
+    struct config_shown shown;
+
+    (void)config_visible(&shown, got, len);
+    if (near != NULL) {
+        return config_error(w->err, &at, "unknown key '%s.%s' (did you mean '%s'?)", section,
+                            shown.text, near);
+    }
+    near = config_same_elsewhere(got, len);
+    if (near != NULL) {
+        return config_error(w->err, &at, "unknown key '%s.%s' (did you mean '%s'?)", section,
+                            shown.text, near);
+    }
+    return config_error(w->err, &at, "unknown key '%s.%s' (`shellyard config show` lists the keys)",
+                        section, shown.text);
+}
+
+static enum sy_code
+duplicate_key(struct config_walker *w, const struct config_place *first)
+{
+    struct config_place at = config_walker_here(w);
+    struct config_shown shown;
+
+    return config_error(
+        w->err, &at, "duplicate key '%s' (first at line %zu, column %zu)",
+        config_visible(&shown, config_walker_bytes(&w->event), w->event.data.scalar.length),
+        first->line, first->column);
+}
+
+/* The current event is the value of a section. */
+static enum sy_code
+walk_section(struct config_walker *w, const char *section)
+{
+    if (config_walker_is_nothing(&w->event)) {
+        return SY_E_OK;
+    }
+    if (w->event.type != YAML_MAPPING_START_EVENT) {
+        return config_walker_wrong_part(w, "keys of the section");
+    }
+    for (;;) {
+        enum sy_code rc = config_walker_next(w);
+
+        if (rc != SY_E_OK || w->event.type == YAML_MAPPING_END_EVENT) {
+            return rc;
+        }
+        if (w->event.type != YAML_SCALAR_EVENT) {
+            return config_walker_wrong_part(w, "a key");
+        }
+
+        size_t key = config_find_in_section(section, config_walker_bytes(&w->event),
+                                            w->event.data.scalar.length);
+
+        if (key == CONFIG_KEYS) {
+            return unknown_key(w, section);
+        }
+
+        struct config_value *v = &w->layer->values[key];
+        struct config_place key_at = config_walker_here(w);
+
+        if (v->is_set) {
+            return duplicate_key(w, &v->place);
+        }
+        config_value_begin(v, &config_rows[key], &key_at);
+        rc = config_walker_next(w);
+        if (rc == SY_E_OK) {
+            rc = config_walk_node(w, v, &config_rows[key]);
+        }
+        if (rc != SY_E_OK) {
+            return rc;
+        }
+    }
+}
+
+static enum sy_code
+walk_requirement(struct config_walker *w)
+{
+    if (w->event.type != YAML_SCALAR_EVENT) {
+        return config_walker_wrong_part(w, "a key such as sandbox.mode");
+    }
+
+    struct config_place at = config_walker_here(w);
+    const char *got = config_walker_bytes(&w->event);
+    size_t len = w->event.data.scalar.length;
+    size_t key = config_find_key(got, len);
+    struct config_shown shown;
+
+    if (key == CONFIG_KEYS) {
+        const char *near = config_nearest_key(got, len);
+
+        (void)config_visible(&shown, got, len);
+        return near != NULL ? config_error(w->err, &at, "unknown key '%s' (did you mean '%s'?)",
+                                           shown.text, near)
+                            : config_error(w->err, &at,
+                                           "unknown key '%s' (requirements lists whole keys such "
+                                           "as sandbox.mode)",
+                                           shown.text);
+    }
+    if (w->layer->required_line[key] != 0) {
+        return config_error(w->err, &at, "'%s' is listed twice (first at line %zu)",
+                            config_rows[key].info.key, w->layer->required_line[key]);
+    }
+    w->layer->required_line[key] = at.line;
+    return SY_E_OK;
+}
+
+/* The current event is the value of `requirements`. */
+static enum sy_code
+walk_requirements(struct config_walker *w)
+{
+    if (config_walker_is_nothing(&w->event)) {
+        return SY_E_OK;
+    }
+    if (w->event.type != YAML_SEQUENCE_START_EVENT) {
+        return config_walker_wrong_part(w, "a list of keys such as [sandbox.mode]");
+    }
+    for (;;) {
+        enum sy_code rc = config_walker_next(w);
+
+        if (rc != SY_E_OK || w->event.type == YAML_SEQUENCE_END_EVENT) {
+            return rc;
+        }
+        rc = walk_requirement(w);
+        if (rc != SY_E_OK) {
+            return rc;
+        }
+    }
+}
+
+static enum sy_code
+unknown_section(struct config_walker *w)
+{
+    struct config_place at = config_walker_here(w);
+    const char *got = config_walker_bytes(&w->event);
+    size_t len = w->event.data.scalar.length;
+    struct config_shown shown;
+    size_t key = config_find_key(got, len);
+    const char *near = config_nearest_section(got, len, w->in->source == CONFIG_FROM_SYSTEM);
+
+    (void)config_visible(&shown, got, len);
+    if (key < CONFIG_KEYS) {
+        const char *name = config_short_name(&config_rows[key]);
+
+        return config_error(w->err, &at, "unknown key '%s' (write '%s:' below '%.*s:')", shown.text,
+                            name, (int)(name - config_rows[key].info.key - 1),
+                            config_rows[key].info.key);
+    }
+    if (near == NULL) {
+        near = config_same_elsewhere(got, len);
+    }
+    if (near != NULL) {
+        return config_error(w->err, &at, "unknown key '%s' (did you mean '%s'?)", shown.text, near);
+    }
+    return config_error(w->err, &at, "unknown key '%s' (`shellyard config show` lists the keys)",
+                        shown.text);
+}
+
+/* The current event is a key of the outermost mapping. */
+static enum sy_code
+walk_root_key(struct config_walker *w)
+{
+    static const char requirements[] = "requirements";
+
+    if (w->event.type != YAML_SCALAR_EVENT) {
+        return config_walker_wrong_part(w, "the name of a section");
+    }
+
+    struct config_place at = config_walker_here(w);
+    const char *got = config_walker_bytes(&w->event);
+    size_t len = w->event.data.scalar.length;
+    const char *section = config_find_section(got, len);
+
+    if (section == NULL && len == sizeof(requirements) - 1 && str_eq(got, requirements)) {
+        if (w->in->source != CONFIG_FROM_SYSTEM) {
+            return config_error(w->err, &at,
+                                "'requirements' has a meaning in the system file only");
+        }
+        section = requirements;
+    }
+    if (section == NULL) {
+        return unknown_section(w);
+    }
+    for (size_t i = 0; i < w->sections_n; i++) {
+        if (w->sections[i].name == section) {
+            return duplicate_key(w, &w->sections[i].at);
+        }
+    }
+    SY_ASSERT(w->sections_n < CONFIG_SECTIONS_MAX);
+    w->sections[w->sections_n].name = section;
+    w->sections[w->sections_n++].at = at;
+
+    enum sy_code rc = config_walker_next(w);
+
+    if (rc != SY_E_OK) {
+        return rc;
+    }
+    return section == requirements ? walk_requirements(w) : walk_section(w, section);
+}
+
+/* The current event is the outermost node of a file. */
+static enum sy_code
+walk_root(struct config_walker *w)
+{
+    if (config_walker_is_nothing(&w->event)) {
+        return SY_E_OK;
+    }
+    if (w->event.type != YAML_MAPPING_START_EVENT) {
+        return config_walker_wrong_part(w, "sections such as 'sandbox:'");
+    }
+    for (;;) {
+        enum sy_code rc = config_walker_next(w);
+
+        if (rc != SY_E_OK || w->event.type == YAML_MAPPING_END_EVENT) {
+            return rc;
+        }
+        rc = walk_root_key(w);
+        if (rc != SY_E_OK) {
+            return rc;
+        }
+    }
+}
+
+enum sy_code
+config_walk_file(struct config_layer *layer, const struct config_input *in, struct sy_error *err)
+{
+    struct config_walker w = {.in = in, .layer = layer, .err = err};
+    bool is_empty = false;
+    enum sy_code rc = config_walker_open(&w);
+
+    if (rc != SY_E_OK) {
+        return rc;
+    }
+    rc = config_walker_enter(&w, &is_empty);
+    if (rc == SY_E_OK && !is_empty) {
+        rc = walk_root(&w);
+        if (rc == SY_E_OK) {
+            rc = config_walker_leave(&w);
+        }
+    }
+    config_walker_close(&w);
+    return rc;
+}

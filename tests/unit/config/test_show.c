@@ -1,0 +1,222 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/buf.h"
+#include "base/json.h"
+#include "base/str.h"
+#include "fixture.h"
+
+static const char *const env[] = {"SHELLYARD_SANDBOX_NETWORK_ACCESS=true", NULL};
+static const char *const flags[] = {"tools.timeout_ms=5000", NULL};
+static const struct given given = {
+    .system = "sandbox:\n  mode: read-only\n",
+    .user = "shell: {path: \"/opt/my shell\"}\n"
+            "sandbox:\n"
+            "  writable_roots:\n"
+            "    - /srv/data\n"
+            "environment:\n"
+            "  exclude: ['*_URL', \"a\\tb\\u202e\\U0001F600\\\"\", \xc3\xa9]\n"
+            "  set: {EDITOR: ed, MY_api_key: hunter2, EMPTY: \"\", WORD: null0}\n",
+    .env = env,
+    .flags = flags,
+};
+
+/* The paths in `text` replaced by {user} and {system}. */
+static void
+add_without_paths(struct buf *b, const char *text, const struct fixture *f)
+{
+    while (*text != '\0') {
+        const char *word = NULL;
+        const char *path = str_starts(text, f->user) ? f->user : f->system;
+
+        if (str_starts(text, path)) {
+            word = path == f->user ? "{user}" : "{system}";
+            text += strlen(path);
+        }
+        assert_int_equal(word != NULL ? buf_add_str(b, word) : buf_add_char(b, *text++), SY_E_OK);
+    }
+}
+
+static void
+text_tells_each_value_and_where_it_comes_from(void **state)
+{
+    static const char golden[] =
+        "sandbox.mode: read-only                  # {system}:2\n"
+        "sandbox.writable_roots: [/srv/data]      # {user}:3\n"
+        "sandbox.network_access: true             # SHELLYARD_SANDBOX_NETWORK_ACCESS\n"
+        "sandbox.exclude_tmpdir_env_var: false    # default\n"
+        "sandbox.exclude_slash_tmp: false         # default\n"
+        "sandbox.required: true                   # default\n"
+        "approval.policy: on-request              # default\n"
+        "shell.path: \"/opt/my shell\"              # {user}:1\n"
+        "shell.login: true                        # default\n"
+        "shell.snapshot: true                     # default\n"
+        "shell.snapshot_timeout_ms: 10000         # default\n"
+        "environment.inherit: all                 # default\n"
+        "environment.default_excludes: true       # default\n"
+        "environment.exclude: [\"*_URL\", \"a\\x09b\\u202E\xF0\x9F\x98\x80\\\"\", \"\xc3\xa9\"]    "
+        "# {user}:6\n"
+        "environment.set: {EDITOR: ed, MY_api_key: \"***\", EMPTY: \"\", WORD: null0}    "
+        "# {user}:7\n"
+        "environment.include_only: []             # default\n"
+        "tools.shell_type: all                    # default\n"
+        "tools.timeout_ms: 5000                   # -c tools.timeout_ms\n"
+        "output.max_bytes: 10000                  # default\n"
+        "output.max_tokens: 10000                 # default\n"
+        "output.keep_bytes: 1048576               # default\n"
+        "log.level: warn                          # default\n"
+        "log.format: logfmt                       # default\n";
+    SY_AUTO(config_fini) struct config c = {0};
+    SY_AUTO(buf_fini) struct buf out = {.max = 100000};
+    SY_AUTO(buf_fini) struct buf shown = {.max = 100000};
+
+    fixture_must_load(&c, *state, &given);
+    assert_int_equal(config_show(&c, &out, false), SY_E_OK);
+    add_without_paths(&shown, buf_view(&out), *state);
+    assert_string_equal(buf_view(&shown), golden);
+}
+
+static void
+json_has_the_types_of_the_values(void **state)
+{
+    static const char golden[] =
+        "{\"sandbox.mode\":{\"value\":\"read-only\",\"source\":\"{system}:2\"},"
+        "\"sandbox.writable_roots\":{\"value\":[\"/srv/data\"],\"source\":\"{user}:3\"},"
+        "\"sandbox.network_access\":{\"value\":true,"
+        "\"source\":\"SHELLYARD_SANDBOX_NETWORK_ACCESS\"},"
+        "\"sandbox.exclude_tmpdir_env_var\":{\"value\":false,\"source\":\"default\"},"
+        "\"sandbox.exclude_slash_tmp\":{\"value\":false,\"source\":\"default\"},"
+        "\"sandbox.required\":{\"value\":true,\"source\":\"default\"},"
+        "\"approval.policy\":{\"value\":\"on-request\",\"source\":\"default\"},"
+        "\"shell.path\":{\"value\":\"/opt/my shell\",\"source\":\"{user}:1\"},"
+        "\"shell.login\":{\"value\":true,\"source\":\"default\"},"
+        "\"shell.snapshot\":{\"value\":true,\"source\":\"default\"},"
+        "\"shell.snapshot_timeout_ms\":{\"value\":10000,\"source\":\"default\"},"
+        "\"environment.inherit\":{\"value\":\"all\",\"source\":\"default\"},"
+        "\"environment.default_excludes\":{\"value\":true,\"source\":\"default\"},"
+        "\"environment.exclude\":{\"value\":[\"*_URL\",\"a\\tb\xE2\x80\xAE\xF0\x9F\x98\x80\\\"\","
+        "\"\xc3\xa9\"],\"source\":\"{user}:6\"},"
+        "\"environment.set\":{\"value\":{\"EDITOR\":\"ed\",\"MY_api_key\":\"***\",\"EMPTY\":\"\","
+        "\"WORD\":\"null0\"},\"source\":\"{user}:7\"},"
+        "\"environment.include_only\":{\"value\":[],\"source\":\"default\"},"
+        "\"tools.shell_type\":{\"value\":\"all\",\"source\":\"default\"},"
+        "\"tools.timeout_ms\":{\"value\":5000,\"source\":\"-c tools.timeout_ms\"},"
+        "\"output.max_bytes\":{\"value\":10000,\"source\":\"default\"},"
+        "\"output.max_tokens\":{\"value\":10000,\"source\":\"default\"},"
+        "\"output.keep_bytes\":{\"value\":1048576,\"source\":\"default\"},"
+        "\"log.level\":{\"value\":\"warn\",\"source\":\"default\"},"
+        "\"log.format\":{\"value\":\"logfmt\",\"source\":\"default\"}}\n";
+    SY_AUTO(config_fini) struct config c = {0};
+    SY_AUTO(buf_fini) struct buf out = {.max = 100000};
+    SY_AUTO(buf_fini) struct buf shown = {.max = 100000};
+    struct json_doc doc = {0};
+
+    fixture_must_load(&c, *state, &given);
+    assert_int_equal(config_show(&c, &out, true), SY_E_OK);
+    add_without_paths(&shown, buf_view(&out), *state);
+    assert_string_equal(buf_view(&shown), golden);
+    assert_int_equal(json_parse(&doc, out.data, out.len, NULL), SY_E_OK);
+    json_doc_fini(&doc);
+}
+
+static void
+every_name_that_looks_secret_is_masked(void **state)
+{
+    static const char *const names[] = {"KEY",         "MY_TOKEN",         "Secret_X",
+                                        "DB_PASSWORD", "AWS_CREDENTIALS_", "tokens"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        char flag[100];
+        const char *one[] = {flag, NULL};
+        struct given with = {.flags = one};
+        SY_AUTO(config_fini) struct config c = {0};
+        SY_AUTO(buf_fini) struct buf out = {.max = 100000};
+
+        (void)snprintf(flag, sizeof(flag), "environment.set=%s=hunter2,KIND=KEY", names[i]);
+        fixture_must_load(&c, *state, &with);
+        assert_int_equal(config_show(&c, &out, false), SY_E_OK);
+        assert_int_equal(config_show(&c, &out, true), SY_E_OK);
+        assert_null(strstr(buf_view(&out), "hunter2"));
+        assert_non_null(strstr(buf_view(&out), "KIND: KEY"));
+        assert_non_null(strstr(buf_view(&out), "\"KIND\":\"KEY\""));
+    }
+}
+
+static void
+what_is_shown_can_be_read_back(void **state)
+{
+    static const char *const texts[] = {
+        "a",  "-",  "--- a", "null", "~",         "a: b",  "a #b",         "#",    "*a",
+        "&a", "!a", "[a]",   "{a",   "a,b",       " a ",   "%a",           "@a",   "`",
+        "|",  ">",  "a\"",   "a\\",  "'a'",       "\\x41", "\x7f\t",       "true", "5",
+        ".",  "?",  "a:",    "\n",   "\xc2\x85x", "=",     "\xe2\x80\x8f", "..."};
+
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        SY_AUTO(config_fini) struct config c = {0};
+        SY_AUTO(config_fini) struct config again = {0};
+        SY_AUTO(buf_fini) struct buf out = {.max = 100000};
+        char flag[200];
+        char back[200];
+        const char *first[] = {flag, NULL};
+        const char *second[] = {back, NULL};
+        struct given with = {.flags = first};
+
+        /* With commas the text is taken as it stands. */
+        if (strpbrk(texts[i], ", \n\t") != NULL) {
+            continue;
+        }
+        (void)snprintf(flag, sizeof(flag), "environment.set=A=%s", texts[i]);
+        fixture_must_load(&c, *state, &with);
+        assert_int_equal(config_show(&c, &out, false), SY_E_OK);
+
+        const char *from = strstr(buf_view(&out), "environment.set: ");
+
+        assert_non_null(from);
+        from += strlen("environment.set: ");
+
+        const char *end = strstr(from, "    # ");
+
+        assert_non_null(end);
+        (void)snprintf(back, sizeof(back), "environment.set=%.*s", (int)(end - from), from);
+        with.flags = second;
+        fixture_must_load(&again, *state, &with);
+        assert_int_equal(again.environment.set.n, 1);
+        assert_string_equal(again.environment.set.v[0], c.environment.set.v[0]);
+    }
+}
+
+static void
+a_buffer_too_small_is_an_error(void **state)
+{
+    SY_AUTO(config_fini) struct config c = {0};
+
+    fixture_must_load(&c, *state, &given);
+    for (size_t max = 0; max < 500; max += 7) {
+        SY_AUTO(buf_fini) struct buf text = {.max = max};
+        SY_AUTO(buf_fini) struct buf json = {.max = max};
+
+        assert_int_equal(config_show(&c, &text, false), SY_E_LIMIT);
+        assert_int_equal(config_show(&c, &json, true), SY_E_LIMIT);
+    }
+}
+
+int
+main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+    const struct CMUnitTest tests[] = {
+        T(text_tells_each_value_and_where_it_comes_from),
+        T(json_has_the_types_of_the_values),
+        T(every_name_that_looks_secret_is_masked),
+        T(what_is_shown_can_be_read_back),
+        T(a_buffer_too_small_is_an_error),
+    };
+
+    return cmocka_run_group_tests_name("config show", tests, NULL, NULL);
+}

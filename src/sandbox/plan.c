@@ -207,13 +207,13 @@ refuse_kernel(const struct sandbox_caps *caps, struct sy_error *err)
     if (caps->landlock_abi < 1) {
         return sy_err_set(
             err, SY_E_SANDBOX,
-            "Landlock is not available (kernel %.32s, landlock_create_ruleset: %s); it needs Linux "
+            "Landlock is not available (kernel %.20s, landlock_create_ruleset: %s); it needs Linux "
             "5.13 or later with CONFIG_SECURITY_LANDLOCK and 'landlock' in lsm=; %s",
             caps->release, sy_errno_name(caps->landlock_errno), way_out);
     }
     return sy_err_set(
         err, SY_E_SANDBOX,
-        "seccomp filters are not available (kernel %.32s); they need CONFIG_SECCOMP_FILTER "
+        "seccomp filters are not available (kernel %.20s); they need CONFIG_SECCOMP_FILTER "
         "and no outer sandbox that forbids seccomp(2); %s",
         caps->release, way_out);
 }

@@ -1,0 +1,448 @@
+/*
+ * What explain says, and that the kernel agrees: random paths are asked about
+ * and then really used inside the sandbox.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <linux/capability.h>
+
+#include "base/buf.h"
+#include "base/fd.h"
+#include "base/mem.h"
+#include "fault.h"
+#include "fixture.h"
+
+static struct sandbox_explanation
+ask(const struct place *p, enum sandbox_operation op, const char *object)
+{
+    struct sandbox_explanation said = {0};
+    struct sy_error err = {0};
+
+    if (sandbox_explain(&said, p->plan, op, object, &err) != SY_E_OK) {
+        fail_msg("%s: %s", object, err.msg);
+    }
+    assert_true(said.rule[0] != '\0');
+    return said;
+}
+
+static void
+the_rule_and_the_remedy_are_named(void **state)
+{
+    struct place *p = *state;
+    struct sandbox_explanation said;
+    char expected[512];
+
+    place_link(p, "../O", "W/out");
+    place_ready(p);
+    said = ask(p, OPERATION_WRITE, "new.txt");
+    assert_true(said.is_allowed);
+    (void)snprintf(expected, sizeof(expected), "writable root %.100s (policy cwd)", p->policy.cwd);
+    assert_string_equal(said.rule, expected);
+    assert_string_equal(said.resolved, place_path(p, "W/new.txt"));
+    assert_string_equal(said.fix, "");
+
+    said = ask(p, OPERATION_WRITE, "out/new.txt");
+    assert_false(said.is_allowed);
+    assert_string_equal(said.resolved, place_path(p, "O/new.txt"));
+    assert_non_null(strstr(said.rule, "below no writable root"));
+    (void)snprintf(expected, sizeof(expected), "sandbox.writable_roots: [\"%s\"]",
+                   place_path(p, "O"));
+    assert_string_equal(said.fix, expected);
+
+    said = ask(p, OPERATION_WRITE, "/dev/null");
+    assert_true(said.is_allowed);
+    assert_non_null(strstr(said.rule, "device /dev/null"));
+
+    said = ask(p, OPERATION_READ, "/etc/passwd");
+    assert_true(said.is_allowed);
+
+    p->policy.mode = SANDBOX_READ_ONLY;
+    place_ready(p);
+    said = ask(p, OPERATION_WRITE, "new.txt");
+    assert_false(said.is_allowed);
+    assert_string_equal(said.fix, "sandbox.mode: workspace-write");
+}
+
+static void
+connections_are_judged_by_their_kind(void **state)
+{
+    struct place *p = *state;
+    struct sandbox_explanation said;
+    struct sy_error err = {0};
+
+    place_ready(p);
+    said = ask(p, OPERATION_CONNECT, "example.org:443");
+    assert_false(said.is_allowed);
+    assert_string_equal(said.fix, "sandbox.network_access: true");
+    said = ask(p, OPERATION_CONNECT, "[::1]:80");
+    assert_false(said.is_allowed);
+    said = ask(p, OPERATION_CONNECT, "unix:@other");
+    assert_int_equal(said.is_allowed, p->caps.landlock_abi < 6);
+    assert_int_equal(sandbox_explain(&said, p->plan, OPERATION_CONNECT, "example.org", &err),
+                     SY_E_ARG);
+    assert_int_equal(sandbox_explain(&said, p->plan, OPERATION_CONNECT, "example.org:99999", &err),
+                     SY_E_ARG);
+    assert_int_equal(sandbox_explain(&said, p->plan, OPERATION_CONNECT, ":80", &err), SY_E_ARG);
+    assert_int_equal(sandbox_explain(&said, p->plan, OPERATION_READ, "", &err), SY_E_ARG);
+
+    p->policy.has_network = true;
+    place_ready(p);
+    said = ask(p, OPERATION_CONNECT, "example.org:443");
+    assert_true(said.is_allowed);
+}
+
+static void
+named_sockets_are_told_by_what_the_kernel_restricts(void **state)
+{
+    struct place *p = *state;
+    struct sandbox_explanation said;
+    struct sandbox_plan *plan = NULL;
+    char inside[300];
+    char outside[300];
+
+    (void)snprintf(inside, sizeof(inside), "unix:%s", place_path(p, "W/s"));
+    (void)snprintf(outside, sizeof(outside), "unix:%s", place_path(p, "O/s"));
+    p->caps.landlock_abi = 8;
+    assert_int_equal(sandbox_plan_new(&plan, &p->policy, &p->caps, NULL), SY_E_OK);
+    assert_int_equal(sandbox_explain(&said, plan, OPERATION_CONNECT, outside, NULL), SY_E_OK);
+    assert_true(said.is_allowed);
+    assert_non_null(strstr(said.rule, "Landlock ABI 8, 9 needed"));
+    sandbox_plan_free(plan);
+
+    p->caps.landlock_abi = 9;
+    assert_int_equal(sandbox_plan_new(&plan, &p->policy, &p->caps, NULL), SY_E_OK);
+    assert_int_equal(sandbox_explain(&said, plan, OPERATION_CONNECT, outside, NULL), SY_E_OK);
+    assert_false(said.is_allowed);
+    assert_int_equal(sandbox_explain(&said, plan, OPERATION_CONNECT, inside, NULL), SY_E_OK);
+    assert_true(said.is_allowed);
+    sandbox_plan_free(plan);
+}
+
+static void
+loops_and_endless_names_are_errors(void **state)
+{
+    struct place *p = *state;
+    struct sandbox_explanation said = {0};
+    struct sy_error err = {0};
+    char *endless = mem_alloc_zero(1, 6000);
+
+    place_link(p, "loop", "W/loop");
+    place_ready(p);
+    assert_int_equal(sandbox_explain(&said, p->plan, OPERATION_WRITE, "loop", &err), SY_E_SYS);
+    assert_int_equal(err.sys, ELOOP);
+    for (size_t i = 0; i + 1 < 6000; i++) {
+        endless[i] = i % 2 == 0 ? '/' : 'a';
+    }
+    assert_int_equal(sandbox_explain(&said, p->plan, OPERATION_WRITE, endless, &err), SY_E_SYS);
+    assert_int_equal(err.sys, ENAMETOOLONG);
+    mem_free(endless);
+}
+
+/* ---- random paths, asked and then done ---- */
+
+static const char *const dirs[] = {
+    "W",      "W/d1",     "W/d1/d2", "W/to_out", "W/to_out/d1", "W/abs", "W/d1/up",   "W/d1/d2/up",
+    "O",      "O/d1",     "O/d1/d2", "O/to_in",  "O/to_in/d2",  "O/abs", "O/abs/abs", "W/d1/..",
+    "W/../O", "O/./../W", ".",       "d1",       "to_out",      "../O",  "missing",   "f",
+};
+
+static const char *const names[] = {
+    "f",    "g",    "new",   "d1",   "d1/g",    "d2",  "..",   ".",
+    "dang", "hard", "alone", "twin", "to_file", "abs", "up/f", "sealed",
+};
+
+#define DIRS   (sizeof(dirs) / sizeof(dirs[0]))
+#define NAMES  (sizeof(names) / sizeof(names[0]))
+#define ROUNDS 600
+
+static void
+build_tree(struct place *p)
+{
+    place_mkdir(p, "W/d1");
+    place_mkdir(p, "W/d1/d2");
+    place_mkdir(p, "O/d1");
+    place_mkdir(p, "O/d1/d2");
+    place_file(p, "W/f", "1");
+    place_file(p, "W/d1/g", "1");
+    place_file(p, "W/d1/d2/f", "1");
+    place_file(p, "O/f", "1");
+    place_file(p, "O/d1/g", "1");
+    place_file(p, "O/alone", "1"); /* a root of its own */
+    place_link(p, "../O", "W/to_out");
+    place_link(p, "../W/d1", "O/to_in");
+    place_link(p, "../../O/d1", "W/d1/up");
+    place_link(p, "../..", "W/d1/d2/up");
+    place_link(p, "../O/f", "W/to_file");
+    place_link(p, place_path(p, "W"), "O/abs");
+    place_link(p, place_path(p, "O/d1"), "W/abs");
+    place_link(p, "../O/new", "W/dang");
+    place_link(p, "../W/new", "O/dang");
+    /* A second name inside of a file outside, and of the file root outside. */
+    assert_int_equal(link(place_path(p, "O/f"), place_path(p, "W/hard")), 0);
+    assert_int_equal(link(place_path(p, "O/alone"), place_path(p, "O/twin")), 0);
+    place_file(p, "W/sealed", "1");
+    assert_int_equal(chmod(place_path(p, "W/sealed"), 0), 0);
+    place_add_root(p, place_path(p, "O/alone"));
+}
+
+static uint32_t
+next_random(uint32_t *seed)
+{
+    *seed ^= *seed << 13;
+    *seed ^= *seed >> 17;
+    *seed ^= *seed << 5;
+    return *seed;
+}
+
+/* A directory, which may be a link or not there, and up to two names. */
+static void
+random_path(const struct place *p, uint32_t *seed, char *path, size_t size)
+{
+    const char *dir = dirs[next_random(seed) % DIRS];
+    bool is_workspace = dir[0] != 'W' && dir[0] != 'O';
+    size_t len = 0;
+
+    if (!is_workspace) {
+        len = (size_t)snprintf(path, size, "%s/", p->base);
+    }
+    len += (size_t)snprintf(path + len, size - len, "%s", dir);
+    for (uint32_t n = next_random(seed) % 5; n > 1; n -= 2) {
+        len += (size_t)snprintf(path + len, size - len, "/%s", names[next_random(seed) % NAMES]);
+    }
+}
+
+struct trial {
+    const char *cwd;
+    const char *path;
+    enum sandbox_operation op;
+};
+
+/* Opens as a shell's `>>` or `<` does; what it creates, it removes. */
+static int
+act_trial(const void *arg)
+{
+    const struct trial *t = arg;
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct none[2] = {{0}};
+    struct stat st;
+
+    /* Plain permissions are not what is compared: root has to keep them too. */
+    if (syscall(SYS_capset, &header, none) != 0) {
+        return 201;
+    }
+
+    if (chdir(t->cwd) != 0) {
+        return 200;
+    }
+    if (t->op == OPERATION_READ) {
+        return open(t->path, O_RDONLY | O_CLOEXEC) >= 0 ? 0 : errno;
+    }
+    if (stat(t->path, &st) == 0 && S_ISDIR(st.st_mode)) {
+        char inner[4096];
+
+        (void)snprintf(inner, sizeof(inner), "%s/made-here", t->path);
+        if (open(inner, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600) < 0) {
+            return errno;
+        }
+        return unlink(inner) == 0 ? 0 : errno;
+    }
+
+    bool is_new = stat(t->path, &st) != 0;
+
+    if (open(t->path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600) < 0) {
+        return errno;
+    }
+    if (is_new) {
+        char *real = realpath(t->path, NULL);
+
+        return real != NULL && unlink(real) == 0 ? 0 : errno;
+    }
+    return 0;
+}
+
+static void
+try_one(struct place *p, const struct trial *t, unsigned counts[2])
+{
+    struct sandbox_explanation said = {0};
+    struct sy_error err = {0};
+    int outside = place_run(p, false, act_trial, t);
+    int inside = place_run(p, true, act_trial, t);
+
+    if (sandbox_explain(&said, p->plan, t->op, t->path, &err) != SY_E_OK) {
+        fail_msg("'%s': %s", t->path, err.msg);
+    }
+    if (outside != 0) {
+        /* Fails anyway (missing, no directory, plain permissions): then it
+         * must fail inside too. */
+        if (inside == 0) {
+            fail_msg("'%s' works inside and not outside (errno %d)", t->path, outside);
+        }
+        return;
+    }
+    counts[said.is_allowed ? 0 : 1]++;
+    if (said.is_allowed != (inside == 0)) {
+        fail_msg("'%s' (%s): explain says %s by '%s', the kernel gives errno %d", t->path,
+                 t->op == OPERATION_READ ? "read" : "write", said.is_allowed ? "yes" : "no",
+                 said.rule, inside);
+    }
+    if (inside != 0) {
+        assert_int_equal(inside, EACCES);
+    }
+}
+
+static void
+the_kernel_does_what_explain_says(void **state)
+{
+    struct place *p = *state;
+    uint32_t seed = 0x5eed1e55;
+    unsigned counts[2] = {0, 0};
+
+    build_tree(p);
+    for (int mode = 0; mode < 2; mode++) {
+        p->policy.mode = mode == 0 ? SANDBOX_WORKSPACE_WRITE : SANDBOX_READ_ONLY;
+        place_ready(p);
+        for (int i = 0; i < ROUNDS / 2; i++) {
+            char path[2048];
+            struct trial t = {p->policy.cwd, path,
+                              next_random(&seed) % 4 == 0 ? OPERATION_READ : OPERATION_WRITE};
+
+            random_path(p, &seed, path, sizeof(path));
+            try_one(p, &t, counts);
+        }
+    }
+    /* The walk would prove nothing if it met one answer alone. */
+    print_message("%u allowed and %u denied, each as the kernel has it\n", counts[0], counts[1]);
+    assert_true(counts[0] > 100);
+    assert_true(counts[1] > 100);
+}
+
+static int
+act_connect_unix(const void *arg)
+{
+    SY_FD fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const struct sockaddr_un *to = arg;
+    socklen_t len =
+        to->sun_path[0] == '\0'
+            ? (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(to->sun_path + 1))
+            : (socklen_t)sizeof(*to);
+
+    return connect(fd, (const struct sockaddr *)(const void *)to, len) == 0 ? 0 : errno;
+}
+
+static int
+act_connect_tcp(const void *arg)
+{
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    return fd >= 0 && connect(fd, arg, sizeof(struct sockaddr_in)) == 0 ? 0 : errno;
+}
+
+/* A listener on a Unix socket; "@name" is abstract. */
+static int
+listen_unix(struct sockaddr_un *at, const char *name)
+{
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    socklen_t len = sizeof(*at);
+
+    *at = (struct sockaddr_un){.sun_family = AF_UNIX};
+    (void)snprintf(at->sun_path, sizeof(at->sun_path), "%.100s", name);
+    if (name[0] == '@') {
+        at->sun_path[0] = '\0';
+        len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(name));
+    }
+    assert_true(fd >= 0);
+    assert_int_equal(bind(fd, (const struct sockaddr *)(const void *)at, len), 0);
+    assert_int_equal(listen(fd, 50), 0);
+    return fd;
+}
+
+static void
+connections_fare_as_explain_says(void **state)
+{
+    struct place *p = *state;
+    char at_names[3][120];
+    char object[200];
+    struct sockaddr_in tcp = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t len = sizeof(tcp);
+    SY_FD listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    assert_int_equal(bind(listener, (const struct sockaddr *)(const void *)&tcp, len), 0);
+    assert_int_equal(listen(listener, 50), 0);
+    assert_int_equal(getsockname(listener, (struct sockaddr *)(void *)&tcp, &len), 0);
+    place_ready(p);
+    (void)snprintf(at_names[0], sizeof(at_names[0]), "%.100s", place_path(p, "W/s"));
+    (void)snprintf(at_names[1], sizeof(at_names[1]), "%.100s", place_path(p, "O/s"));
+    (void)snprintf(at_names[2], sizeof(at_names[2]), "@sandbox-test-%d", (int)getpid());
+    for (int i = 0; i < 3; i++) {
+        struct sockaddr_un at;
+        SY_FD fd = listen_unix(&at, at_names[i]);
+
+        (void)snprintf(object, sizeof(object), "unix:%s", at_names[i]);
+        assert_int_equal(place_run(p, false, act_connect_unix, &at), 0);
+        assert_int_equal(ask(p, OPERATION_CONNECT, object).is_allowed,
+                         place_run(p, true, act_connect_unix, &at) == 0);
+    }
+    (void)snprintf(object, sizeof(object), "127.0.0.1:%u", (unsigned)ntohs(tcp.sin_port));
+    for (int network = 0; network < 2; network++) {
+        p->policy.has_network = network == 1;
+        place_ready(p);
+        assert_int_equal(ask(p, OPERATION_CONNECT, object).is_allowed, network == 1);
+        assert_int_equal(place_run(p, true, act_connect_tcp, &tcp), network == 1 ? 0 : EPERM);
+        assert_int_equal(place_run(p, false, act_connect_tcp, &tcp), 0);
+    }
+}
+
+static enum sy_code
+explain_something(void *arg)
+{
+    struct place *p = arg;
+    struct sandbox_explanation said = {0};
+    struct sy_error err = {0};
+
+    return sandbox_explain(&said, p->plan, OPERATION_WRITE, "to_out/x", &err);
+}
+
+static void
+explaining_survives_each_failed_allocation(void **state)
+{
+    struct place *p = *state;
+
+    place_link(p, "../O", "W/to_out");
+    place_ready(p);
+    fault_run(explain_something, p);
+}
+
+#define IN_A_PLACE(test) cmocka_unit_test_setup_teardown(test, place_setup, place_teardown)
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        IN_A_PLACE(the_rule_and_the_remedy_are_named),
+        IN_A_PLACE(connections_are_judged_by_their_kind),
+        IN_A_PLACE(named_sockets_are_told_by_what_the_kernel_restricts),
+        IN_A_PLACE(loops_and_endless_names_are_errors),
+        IN_A_PLACE(the_kernel_does_what_explain_says),
+        IN_A_PLACE(connections_fare_as_explain_says),
+        IN_A_PLACE(explaining_survives_each_failed_allocation),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -93,10 +93,10 @@
  * texts of LIMIT_STREAM_KEEP, each byte escaped at most six-fold. */
 #define LIMIT_CLI_TEXT (32U * 1024 * 1024)
 
-/* Output of `exec` that a slow reader has not taken yet. The command is not
- * read further meanwhile, so that this holds one step's worth, and after a
- * kill what the pipes still held. */
-#define LIMIT_CLI_PENDING (8U * 1024 * 1024)
+/* Output of one stream of `exec` that a slow reader has not taken yet. The
+ * command is not read further meanwhile, so that this holds one step's worth
+ * (4 MiB), a few of them when it is killed then, and what the pipes held. */
+#define LIMIT_CLI_PENDING (32U * 1024 * 1024)
 
 /* A client's configuration file that `setup` edits. Claude Code keeps its
  * history in the same file, which grows to some MiB. */

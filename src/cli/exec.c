@@ -105,6 +105,14 @@ next_deadline(const struct exec_run *x)
     return !x->is_cancelled && x->kill_at_ns < call ? x->kill_at_ns : call;
 }
 
+/* While a reader sleeps a running command is not read further. One that is
+ * being killed is: what it can still say is what the pipes hold. */
+static bool
+holds_back(const struct exec_run *x)
+{
+    return exec_stream_is_pending(&x->stream) && orch_state(x->call) == ORCH_RUN;
+}
+
 /* Waits until something can be done: a signal, a reader, or the command. */
 static void
 wait_for_work(struct exec_run *x)
@@ -114,9 +122,8 @@ wait_for_work(struct exec_run *x)
     size_t n = 0;
 
     fds[n++] = (struct pollfd){.fd = x->signal_fd, .events = POLLIN};
-    if (exec_stream_is_pending(&x->stream)) {
-        n += exec_stream_watches(&x->stream, fds + n);
-    } else {
+    n += exec_stream_watches(&x->stream, fds + n);
+    if (!holds_back(x)) {
         size_t n_watches = orch_watches(x->call, watches);
 
         for (size_t i = 0; i < n_watches; i++) {
@@ -143,16 +150,13 @@ drive(struct exec_run *x)
         if (x->stream.failed != 0) {
             cancel(x);
         }
-        /* While a reader sleeps the command is not read further, but the clock
-         * and signals go on. */
         do {
             wait_for_work(x);
             exec_stream_flush(&x->stream);
             if (x->kill_at_ns <= clock_mono_ns()) {
                 cancel(x);
             }
-        } while (exec_stream_is_pending(&x->stream) && !x->is_cancelled &&
-                 orch_deadline_ns(x->call) > clock_mono_ns());
+        } while (holds_back(x) && orch_deadline_ns(x->call) > clock_mono_ns());
     }
     while (exec_stream_is_pending(&x->stream) && !is_reader_lost(x)) {
         wait_for_work(x);

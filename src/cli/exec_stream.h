@@ -16,8 +16,11 @@
  */
 struct exec_stream {
     struct buf pending[STREAM_COUNT];
-    bool is_pipe[STREAM_COUNT]; /* not a regular file: ask poll before writing */
-    int failed;                 /* errno of a failed write (EPIPE: reader gone), 0 if none */
+    size_t sent[STREAM_COUNT];  /* of the pending bytes; dropped together at the end */
+    bool is_file[STREAM_COUNT]; /* regular: writing never waits for a reader */
+    int own_fd[STREAM_COUNT];   /* the same pipe or terminal opened anew, not blocking; -1 */
+    bool has_tried[STREAM_COUNT];
+    int failed; /* errno of a failed write (EPIPE: reader gone), 0 if none */
 };
 
 void exec_stream_init(struct exec_stream *s);

@@ -39,6 +39,17 @@ to_jansson(const struct js *v)
     return (const json_t *)(const void *)v;
 }
 
+/* For those functions of jansson that take a mutable value and do not change
+ * it, or that end its life. Copied, since a cast would drop the const. */
+static json_t *
+to_mutable(const struct js *v)
+{
+    json_t *mutable_v = NULL;
+
+    memcpy(&mutable_v, &v, sizeof(mutable_v));
+    return mutable_v;
+}
+
 static const struct js *
 from_jansson(const json_t *v)
 {
@@ -112,7 +123,7 @@ void
 json_doc_fini(struct json_doc *doc)
 {
     if (doc->root != NULL) {
-        json_decref((json_t *)(uintptr_t)doc->root);
+        json_decref(to_mutable(doc->root));
         doc->root = NULL;
     }
 }
@@ -242,8 +253,7 @@ js_next(const struct js *object, void **it, const char **ret_key, const struct j
         return false;
     }
 
-    /* jansson's iterators take a mutable object but do not change it. */
-    json_t *o = (json_t *)(uintptr_t)object;
+    json_t *o = to_mutable(object);
 
     *it = *it == NULL ? json_object_iter(o) : json_object_iter_next(o, *it);
     if (*it == NULL) {
@@ -376,35 +386,79 @@ word_needs_escape(const char *s)
     return (found & EACH_BYTE(0x80U)) != 0;
 }
 
+/* A piece is escaped straight into the buffer, at worst six-fold. */
+#define ESCAPE_PIECE 4096U
+#define ESCAPE_WORST 6U
+
+static char *
+escape_byte(char *p, char c)
+{
+    static const char hex[] = "0123456789abcdef";
+    unsigned char u = (unsigned char)c;
+    char e = escapes[u];
+
+    if (e == 0) {
+        *p++ = c;
+        return p;
+    }
+    *p++ = '\\';
+    *p++ = e;
+    if (e == 'u') {
+        *p++ = '0';
+        *p++ = '0';
+        *p++ = hex[u >> 4];
+        *p++ = hex[u & 0xFU];
+    }
+    return p;
+}
+
+/* p has room for ESCAPE_WORST * n bytes; returns the end of what was written. */
+static char *
+escape_into(char *p, const char *s, size_t n)
+{
+    size_t i = 0;
+
+    while (n - i >= 8) {
+        if (word_needs_escape(s + i)) {
+            for (size_t end = i + 8; i < end; i++) {
+                p = escape_byte(p, s[i]);
+            }
+        } else {
+            memcpy(p, s + i, 8);
+            p += 8;
+            i += 8;
+        }
+    }
+    for (; i < n; i++) {
+        p = escape_byte(p, s[i]);
+    }
+    return p;
+}
+
 static void
 put_escaped_valid(struct jw *w, const char *s, size_t n)
 {
-    size_t from = 0;
+    while (n > 0 && w->rc == SY_E_OK) {
+        size_t m = n < ESCAPE_PIECE ? n : ESCAPE_PIECE;
+        struct buf *b = w->out;
+        enum sy_code rc = buf_reserve(b, m * ESCAPE_WORST);
 
-    for (size_t i = 0; i < n; i++) {
-        while (i + 8 < n && !word_needs_escape(s + i)) {
-            i += 8;
-        }
+        if (rc == SY_E_OK) {
+            b->len = (size_t)(escape_into(b->data + b->len, s, m) - b->data);
+            b->data[b->len] = '\0';
+        } else if (rc == SY_E_LIMIT) {
+            /* The worst case does not fit, the real one may. */
+            for (size_t i = 0; i < m; i++) {
+                char one[ESCAPE_WORST];
 
-        char e = escapes[(unsigned char)s[i]];
-
-        if (e == 0) {
-            continue;
-        }
-        put(w, s + from, i - from);
-        if (e == 'u') {
-            char code[8];
-            int m = snprintf(code, sizeof(code), "\\u%04x", (unsigned)(unsigned char)s[i]);
-
-            put(w, code, (size_t)m);
+                put(w, one, (size_t)(escape_byte(one, s[i]) - one));
+            }
         } else {
-            char code[2] = {'\\', e};
-
-            put(w, code, sizeof(code));
+            w->rc = rc;
         }
-        from = i + 1;
+        s += m;
+        n -= m;
     }
-    put(w, s + from, n - from);
 }
 
 void

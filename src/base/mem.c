@@ -68,10 +68,9 @@ mem_realloc(void *p, size_t size)
     return realloc(p, size > 0 ? size : 1);
 }
 
-char *
-mem_strndup(const char *s, size_t n)
+static char *
+copy_bytes(const char *s, size_t len)
 {
-    size_t len = strnlen(s, n);
     char *copy = mem_alloc(len + 1);
 
     if (copy != NULL) {
@@ -82,9 +81,15 @@ mem_strndup(const char *s, size_t n)
 }
 
 char *
+mem_strndup(const char *s, size_t n)
+{
+    return copy_bytes(s, strnlen(s, n));
+}
+
+char *
 mem_strdup(const char *s)
 {
-    return mem_strndup(s, SIZE_MAX - 1);
+    return copy_bytes(s, strlen(s));
 }
 
 void

@@ -98,24 +98,53 @@ ascii_run(const char *s, size_t n)
     return i;
 }
 
+static bool
+is_tail(unsigned char c)
+{
+    return (c & 0xC0U) == 0x80U;
+}
+
+/* Length of the character that begins at s with a lead byte, 0 if there is
+ * none. The same as match_multibyte, laid out for speed: text in scripts other
+ * than Latin comes through here whole. */
+static size_t
+multibyte_length(const unsigned char *s, size_t n)
+{
+    unsigned char c = s[0];
+
+    if (c < 0xE0) {
+        return c >= 0xC2 && n >= 2 && is_tail(s[1]) ? 2 : 0;
+    }
+    if (c < 0xF0) {
+        return n >= 3 && is_tail(s[1]) && is_tail(s[2]) && !(c == 0xE0 && s[1] < 0xA0) &&
+                       !(c == 0xED && s[1] > 0x9F)
+                   ? 3
+                   : 0;
+    }
+    return c <= 0xF4 && n >= 4 && is_tail(s[1]) && is_tail(s[2]) && is_tail(s[3]) &&
+                   !(c == 0xF0 && s[1] < 0x90) && !(c == 0xF4 && s[1] > 0x8F)
+               ? 4
+               : 0;
+}
+
 size_t
 utf8_valid_prefix(const char *s, size_t n)
 {
+    const unsigned char *u = (const unsigned char *)s;
     size_t i = 0;
 
     while (i < n) {
-        if ((unsigned char)s[i] < 0x80) {
+        if (u[i] < 0x80) {
             i += ascii_run(s + i, n - i);
             continue;
         }
 
-        size_t want = 0;
-        size_t got = match_multibyte((const unsigned char *)s + i, n - i, &want);
+        size_t m = multibyte_length(u + i, n - i);
 
-        if (want == 0 || got < want) {
+        if (m == 0) {
             return i;
         }
-        i += want;
+        i += m;
     }
     return n;
 }

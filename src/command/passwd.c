@@ -7,7 +7,7 @@
 #include "command/command_internal.h"
 
 /* A machine with 50,000 local users has less than this. */
-#define PASSWD_MAX (16U * 1024 * 1024)
+#define PASSWD_MAX ((size_t)16 * 1024 * 1024)
 
 /* Fields of passwd(5): name:password:uid:gid:comment:home:shell. */
 enum field { FIELD_UID = 2, FIELD_HOME = 5, FIELD_SHELL = 6, FIELD_COUNT = 7 };

@@ -220,11 +220,13 @@ write_variants(const char *unit, const char *const *names, struct series *series
         jw_real(&w, series_ratio(&series[i], &series[0]), 4);
         series_write(&w, unit, &series[i]);
         jw_end_object(&w);
-        series_fini(&series[i]);
     }
     jw_end_array(&w);
     jw_end_object(&w);
     bench_print(STDOUT_FILENO, &w);
+    for (size_t i = 0; i < n; i++) {
+        series_fini(&series[i]);
+    }
 }
 
 static void

@@ -60,7 +60,7 @@ fuzz: ## fuzz one target: make fuzz F=NAME SECONDS=60 (no F: lists them)
 bench: ## measure, print medians and ratios to a bare spawn
 	@tools/setup.sh build node
 	@$(MAKE) --no-print-directory all
-	@bench/bench.py
+	@bench/bench.py --build $(BUILD) $(BENCH_ARGS)
 
 bench-peers: ## install the programs that `make bench` compares with, outside the tree
 	@bench/peers.sh

@@ -6,6 +6,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "process/env_internal.h"
 
 enum {
     IN_ONE_SHOT = 1, /* a command that runs to its end: nobody is there to answer */
@@ -130,59 +131,12 @@ static const char *const core_names[] = {
     "LANG", "LC_ALL", "LC_CTYPE", "LOGNAME", "USER",
 };
 
-/* Set by the shell for itself, or for a person's prompt: what a login shell
- * has there says nothing about the user's environment. */
-static const char *const shell_own_names[] = {
-    "PWD", "OLDPWD", "SHLVL", "_", "PS1", "PS2", "PS3", "PS4", "PROMPT", "RPROMPT", "RPS1",
-};
-
-#define COUNT(list) (sizeof(list) / sizeof((list)[0]))
-
-/* Longer names are in no use; globs are matched in a buffer of this size. */
-#define NAME_BYTES_MAX 255
-
-/* The name of an entry, not NUL-terminated. */
-struct name {
-    const char *s;
-    size_t n;
-};
-
-static char
+static unsigned char
 upper(char c)
 {
-    return c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c;
-}
+    unsigned char u = (unsigned char)c;
 
-static bool
-name_is(struct name name, const char *text)
-{
-    return name.n > 0 && name.s[0] == text[0] && strncmp(name.s, text, name.n) == 0 &&
-           text[name.n] == '\0';
-}
-
-static bool
-is_listed(struct name name, const char *const *list, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (name_is(name, list[i])) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* The name of a well-formed entry; .n = 0 for others. Blanks and control
- * characters are in no name that a program reads. */
-static struct name
-name_of(const char *entry)
-{
-    size_t n = 0;
-
-    while (n < NAME_BYTES_MAX && (unsigned char)entry[n] > ' ' && (unsigned char)entry[n] < 0x7F &&
-           entry[n] != '=') {
-        n++;
-    }
-    return (struct name){entry, entry[n] == '=' ? n : 0};
+    return u >= 'a' && u <= 'z' ? u & 0xDFU : u;
 }
 
 static bool
@@ -195,38 +149,44 @@ is_banned(struct name name)
             return true;
         }
     }
-    return is_listed(name, banned_names, COUNT(banned_names));
+    return name_is_listed(name, banned_names, COUNT(banned_names));
 }
 
 static bool
 equals_nocase(const char *s, const char *word, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        if (upper(s[i]) != word[i]) {
+        if (upper(s[i]) != (unsigned char)word[i]) {
             return false;
         }
     }
     return true;
 }
 
-static bool
-has_word(struct name name, const struct secret_word *w)
+/* The letters with which a word begins that may stand anywhere, a bit each: at
+ * most places of a name a look at these is enough. */
+static uint32_t
+first_letters(void)
 {
-    size_t n = strlen(w->word);
+    uint32_t letters = 0;
 
-    if (name.n < n) {
-        return false;
+    for (size_t i = 0; i < COUNT(secret_words); i++) {
+        if (secret_words[i].place == ANYWHERE) {
+            letters |= 1U << ((unsigned)secret_words[i].word[0] & 0x1FU);
+        }
     }
-    switch (w->place) {
-    case WHOLE:
-        return name.n == n && equals_nocase(name.s, w->word, n);
-    case AT_END:
-        return equals_nocase(name.s + name.n - n, w->word, n);
-    case ANYWHERE:
-        break;
-    }
-    for (size_t i = 0; i + n <= name.n; i++) {
-        if (equals_nocase(name.s + i, w->word, n)) {
+    return letters;
+}
+
+/* A word that may stand anywhere begins at the i-th letter. */
+static bool
+word_begins(struct name name, size_t i)
+{
+    for (size_t k = 0; k < COUNT(secret_words); k++) {
+        size_t n = strlen(secret_words[k].word);
+
+        if (secret_words[k].place == ANYWHERE && n <= name.n - i &&
+            equals_nocase(name.s + i, secret_words[k].word, n)) {
             return true;
         }
     }
@@ -234,10 +194,19 @@ has_word(struct name name, const struct secret_word *w)
 }
 
 static bool
-is_secret(struct name name)
+is_secret(struct name name, uint32_t letters)
 {
-    for (size_t i = 0; i < COUNT(secret_words); i++) {
-        if (has_word(name, &secret_words[i])) {
+    for (size_t i = 0; i < name.n; i++) {
+        if ((letters >> ((unsigned)name.s[i] & 0x1FU) & 1U) != 0 && word_begins(name, i)) {
+            return true;
+        }
+    }
+    for (size_t k = 0; k < COUNT(secret_words); k++) {
+        const struct secret_word *w = &secret_words[k];
+        size_t n = strlen(w->word);
+
+        if (w->place != ANYWHERE && (w->place == WHOLE ? n == name.n : n <= name.n) &&
+            equals_nocase(name.s + name.n - n, w->word, n)) {
             return true;
         }
     }
@@ -274,24 +243,11 @@ matches_any(struct name name, const struct strv *globs)
     return false;
 }
 
-static size_t
-index_of(const struct strv *list, struct name name)
-{
-    for (size_t i = 0; i < list->n; i++) {
-        const char *entry = list->v[i];
-
-        if (entry[0] == name.s[0] && strncmp(entry, name.s, name.n) == 0 && entry[name.n] == '=') {
-            return i;
-        }
-    }
-    return list->n;
-}
-
 /* Adds or replaces a whole entry. */
 static enum sy_code
 put_entry(struct strv *list, const char *entry, struct name name)
 {
-    size_t i = index_of(list, name);
+    size_t i = name_index(list, name);
 
     if (i == list->n) {
         return strv_add(list, entry);
@@ -333,14 +289,35 @@ env_policy_fini(struct env_policy *p)
     strv_fini(&p->include_only);
 }
 
+/* Names met so far, by a few bits of a hash: "no" is sure, "yes" is to be
+ * looked up. Without it each entry would be compared with all before it. */
+struct names_met {
+    uint64_t bits[32];
+};
+
 static bool
-is_inherited(const char *entry, struct name name, const struct env_policy *policy)
+meet(struct names_met *met, struct name name)
 {
-    if (name.n == 0 || is_banned(name) || (policy->default_excludes && is_secret(name)) ||
-        matches_any(name, &policy->exclude)) {
-        return false;
+    uint32_t hash = 2166136261U; /* FNV-1a */
+
+    for (size_t i = 0; i < name.n; i++) {
+        hash = (hash ^ (unsigned char)name.s[i]) * 16777619U;
     }
-    if (policy->inherit == ENV_INHERIT_CORE && !is_core(name)) {
+
+    uint64_t *word = &met->bits[hash % COUNT(met->bits)];
+    uint64_t bit = 1ULL << (hash >> 26);
+    bool is_known = (*word & bit) != 0;
+
+    *word |= bit;
+    return is_known;
+}
+
+static bool
+is_inherited(const char *entry, struct name name, const struct env_policy *policy, uint32_t letters)
+{
+    if (name.n == 0 || (policy->inherit == ENV_INHERIT_CORE && !is_core(name)) || is_banned(name) ||
+        (policy->default_excludes && is_secret(name, letters)) ||
+        matches_any(name, &policy->exclude)) {
         return false;
     }
     /* One too long string makes execve(2) refuse the whole environment. */
@@ -350,18 +327,24 @@ is_inherited(const char *entry, struct name name, const struct env_policy *polic
 static enum sy_code
 add_inherited(struct strv *ret, const struct env_policy *policy, char *const *base)
 {
+    struct names_met met = {{0}};
+    uint32_t letters = first_letters();
+
     if (policy->inherit == ENV_INHERIT_NONE || base == NULL) {
         return SY_E_OK;
     }
     for (; *base != NULL; base++) {
         struct name name = name_of(*base);
 
-        if (is_inherited(*base, name, policy) && index_of(ret, name) == ret->n) {
-            enum sy_code rc = strv_add(ret, *base);
+        if (!is_inherited(*base, name, policy, letters) ||
+            (meet(&met, name) && name_index(ret, name) < ret->n)) {
+            continue;
+        }
 
-            if (rc != SY_E_OK) {
-                return rc;
-            }
+        enum sy_code rc = strv_add(ret, *base);
+
+        if (rc != SY_E_OK) {
+            return rc;
         }
     }
     return SY_E_OK;
@@ -416,7 +399,7 @@ keep_only(struct strv *ret, const struct strv *globs)
 static bool
 is_chosen(const struct strv *ret, const struct env_policy *policy, struct name name)
 {
-    return index_of(&policy->set, name) < policy->set.n && index_of(ret, name) < ret->n;
+    return name_index(&policy->set, name) < policy->set.n && name_index(ret, name) < ret->n;
 }
 
 static enum sy_code
@@ -520,89 +503,4 @@ env_build(struct strv *ret, const struct env_policy *policy, char *const *base, 
         rc = add_entries(ret, extra);
     }
     return rc == SY_E_OK ? apply_facts(ret, facts) : rc;
-}
-
-/* Appends the directories of `more` that the list lacks. */
-static enum sy_code
-add_lost_dirs(struct buf *list, const char *more)
-{
-    while (*more != '\0') {
-        size_t n = strcspn(more, ":");
-        bool is_there = n == 0; /* an empty one means the working directory: not worth keeping */
-
-        for (const char *have = buf_view(list); !is_there && *have != '\0';) {
-            size_t m = strcspn(have, ":");
-
-            is_there = m == n && memcmp(have, more, n) == 0;
-            have += m + (have[m] == ':' ? 1 : 0);
-        }
-
-        enum sy_code rc = SY_E_OK;
-
-        if (!is_there && list->len > 0) {
-            rc = buf_add_char(list, ':');
-        }
-        if (rc == SY_E_OK && !is_there) {
-            rc = buf_add(list, more, n);
-        }
-        if (rc != SY_E_OK) {
-            return rc;
-        }
-        more += n + (more[n] == ':' ? 1 : 0);
-    }
-    return SY_E_OK;
-}
-
-static enum sy_code
-merge_path(struct strv *ret, const char *engine_path)
-{
-    const char *login_path = strv_env_get(ret, "PATH");
-    SY_AUTO(buf_fini) struct buf list = {.max = 2 * LIMIT_ARG_STRLEN};
-    enum sy_code rc = buf_add_str(&list, login_path != NULL ? login_path : "");
-
-    if (rc == SY_E_OK) {
-        rc = add_lost_dirs(&list, engine_path);
-    }
-    return rc == SY_E_OK ? strv_env_set(ret, "PATH", buf_view(&list)) : rc;
-}
-
-/* Adds the well-formed entries whose names the list lacks. */
-static enum sy_code
-add_missing(struct strv *ret, char *const *entries, bool skips_shell_own)
-{
-    for (; entries != NULL && *entries != NULL; entries++) {
-        struct name name = name_of(*entries);
-
-        if (name.n == 0 || index_of(ret, name) < ret->n ||
-            (skips_shell_own && is_listed(name, shell_own_names, COUNT(shell_own_names)))) {
-            continue;
-        }
-
-        enum sy_code rc = strv_add(ret, *entries);
-
-        if (rc != SY_E_OK) {
-            return rc;
-        }
-    }
-    return SY_E_OK;
-}
-
-enum sy_code
-env_merge_login(struct strv *ret, char *const *engine_env, char *const *login_env)
-{
-    static const struct name path = {"PATH", 4};
-    enum sy_code rc = add_missing(ret, login_env, true);
-    const char *engine_path = NULL;
-
-    for (char *const *entry = engine_env; entry != NULL && *entry != NULL; entry++) {
-        struct name name = name_of(*entry);
-
-        if (engine_path == NULL && name.n == path.n && name_is(name, path.s)) {
-            engine_path = *entry + path.n + 1;
-        }
-    }
-    if (rc == SY_E_OK && engine_path != NULL && engine_path[0] != '\0') {
-        rc = merge_path(ret, engine_path);
-    }
-    return rc == SY_E_OK ? add_missing(ret, engine_env, false) : rc;
 }

@@ -1,0 +1,28 @@
+#ifndef SY_PROCESS_ENV_INTERNAL_H
+#define SY_PROCESS_ENV_INTERNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+
+#define COUNT(list) (sizeof(list) / sizeof((list)[0]))
+
+/* Longer names are in no use; globs are matched in a buffer of this size. */
+#define NAME_BYTES_MAX 255
+
+/* The name of an entry, not NUL-terminated. */
+struct name {
+    const char *s;
+    size_t n;
+};
+
+bool name_is(struct name name, const char *text);
+bool name_is_listed(struct name name, const char *const *list, size_t count);
+/* The name of a well-formed entry; .n = 0 for others. Blanks and control
+ * characters are in no name that a program reads. */
+struct name name_of(const char *entry);
+/* Where the list has an entry of this name; list->n when it has none. */
+size_t name_index(const struct strv *list, struct name name);
+
+#endif

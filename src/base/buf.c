@@ -273,29 +273,37 @@ strv_env_get(const struct strv *s, const char *name)
     return i < s->n ? s->v[i] + strlen(name) + 1 : NULL;
 }
 
+/* By hand: an environment has dozens of these for each command, and printf
+ * would take most of the time of making it. */
+static char *
+env_entry(const char *name, const char *value)
+{
+    size_t n = strlen(name);
+    size_t m = strlen(value);
+    char *entry = mem_alloc(n + m + 2);
+
+    if (entry != NULL) {
+        memcpy(entry, name, n);
+        entry[n] = '=';
+        memcpy(entry + n + 1, value, m + 1);
+    }
+    return entry;
+}
+
 enum sy_code
 strv_env_set(struct strv *s, const char *name, const char *value)
 {
     size_t i = env_index(s, name);
+    char *entry = env_entry(name, value);
 
     if (i == s->n) {
-        return strv_addf(s, "%s=%s", name, value);
+        return strv_add_take(s, entry);
     }
-
-    SY_AUTO(buf_fini) struct buf b = {.max = (size_t)-1 / 2};
-    enum sy_code rc = buf_addf(&b, "%s=%s", name, value);
-
-    if (rc != SY_E_OK) {
-        return rc;
-    }
-
-    char *text = buf_take(&b);
-
-    if (text == NULL) {
+    if (entry == NULL) {
         return SY_E_NOMEM;
     }
     mem_free(s->v[i]);
-    s->v[i] = text;
+    s->v[i] = entry;
     return SY_E_OK;
 }
 

@@ -32,11 +32,11 @@ ROOMS = {
 EVERYTHING = {"embed": {"cli"}, "cli": set()}  # all rooms but these
 
 # Libraries that are kept behind one room.
-BEHIND = {"jansson.h": ("src/base/json.c",), "yaml.h": ("src/config/",)}
+BEHIND = {"jansson.h": ("src/base/json.c",), "yaml.h": ("src/config/", "src/cli/edit_yaml.c")}
 
 # What the names of a room's non-static symbols begin with, besides "<room>_", the
-# unit's name (headtail.c: headtail_push) and the room's types (struct joiner:
-# joiner_push).
+# unit's name (headtail.c: headtail_push), the room's headers (call_internal.h:
+# call_spawn) and its types (struct joiner: joiner_push).
 PREFIXES = {
     "base": ("sy_", "mem_", "buf_", "strv_", "size_", "fd_", "json_", "js_", "jw_", "log_", "str_",
              "path_", "utf8_", "clock_", "kv_"),
@@ -46,7 +46,7 @@ PREFIXES = {
     "process": ("env_", "proc_"),
     "orchestrator": ("orch_", "turn_", "exec_", "loop_"),
     "tools": ("tool_", "turn_from_config", "session_options_from_config"),
-    "protocol": ("mcp_", "jsonl_", "proto_", "rpc_"),
+    "protocol": ("mcp_", "jsonl_", "proto_", "rpc_", "out_"),
     "transport": ("stdio_", "http_"),
     "embed": ("sy_",),
     "cli": ("verb_", "main"),
@@ -127,17 +127,19 @@ def symbols_of(path, *options):
             yield os.path.basename(where.split(":")[-1] or where), fields[-1]
 
 
-def type_prefixes(tree, room):
-    """thing_ for each struct and enum that the room's files define."""
+def room_prefixes(tree, room):
+    """thing_ for each header of the room and each struct and enum that its files define."""
     names = set()
     for name in tree.all_files:
+        if name.startswith(f"src/{room}/") and name.endswith(".h"):
+            names.add(re.sub(r"(_internal)?\.h$", "", os.path.basename(name)))
         if name.startswith(f"src/{room}/") and name.endswith((".c", ".h")):
             names.update(re.findall(r"\b(?:struct|enum) (\w+) *(?:\{|;)", strip_c(tree.read(name))))
     return tuple(n + "_" for n in names)
 
 
 def unit_prefixes(member):
-    """headtail.c.o: headtail_; linux_walk.c.o (of linux/walk.c): also walk_."""
+    """headtail.c.o: headtail and headtail_x; linux_walk.c.o (of linux/walk.c): also walk_x."""
     words = member.split(".")[0].split("_")
     return tuple("_".join(words[i:]) + "_" for i in range(len(words)))
 
@@ -151,14 +153,14 @@ def check_symbols(tree):
         if not os.path.isdir(folder):
             continue
         listed = (room + "_", *PREFIXES.get(room, ()))
-        types = type_prefixes(tree, room)
+        types = room_prefixes(tree, room)
         for library in sorted(os.listdir(folder)):
             if library.endswith(".a"):
                 seen += 1
                 for member, symbol in symbols_of(os.path.join(folder, library)):
-                    if not symbol.startswith((*listed, *types, *unit_prefixes(member))):
+                    if not (symbol + "_").startswith((*listed, *types, *unit_prefixes(member))):
                         found.append(Finding(f"src/{room} ({member})", 0,
-                                             f"symbol {symbol} should be static, or begin with its unit, its type, "
+                                             f"symbol {symbol} should be static, or begin with its unit, a type or header of the room, "
                                              f"or one of {' '.join(listed)}"))
     for folder, _, files in os.walk(tree.build):
         for library in files:

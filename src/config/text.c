@@ -72,10 +72,7 @@ add_piece(struct config_value *v, const struct config_row *row, const struct con
 
     value.len = strlen(value.bytes);
     if (config_value_find(v, name.bytes, name.len) < v->list.n) {
-        struct config_shown shown;
-
-        return config_error(err, &item.at, "duplicate name '%s'",
-                            config_visible(&shown, name.bytes, name.len));
+        return config_error_duplicate(err, &item.at, name.bytes, name.len, &item.at);
     }
     return config_value_entry(v, row, &name, &value, err);
 }

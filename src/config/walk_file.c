@@ -28,12 +28,9 @@ static enum sy_code
 duplicate_key(struct config_walker *w, const struct config_place *first)
 {
     struct config_place at = config_walker_here(w);
-    struct config_shown shown;
 
-    return config_error(
-        w->err, &at, "duplicate key '%s' (first at line %zu, column %zu)",
-        config_visible(&shown, config_walker_bytes(&w->event), w->event.data.scalar.length),
-        first->line, first->column);
+    return config_error_duplicate(w->err, &at, config_walker_bytes(&w->event),
+                                  w->event.data.scalar.length, first);
 }
 
 /* The current event is the value of a section. */

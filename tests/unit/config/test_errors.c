@@ -29,27 +29,30 @@ all_fail(const struct fixture *f, const struct bad *bad, size_t n)
 
 #define ALL_FAIL(f, bad) all_fail(f, bad, sizeof(bad) / sizeof((bad)[0]))
 
+/* Its columns would tear the sentences of the tables apart. */
+/* clang-format off */
+
 static void
 an_unknown_key_gets_its_place_and_the_nearest_right_one(void **state)
 {
     static const struct bad bad[] = {
         {"sandbox:\n  mod: read-only\n",
-         "{user}:2:3: unknown key 'sandbox.mod' (did you mean 'mode'?)"                                                   },
+         "{user}:2:3: unknown key 'sandbox.mod' (did you mean 'mode'?)"},
         {"\nsandbx:\n  mode: read-only\n",
-         "{user}:2:1: unknown key 'sandbx' (did you mean 'sandbox'?)"                                                     },
+         "{user}:2:1: unknown key 'sandbx' (did you mean 'sandbox'?)"},
         {"sandbox.mode: read-only\n",
-         "{user}:1:1: unknown key 'sandbox.mode' (write 'mode:' below 'sandbox:')"                                        },
-        {"mode: read-only\n",                      "{user}:1:1: unknown key 'mode' (did you mean 'sandbox.mode'?)"        },
+         "{user}:1:1: unknown key 'sandbox.mode' (write 'mode:' below 'sandbox:')"},
+        {"mode: read-only\n", "{user}:1:1: unknown key 'mode' (did you mean 'sandbox.mode'?)"},
         {"sandbox: {policy: never}\n",
-         "{user}:1:11: unknown key 'sandbox.policy' (did you mean 'approval.policy'?)"                                    },
+         "{user}:1:11: unknown key 'sandbox.policy' (did you mean 'approval.policy'?)"},
         {"sandbox: {colour_of_the_wall: red}\n",
          "{user}:1:11: unknown key 'sandbox.colour_of_the_wall' "
-         "(`shellyard config show` lists the keys)"                                                                       },
+         "(`shellyard config show` lists the keys)"},
         {"weather: fine\n",
-         "{user}:1:1: unknown key 'weather' (`shellyard config show` lists the keys)"                                     },
+         "{user}:1:1: unknown key 'weather' (`shellyard config show` lists the keys)"},
         {"sandbox: {\"a\\0\\e[1m\\u202eb\": 1}\n",
-         "{user}:1:11: unknown key 'sandbox.a??[1m?b' (`shellyard config show` lists the keys)"                           },
-        {"<<: {}\n",                               "{user}:1:1: unknown key '<<' (`shellyard config show` lists the keys)"},
+         "{user}:1:11: unknown key 'sandbox.a??[1m?b' (`shellyard config show` lists the keys)"},
+        {"<<: {}\n", "{user}:1:1: unknown key '<<' (`shellyard config show` lists the keys)"},
     };
 
     ALL_FAIL(*state, bad);
@@ -60,19 +63,19 @@ a_wrong_choice_names_the_right_ones(void **state)
 {
     static const struct bad bad[] = {
         {"log: {level: loud}\n",
-         "{user}:1:14: log.level: expected one of error, warn, info, debug, trace, got 'loud'"   },
+         "{user}:1:14: log.level: expected one of error, warn, info, debug, trace, got 'loud'"},
         {"log:\n  level:\n",
-         "{user}:2:9: log.level: expected one of error, warn, info, debug, trace, got nothing"   },
+         "{user}:2:9: log.level: expected one of error, warn, info, debug, trace, got nothing"},
         {"log:\n  level: ~\n",
-         "{user}:2:10: log.level: expected one of error, warn, info, debug, trace, got null"     },
+         "{user}:2:10: log.level: expected one of error, warn, info, debug, trace, got null"},
         {"log: {level: [warn]}\n",
-         "{user}:1:14: log.level: expected one of error, warn, info, debug, trace, got a list"   },
+         "{user}:1:14: log.level: expected one of error, warn, info, debug, trace, got a list"},
         {"log: {level: {warn: x}}\n",
          "{user}:1:14: log.level: expected one of error, warn, info, debug, trace, got a mapping"},
         {"log: {level: \"warn\\0\"}\n",
-         "{user}:1:14: a NUL character, which no path, name or variable holds"                   },
+         "{user}:1:14: a NUL character, which no path, name or variable holds"},
         {"log: {level: Warn}\n",
-         "{user}:1:14: log.level: expected one of error, warn, info, debug, trace, got 'Warn'"   },
+         "{user}:1:14: log.level: expected one of error, warn, info, debug, trace, got 'Warn'"},
     };
     struct given mode = {.user = "sandbox: {mode: foo}\n"};
 
@@ -87,18 +90,18 @@ a_boolean_is_true_or_false_and_nothing_else(void **state)
 {
     static const struct bad bad[] = {
         {"shell: {login: yes}\n",
-         "{user}:1:16: shell.login: expected true or false, got 'yes' (write true)"                                    },
+         "{user}:1:16: shell.login: expected true or false, got 'yes' (write true)"},
         {"shell: {login: off}\n",
-         "{user}:1:16: shell.login: expected true or false, got 'off' (write false)"                                   },
+         "{user}:1:16: shell.login: expected true or false, got 'off' (write false)"},
         {"shell: {login: 'true'}\n", "{user}:1:16: shell.login: expected true or false, "
                                      "got the string 'true' (leave out the quotes)"},
         {"shell: {login: 1}\n",
-         "{user}:1:16: shell.login: expected true or false, got '1' (write true)"                                      },
+         "{user}:1:16: shell.login: expected true or false, got '1' (write true)"},
         {"shell: {login: TRUE}\n",
-         "{user}:1:16: shell.login: expected true or false, got 'TRUE' (write true)"                                   },
+         "{user}:1:16: shell.login: expected true or false, got 'TRUE' (write true)"},
         {"shell: {login: maybe}\n",
-         "{user}:1:16: shell.login: expected true or false, got 'maybe'"                                               },
-        {"shell: {login: }\n",       "{user}:1:16: shell.login: expected true or false, got nothing"                   },
+         "{user}:1:16: shell.login: expected true or false, got 'maybe'"},
+        {"shell: {login: }\n", "{user}:1:16: shell.login: expected true or false, got nothing"},
     };
 
     ALL_FAIL(*state, bad);
@@ -137,31 +140,31 @@ a_list_or_a_map_is_not_text(void **state)
 {
     static const struct bad bad[] = {
         {"environment: {exclude: A}\n",
-         "{user}:1:24: environment.exclude: expected a list such as [a, b], got 'A'"                            },
+         "{user}:1:24: environment.exclude: expected a list such as [a, b], got 'A'"},
         {"environment: {exclude: {A: b}}\n",
-         "{user}:1:24: environment.exclude: expected a list such as [a, b], got a mapping"                      },
+         "{user}:1:24: environment.exclude: expected a list such as [a, b], got a mapping"},
         {"environment:\n  exclude:\n    - [A]\n",
-         "{user}:3:7: expected text as an entry of the list, got a list"                                        },
-        {"environment: {exclude: [\"\"]}\n",      "{user}:1:25: an empty entry"                                 },
+         "{user}:3:7: expected text as an entry of the list, got a list"},
+        {"environment: {exclude: [\"\"]}\n", "{user}:1:25: an empty entry"},
         {"environment: {exclude: [A=b]}\n",
-         "{user}:1:25: expected a pattern of variable names such as *_URL, got 'A=b'"                           },
+         "{user}:1:25: expected a pattern of variable names such as *_URL, got 'A=b'"},
         {"environment: {set: API_KEY=hunter2}\n",
-         "{user}:1:20: environment.set: expected a mapping such as {NAME: value}, got text"                     },
+         "{user}:1:20: environment.set: expected a mapping such as {NAME: value}, got text"},
         {"environment: {set: [A]}\n",
-         "{user}:1:20: environment.set: expected a mapping such as {NAME: value}, got a list"                   },
+         "{user}:1:20: environment.set: expected a mapping such as {NAME: value}, got a list"},
         {"environment: {set: {A: [b]}}\n",
-         "{user}:1:24: expected text as the value of a variable, got a list"                                    },
-        {"environment: {set: {[A]: b}}\n",        "{user}:1:21: expected a variable name, got a list"           },
+         "{user}:1:24: expected text as the value of a variable, got a list"},
+        {"environment: {set: {[A]: b}}\n", "{user}:1:21: expected a variable name, got a list"},
         {"environment: {set: {A: }}\n",
-         "{user}:1:24: variable 'A' has no value (write \"\" for an empty one)"                                 },
-        {"shell: {path: [/bin/sh]}\n",            "{user}:1:15: shell.path: expected a string, got a list"      },
-        {"shell: {path: ~}\n",                    "{user}:1:15: shell.path: expected a string, got null"        },
-        {"shell: [path]\n",                       "{user}:1:8: expected keys of the section, got a list"        },
-        {"shell: bash\n",                         "{user}:1:8: expected keys of the section, got text"          },
-        {"[shell]\n",                             "{user}:1:1: expected sections such as 'sandbox:', got a list"},
-        {"shell\n",                               "{user}:1:1: expected sections such as 'sandbox:', got text"  },
-        {"[shell]: {}\n",                         "{user}:1:1: expected the name of a section, got a list"      },
-        {"shell: {[path]: x}\n",                  "{user}:1:9: expected a key, got a list"                      },
+         "{user}:1:24: variable 'A' has no value (write \"\" for an empty one)"},
+        {"shell: {path: [/bin/sh]}\n", "{user}:1:15: shell.path: expected a string, got a list"},
+        {"shell: {path: ~}\n", "{user}:1:15: shell.path: expected a string, got null"},
+        {"shell: [path]\n", "{user}:1:8: expected keys of the section, got a list"},
+        {"shell: bash\n", "{user}:1:8: expected keys of the section, got text"},
+        {"[shell]\n", "{user}:1:1: expected sections such as 'sandbox:', got a list"},
+        {"shell\n", "{user}:1:1: expected sections such as 'sandbox:', got text"},
+        {"[shell]: {}\n", "{user}:1:1: expected the name of a section, got a list"},
+        {"shell: {[path]: x}\n", "{user}:1:9: expected a key, got a list"},
     };
 
     ALL_FAIL(*state, bad);
@@ -172,11 +175,11 @@ a_duplicate_names_both_places(void **state)
 {
     static const struct bad bad[] = {
         {"sandbox:\n  mode: read-only\n  required: true\n  mode: workspace-write\n",
-         "{user}:4:3: duplicate key 'mode' (first at line 2, column 3)" },
+         "{user}:4:3: duplicate key 'mode' (first at line 2, column 3)"},
         {"shell: {}\nlog: {}\nshell: {}\n",
          "{user}:3:1: duplicate key 'shell' (first at line 1, column 1)"},
         {"environment:\n  set:\n    A: b\n    B: c\n    \"A\": d\n",
-         "{user}:5:5: duplicate key 'A' (first at line 3, column 5)"    },
+         "{user}:5:5: duplicate key 'A' (first at line 3, column 5)"},
     };
 
     ALL_FAIL(*state, bad);
@@ -187,26 +190,26 @@ aliases_anchors_tags_and_further_documents_are_refused(void **state)
 {
     static const struct bad bad[] = {
         {"log: {level: &x warn}\n",
-         "{user}:1:14: an anchor (&name), which has no use here; take it out"                          },
+         "{user}:1:14: an anchor (&name), which has no use here; take it out"},
         {"log: &x {level: warn}\n",
-         "{user}:1:6: an anchor (&name), which has no use here; take it out"                           },
+         "{user}:1:6: an anchor (&name), which has no use here; take it out"},
         {"environment: {exclude: &x [A]}\n",
-         "{user}:1:24: an anchor (&name), which has no use here; take it out"                          },
-        {"log: {level: *x}\n",                 "{user}:1:14: an alias (*name); write the value out"    },
+         "{user}:1:24: an anchor (&name), which has no use here; take it out"},
+        {"log: {level: *x}\n", "{user}:1:14: an alias (*name); write the value out"},
         {"log: {level: !!str warn}\n",
-         "{user}:1:14: a tag (!name), which has no use here; take it out"                              },
+         "{user}:1:14: a tag (!name), which has no use here; take it out"},
         {"log: !mine {level: warn}\n",
-         "{user}:1:6: a tag (!name), which has no use here; take it out"                               },
+         "{user}:1:6: a tag (!name), which has no use here; take it out"},
         {"environment: {exclude: !x [A]}\n",
-         "{user}:1:24: a tag (!name), which has no use here; take it out"                              },
+         "{user}:1:24: a tag (!name), which has no use here; take it out"},
         {"%TAG ! tag:x,2000:\n---\nlog: {}\n",
-         "{user}:1:1: a %TAG directive, which has no use here; take it out"                            },
-        {"log: {}\n---\nshell: {}\n",          "{user}:2:1: a second document; a configuration is one" },
-        {"log: {}\n...\ngarbage\n",            "{user}:3:1: not valid YAML: did not find expected "
-                                    "<document start>"              },
-        {"log: {level: warn}}\n",              "{user}:1:19: not valid YAML: did not find expected key"},
-        {"%YAML 9.9\n---\nlog: {}\n",          "{user}:1:1: not valid YAML: found incompatible YAML "
-                                      "document"                  },
+         "{user}:1:1: a %TAG directive, which has no use here; take it out"},
+        {"log: {}\n---\nshell: {}\n", "{user}:2:1: a second document; a configuration is one"},
+        {"log: {}\n...\ngarbage\n", "{user}:3:1: not valid YAML: did not find expected "
+                                    "<document start>"},
+        {"log: {level: warn}}\n", "{user}:1:19: not valid YAML: did not find expected key"},
+        {"%YAML 9.9\n---\nlog: {}\n", "{user}:1:1: not valid YAML: found incompatible YAML "
+                                      "document"},
     };
 
     ALL_FAIL(*state, bad);
@@ -217,15 +220,15 @@ what_is_no_yaml_gets_its_place(void **state)
 {
     static const struct bad bad[] = {
         {"log:\n\tlevel: warn\n",
-         "{user}:2:1: not valid YAML: found character that cannot start any token"                                          },
-        {"log: {level: warn\n",                               "{user}:2:1: not valid YAML: did not find expected ',' or '}'"},
-        {"log: {level: 'warn}\n",                             "{user}:2:1: not valid YAML: found unexpected end of stream"  },
-        {"log: {}\n# \xc3\xa9 \xff\n",                        "{user}:2:5: invalid UTF-8 (byte 0xff)"                       },
+         "{user}:2:1: not valid YAML: found character that cannot start any token"},
+        {"log: {level: warn\n", "{user}:2:1: not valid YAML: did not find expected ',' or '}'"},
+        {"log: {level: 'warn}\n", "{user}:2:1: not valid YAML: found unexpected end of stream"},
+        {"log: {}\n# \xc3\xa9 \xff\n", "{user}:2:5: invalid UTF-8 (byte 0xff)"},
         {"log: {}\n# \xc3\xa9 \x01\n",
-         "{user}:2:5: not valid YAML: control characters are not allowed"                                                   },
+         "{user}:2:5: not valid YAML: control characters are not allowed"},
         {"environment: {exclude: [[[[[[[[[[[A]]]]]]]]]]]}\n",
-         "{user}:1:30: nesting deeper than 8 levels"                                                                        },
-        {"log: {level: [a, *b]}\n",                           "{user}:1:18: an alias (*name); write the value out"          },
+         "{user}:1:30: nesting deeper than 8 levels"},
+        {"log: {level: [a, *b]}\n", "{user}:1:18: an alias (*name); write the value out"},
     };
 
     ALL_FAIL(*state, bad);
@@ -238,14 +241,14 @@ a_root_is_an_absolute_path_that_leads_where_it_reads(void **state)
         {"sandbox:\n  writable_roots:\n    - /srv\n    - build\n",
          "{user}:4:7: expected an absolute path or one that begins with '~/', got 'build'"},
         {"sandbox: {writable_roots: [~bob/x]}\n",
-         "{user}:1:28: '~bob/x': only '~' and '~/...' are expanded"                       },
+         "{user}:1:28: '~bob/x': only '~' and '~/...' are expanded"},
         {"sandbox: {writable_roots: [~/x]}\n",
-         "{user}:1:28: '~/x': HOME is not set to an absolute path"                        },
+         "{user}:1:28: '~/x': HOME is not set to an absolute path"},
         {"sandbox: {writable_roots: [/srv/../etc]}\n",
          "{user}:1:28: '/srv/../etc': '..' leads elsewhere behind a symbolic link; write the path "
-         "out"                                                                            },
+         "out"},
         {"sandbox: {writable_roots: [\"/a\\0b\"]}\n",
-         "{user}:1:28: a NUL character, which no path, name or variable holds"            },
+         "{user}:1:28: a NUL character, which no path, name or variable holds"},
         {"shell: {path: bash}\n",
          "{user}:1:15: expected an absolute path or one that begins with '~/', got 'bash'"},
     };
@@ -260,15 +263,15 @@ variables_that_never_pass_cannot_be_set(void **state)
                                         "ENV",        "PROMPT_COMMAND", "SHELLYARD_LOG_LEVEL"};
     static const struct bad bad[] = {
         {"environment: {set: {1A: b}}\n",
-         "{user}:1:21: '1A' is no variable name (letters, digits and '_', no digit first)" },
+         "{user}:1:21: '1A' is no variable name (letters, digits and '_', no digit first)"},
         {"environment: {set: {\"\": b}}\n",
-         "{user}:1:21: '' is no variable name (letters, digits and '_', no digit first)"   },
+         "{user}:1:21: '' is no variable name (letters, digits and '_', no digit first)"},
         {"environment: {set: {A-B: b}}\n",
          "{user}:1:21: 'A-B' is no variable name (letters, digits and '_', no digit first)"},
         {"environment: {set: {\"A\\0\": b}}\n",
-         "{user}:1:21: a NUL character, which no path, name or variable holds"             },
+         "{user}:1:21: a NUL character, which no path, name or variable holds"},
         {"environment: {set: {A: \"\\0\"}}\n",
-         "{user}:1:24: a NUL character, which no path, name or variable holds"             },
+         "{user}:1:24: a NUL character, which no path, name or variable holds"},
     };
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -353,29 +356,30 @@ a_bad_variable_or_flag_is_named_without_its_text(void **state)
 {
     static const struct bad bad[] = {
         {"log.level=loud",
-         "-c log.level: expected one of error, warn, info, debug, trace, got 'loud'"                                     },
-        {"log.level=",                          "-c log.level: expected one of error, warn, info, debug, trace, got "
-                       "nothing"                                                                   },
-        {"log.level=# x",                       "-c log.level: expected one of error, warn, info, debug, trace, got "
-                          "nothing"                                                             },
-        {"log.level",                           "-c log.level: expected key=value"                                       },
-        {"log.levl=info",                       "-c log.levl: unknown key (did you mean 'log.level'?)"                   },
-        {"level=info",                          "-c level: unknown key (did you mean 'log.level'?)"                      },
+         "-c log.level: expected one of error, warn, info, debug, trace, got 'loud'"},
+        {"log.level=", "-c log.level: expected one of error, warn, info, debug, trace, got "
+                       "nothing"},
+        {"log.level=# x", "-c log.level: expected one of error, warn, info, debug, trace, got "
+                          "nothing"},
+        {"log.level", "-c log.level: expected key=value"},
+        {"log.levl=info", "-c log.levl: unknown key (did you mean 'log.level'?)"},
+        {"level=info", "-c level: unknown key (did you mean 'log.level'?)"},
         {"requirements=[log.level]",
-         "-c requirements: unknown key (`shellyard config show` lists the keys)"                                         },
+         "-c requirements: unknown key (`shellyard config show` lists the keys)"},
         {"environment.set=API_KEY hunter2",
-         "-c environment.set: expected NAME=value pairs with commas between them"                                        },
-        {"environment.set=A=hunter2,A=hunter3", "-c environment.set: duplicate name 'A'"                                 },
-        {"environment.set={A: b",               "-c environment.set: not valid YAML: did not find expected ',' "
-                                  "or '}'"                                              },
-        {"environment.set={A: b} c",            "-c environment.set: not valid YAML: did not find expected "
-                                     "<document start>"                              },
-        {"environment.exclude=A,,B",            "-c environment.exclude: an empty entry"                                 },
+         "-c environment.set: expected NAME=value pairs with commas between them"},
+        {"environment.set=A=hunter2,A=hunter3", "-c environment.set: duplicate key 'A'"},
+        {"environment.set={A: hunter2, A: b}", "-c environment.set: duplicate key 'A'"},
+        {"environment.set={A: b", "-c environment.set: not valid YAML: did not find expected ',' "
+                                  "or '}'"},
+        {"environment.set={A: b} c", "-c environment.set: not valid YAML: did not find expected "
+                                     "<document start>"},
+        {"environment.exclude=A,,B", "-c environment.exclude: an empty entry"},
         {"environment.exclude=[A, [B]]",
-         "-c environment.exclude: expected text as an entry of the list, got a list"                                     },
-        {"shell.login=yes",                     "-c shell.login: expected true or false, got 'yes' (write true)"         },
-        {"shell.path=\xff",                     "-c shell.path: invalid UTF-8 (byte 0xff)"                               },
-        {"sandbox.writable_roots=build",        "-c sandbox.writable_roots: expected an absolute path or "
+         "-c environment.exclude: expected text as an entry of the list, got a list"},
+        {"shell.login=yes", "-c shell.login: expected true or false, got 'yes' (write true)"},
+        {"shell.path=\xff", "-c shell.path: invalid UTF-8 (byte 0xff)"},
+        {"sandbox.writable_roots=build", "-c sandbox.writable_roots: expected an absolute path or "
                                          "one that begins with '~/', got 'build'"},
     };
 
@@ -410,6 +414,8 @@ hostile_nesting_is_refused_in_no_time(void **state)
     /* Milliseconds in fact; the bound tells quadratic work from linear. */
     assert_true(clock_mono_ns() - began_ns < UINT64_C(5000000000));
 }
+
+/* clang-format on */
 
 int
 main(void)

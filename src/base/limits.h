@@ -77,11 +77,11 @@
 
 /* Bytes that wait for a peer that does not read. Far above any burst of a
  * working peer (the largest answer is 240 KiB), far below what hurts us. */
-#define LIMIT_SEND_QUEUE (64U * 1024 * 1024)
+#define LIMIT_SEND_QUEUE 67108864U /* 64 MiB */
 
 /* Above this backlog output deltas are dropped (and counted), so that a slow
  * reader costs itself and neither the command nor the memory. */
-#define LIMIT_DELTA_BACKLOG (4U * 1024 * 1024)
+#define LIMIT_DELTA_BACKLOG 4194304U /* 4 MiB */
 
 /* Time for the last answers to reach the peer once everything has ended. */
 #define LIMIT_DRAIN_MS 2000U
@@ -91,15 +91,15 @@
 
 /* What one verb of the command line prints at once: `exec --json` with three
  * texts of LIMIT_STREAM_KEEP, each byte escaped at most six-fold. */
-#define LIMIT_CLI_TEXT (32U * 1024 * 1024)
+#define LIMIT_CLI_TEXT 33554432U /* 32 MiB */
 
 /* Output of one stream of `exec` that a slow reader has not taken yet. The
  * command is not read further meanwhile, so that this holds one step's worth
  * (4 MiB), a few of them when it is killed then, and what the pipes held. */
-#define LIMIT_CLI_PENDING (32U * 1024 * 1024)
+#define LIMIT_CLI_PENDING 33554432U /* 32 MiB */
 
 /* A client's configuration file that `setup` edits. Claude Code keeps its
  * history in the same file, which grows to some MiB. */
-#define LIMIT_CLIENT_FILE (64U * 1024 * 1024)
+#define LIMIT_CLIENT_FILE 67108864U /* 64 MiB */
 
 #endif

@@ -21,7 +21,9 @@
 
 #define SECOND_NS 1000000000ULL
 
-static char *const small_env[] = {"PATH=/usr/bin:/bin", "LANG=C.UTF-8", NULL};
+static char path_variable[] = "PATH=/usr/bin:/bin";
+static char lang_variable[] = "LANG=C.UTF-8";
+static char *const small_env[] = {path_variable, lang_variable, NULL};
 
 /* Drives p until it is done; kills it at kill_ns (0: never). */
 static void

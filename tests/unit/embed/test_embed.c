@@ -1,0 +1,254 @@
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* The public header alone: what an embedding program sees. */
+#include "shellyard/shellyard.h"
+
+struct fixture {
+    struct sy_engine *engine;
+    char work[32];
+};
+
+static int
+make(void **state)
+{
+    static struct fixture f;
+    static const char *const environ_list[] = {"PATH=/usr/bin:/bin", "HOME=/nonexistent",
+                                               "LANG=C.UTF-8", NULL};
+    struct sy_engine_options options = {.size = sizeof(options), .environ_list = environ_list};
+
+    snprintf(f.work, sizeof(f.work), "/var/tmp/sy-embed-XXXXXX");
+    options.workspace = mkdtemp(f.work);
+    *state = &f;
+    return options.workspace != NULL && sy_engine_new(&f.engine, &options, NULL, 0) == SY_OK ? 0
+                                                                                             : -1;
+}
+
+static int
+unmake(void **state)
+{
+    struct fixture *f = *state;
+
+    sy_engine_free(f->engine);
+    return rmdir(f->work);
+}
+
+static struct sy_result *
+run(struct fixture *f, struct sy_command *command)
+{
+    struct sy_result *result = NULL;
+    char why[SY_WHY_MAX] = "";
+
+    command->size = sizeof(*command);
+    if (sy_run(f->engine, command, &result, why, sizeof(why)) != SY_OK) {
+        fail_msg("%s", why);
+    }
+    return result;
+}
+
+static void
+a_command_gives_its_output_and_code(void **state)
+{
+    const char *argv[] = {"sh", "-c", "echo out; echo err >&2; exit 4", NULL};
+    struct sy_command command = {.argv = argv, .timeout_ms = 5000};
+    struct sy_result *r = run(*state, &command);
+    size_t size = 0;
+
+    assert_int_equal(sy_result_outcome(r), SY_EXITED);
+    assert_int_equal(sy_result_exit_code(r), 4);
+    assert_string_equal(sy_result_text(r, SY_STDOUT, &size), "out\n");
+    assert_int_equal(size, 4);
+    assert_string_equal(sy_result_text(r, SY_STDERR, NULL), "err\n");
+    assert_int_equal(sy_result_total_bytes(r, SY_BOTH), 8);
+    assert_string_equal(sy_result_tier(r), "landlock+seccomp");
+    sy_result_free(r);
+}
+
+static void
+a_write_outside_the_workspace_fails(void **state)
+{
+    struct fixture *f = *state;
+    const char *inside[] = {"sh", "-c", "echo x > f && rm f", NULL};
+    const char *outside[] = {"sh", "-c", "echo x > /var/tmp/sy-embed-outside", NULL};
+    struct sy_command allowed = {.argv = inside, .timeout_ms = 5000};
+    struct sy_command denied = {.argv = outside, .timeout_ms = 5000};
+    struct sy_result *r = run(f, &allowed);
+
+    assert_int_equal(sy_result_exit_code(r), 0);
+    sy_result_free(r);
+    r = run(f, &denied);
+    assert_int_not_equal(sy_result_exit_code(r), 0);
+    sy_result_free(r);
+    assert_int_not_equal(access("/var/tmp/sy-embed-outside", F_OK), 0);
+}
+
+static void
+a_timeout_keeps_what_was_written(void **state)
+{
+    const char *argv[] = {"sh", "-c", "echo early; sleep 30", NULL};
+    struct sy_command command = {.argv = argv, .timeout_ms = 300};
+    struct sy_result *r = run(*state, &command);
+
+    assert_int_equal(sy_result_outcome(r), SY_TIMED_OUT);
+    assert_int_equal(sy_result_exit_code(r), 124);
+    assert_string_equal(sy_result_text(r, SY_BOTH, NULL), "early\n");
+    sy_result_free(r);
+}
+
+static void
+a_program_that_is_not_there_is_named(void **state)
+{
+    const char *argv[] = {"no-such-program", NULL};
+    struct sy_command command = {.argv = argv};
+    struct sy_result *r = run(*state, &command);
+
+    assert_int_equal(sy_result_outcome(r), SY_FAILED);
+    assert_int_equal(sy_result_exit_code(r), 127);
+    assert_non_null(strstr(sy_result_error(r), "no-such-program"));
+    sy_result_free(r);
+}
+
+static void
+wrong_options_are_refused_with_a_sentence(void **state)
+{
+    struct fixture *f = *state;
+    const char *argv[] = {"true", NULL};
+    const char *overrides[] = {"sandbox.mod=read-only", NULL};
+    struct sy_command both = {.size = sizeof(both), .argv = argv, .script = "true"};
+    struct sy_command late = {.size = sizeof(late), .argv = argv, .timeout_ms = -1};
+    struct sy_command sizeless = {.argv = argv};
+    struct sy_engine_options options = {.size = sizeof(options), .overrides = overrides};
+    struct sy_engine *engine = NULL;
+    struct sy_result *r = NULL;
+    char why[SY_WHY_MAX];
+
+    assert_int_equal(sy_run(f->engine, &both, &r, why, sizeof(why)), SY_ERR_ARGUMENT);
+    assert_non_null(strstr(why, "exactly one"));
+    assert_int_equal(sy_run(f->engine, &late, &r, why, sizeof(why)), SY_ERR_ARGUMENT);
+    assert_int_equal(sy_run(f->engine, &sizeless, &r, why, sizeof(why)), SY_ERR_ARGUMENT);
+    assert_int_equal(sy_engine_new(&engine, &options, why, sizeof(why)), SY_ERR_CONFIG);
+    assert_non_null(strstr(why, "mode"));
+    assert_null(r);
+    assert_null(engine);
+}
+
+struct seen {
+    char text[64];
+    size_t len;
+    size_t stop_at;
+    struct sy_cancel *cancel;
+};
+
+static int
+take(void *arg, enum sy_stream stream, const char *bytes, size_t n)
+{
+    struct seen *s = arg;
+
+    assert_int_equal(stream, SY_STDOUT);
+    if (n > sizeof(s->text) - 1 - s->len) {
+        n = sizeof(s->text) - 1 - s->len;
+    }
+    memcpy(s->text + s->len, bytes, n);
+    s->len += n;
+    if (s->cancel != NULL) {
+        sy_cancel_fire(s->cancel);
+    }
+    return s->stop_at != 0 && s->len >= s->stop_at ? 1 : 0;
+}
+
+static void
+output_streams_and_can_end_the_command(void **state)
+{
+    const char *argv[] = {"sh", "-c", "echo one; sleep 30", NULL};
+    struct seen seen = {.stop_at = 4};
+    struct sy_command command = {.argv = argv, .on_output = take, .arg = &seen};
+    struct sy_result *r = run(*state, &command);
+
+    assert_string_equal(seen.text, "one\n");
+    assert_int_equal(sy_result_outcome(r), SY_CANCELLED);
+    sy_result_free(r);
+}
+
+static void
+a_token_cancels_a_run(void **state)
+{
+    const char *argv[] = {"sh", "-c", "echo one; sleep 30", NULL};
+    struct seen seen = {.cancel = sy_cancel_new()};
+    struct sy_command command = {
+        .argv = argv, .on_output = take, .arg = &seen, .cancel = seen.cancel};
+    struct sy_result *r = run(*state, &command);
+
+    assert_int_equal(sy_result_outcome(r), SY_CANCELLED);
+    assert_int_equal(sy_result_exit_code(r), 130);
+    sy_result_free(r);
+    sy_cancel_free(seen.cancel);
+}
+
+static void *
+run_many(void *arg)
+{
+    const char *argv[] = {"sh", "-c", "echo x", NULL};
+    struct sy_engine_options options = {.size = sizeof(options), .workspace = "/var/tmp"};
+    struct sy_engine *engine = NULL;
+    intptr_t good = 0;
+
+    (void)arg;
+    if (sy_engine_new(&engine, &options, NULL, 0) != SY_OK) {
+        return NULL;
+    }
+    for (int i = 0; i < 20; i++) {
+        struct sy_command command = {.size = sizeof(command), .argv = argv};
+        struct sy_result *r = NULL;
+
+        if (sy_run(engine, &command, &r, NULL, 0) == SY_OK && sy_result_exit_code(r) == 0 &&
+            strcmp(sy_result_text(r, SY_STDOUT, NULL), "x\n") == 0) {
+            good++;
+        }
+        sy_result_free(r);
+    }
+    sy_engine_free(engine);
+    return (void *)good;
+}
+
+static void
+engines_of_several_threads_do_not_meet(void **state)
+{
+    pthread_t threads[4];
+
+    (void)state;
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(pthread_create(&threads[i], NULL, run_many, NULL), 0);
+    }
+    for (size_t i = 0; i < 4; i++) {
+        void *good = NULL;
+
+        assert_int_equal(pthread_join(threads[i], &good), 0);
+        assert_int_equal((intptr_t)good, 20);
+    }
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_command_gives_its_output_and_code),
+        cmocka_unit_test(a_write_outside_the_workspace_fails),
+        cmocka_unit_test(a_timeout_keeps_what_was_written),
+        cmocka_unit_test(a_program_that_is_not_there_is_named),
+        cmocka_unit_test(wrong_options_are_refused_with_a_sentence),
+        cmocka_unit_test(output_streams_and_can_end_the_command),
+        cmocka_unit_test(a_token_cancels_a_run),
+        cmocka_unit_test(engines_of_several_threads_do_not_meet),
+    };
+
+    return cmocka_run_group_tests(tests, make, unmake);
+}

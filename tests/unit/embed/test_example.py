@@ -1,5 +1,6 @@
 """Runs the example program of docs/examples and looks at what it did."""
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -10,7 +11,7 @@ def run(program, workspace, *argv):
 
 
 def main():
-    program = sys.argv[1]
+    program = os.path.abspath(sys.argv[1])
     failures = 0
     with tempfile.TemporaryDirectory(dir="/var/tmp") as workspace:
         cases = [

@@ -188,8 +188,8 @@ def check_links(tree):
             for target in LINK.findall(line):
                 path = target.split("#")[0]
                 if path and not re.match(r"[a-z]+:", path):
-                    real = os.path.normpath(os.path.join(tree.root, os.path.dirname(name), path))
-                    if not os.path.exists(real):
+                    to = os.path.normpath(os.path.join(os.path.dirname(name), path))
+                    if to not in tree.all_files and not any(f.startswith(to + "/") for f in tree.all_files):
                         found.append(Finding(name, number, f"link to {path}, which does not exist"))
     return found
 

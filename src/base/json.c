@@ -16,15 +16,45 @@ static pthread_once_t alloc_once = PTHREAD_ONCE_INIT;
  * then leaves out a byte of a long string, and a command is another one. */
 static _Thread_local bool heap_has_failed;
 
+/*
+ * Worse, when the byte left out is the closing quote of a string, jansson 2.14
+ * reads and writes on behind its buffers. That buffer grows by doubling; a
+ * request that may be its growth must never be answered by NULL. json_parse
+ * makes sure beforehand that the memory is there, so that the second try
+ * works; when it does not, stopping is what is left.
+ */
 static void *
 heap_alloc(size_t size)
 {
     void *p = mem_alloc(size);
 
     if (p == NULL) {
+        bool may_be_growth = size >= 32 && (size & (size - 1)) == 0;
+
         heap_has_failed = true;
+        if (may_be_growth) {
+            p = mem_alloc(size);
+            SY_ASSERT(p != NULL);
+        }
     }
     return p;
+}
+
+/* Is there memory for the longest string that `len` bytes of JSON can hold?
+ * The old and the new buffer of jansson, up to the next power of two each. */
+static bool
+heap_has_room(size_t len)
+{
+    size_t size = 0;
+
+    if (!size_mul(&size, len, 3) || !size_add(&size, size, 64)) {
+        return false;
+    }
+
+    void *p = mem_alloc(size);
+
+    mem_free(p);
+    return p != NULL;
 }
 
 static void
@@ -101,6 +131,9 @@ json_parse(struct json_doc *ret, const char *text, size_t len, struct sy_error *
     if (nul != NULL) {
         return sy_err_set(err, SY_E_PARSE, "bad JSON: a NUL byte at offset %zu",
                           (size_t)(nul - text));
+    }
+    if (!heap_has_room(len)) {
+        return sy_err_nomem(err);
     }
     heap_has_failed = false;
 

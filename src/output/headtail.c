@@ -134,6 +134,10 @@ headtail_put(struct headtail *h, const char *bytes, size_t n)
 {
     size_t to_head = min_size(n, head_room(h));
 
+    if (n == 0) {
+        return;
+    }
+    SY_ASSERT(bytes != NULL);
     if (to_head > 0) {
         memcpy(h->head + h->head_len, bytes, to_head);
         h->head_len += to_head;
@@ -244,7 +248,7 @@ trim_tail(struct kept *k)
     for (size_t skipped = 0; skipped < 3; skipped++) {
         struct span *s = k->spans[1].n > 0 ? &k->spans[1] : &k->spans[2];
 
-        if (s->n == 0 || ((unsigned char)s->p[0] & 0xC0U) != 0x80U) {
+        if (s->n == 0 || s->p == NULL || ((unsigned char)s->p[0] & 0xC0U) != 0x80U) {
             return;
         }
         s->p++;

@@ -107,8 +107,14 @@ enum sy_code output_text_model(const struct output_chain *c, size_t max_bytes, s
 enum sy_code output_fold_cr(struct buf *out, const char *text, size_t n) SY_NODISCARD;
 enum sy_code output_clean_utf8(struct buf *out, const char *bytes, size_t n,
                                bool *ret_replaced) SY_NODISCARD;
+
+/* What the command wrote in all, of which the text may be what was kept. */
+struct output_totals {
+    uint64_t bytes;
+    uint64_t lines;
+};
+
 enum sy_code output_truncate_middle(struct buf *out, const char *text, size_t n, size_t max_bytes,
-                                    uint64_t total_bytes, uint64_t total_lines,
-                                    bool *ret_truncated) SY_NODISCARD;
+                                    struct output_totals total, bool *ret_truncated) SY_NODISCARD;
 
 #endif

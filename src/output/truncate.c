@@ -125,15 +125,15 @@ middle_cut(struct buf *out, const struct middle *m)
 
 enum sy_code
 output_truncate_middle(struct buf *out, const char *text, size_t n, size_t max_bytes,
-                       uint64_t total_bytes, uint64_t total_lines, bool *ret_truncated)
+                       struct output_totals total, bool *ret_truncated)
 {
-    uint64_t gap = total_bytes > n ? total_bytes - n : 0;
+    uint64_t gap = total.bytes > n ? total.bytes - n : 0;
     const struct middle m = {
         .head = {text, n},
         .tail = {text, n},
         .gap_bytes = gap,
-        .total_bytes = total_bytes,
-        .total_lines = total_lines,
+        .total_bytes = total.bytes,
+        .total_lines = total.lines,
         .max_bytes = max_bytes,
     };
     enum sy_code rc = n <= max_bytes ? buf_add(out, text, n) : middle_cut(out, &m);

@@ -54,6 +54,9 @@ joiner_push(struct joiner *j, const char *bytes, size_t n)
 {
     struct joined out = {.prefix_n = 0};
 
+    if (n == 0) {
+        return out;
+    }
     if (j->len > 0) {
         size_t used = join_held(j, bytes, n, &out);
 
@@ -72,6 +75,9 @@ joiner_push(struct joiner *j, const char *bytes, size_t n)
     out.body_n = n - tail;
     return out;
 }
+
+/* REPLACEMENT without its NUL. */
+static const char replacement[REPLACEMENT_LEN] = {'\xEF', '\xBF', '\xBD'};
 
 size_t
 clean_some(char *dst, size_t cap, const char *src, size_t n, size_t *ret_used)
@@ -93,7 +99,7 @@ clean_some(char *dst, size_t cap, const char *src, size_t n, size_t *ret_used)
             break;
         }
         if (utf8_decode(&c, src + i, n - i) == 0) {
-            memcpy(dst + written, REPLACEMENT, REPLACEMENT_LEN);
+            memcpy(dst + written, replacement, sizeof(replacement));
             written += REPLACEMENT_LEN;
             i += invalid_len(src + i, n - i);
         }

@@ -74,7 +74,7 @@ too_many_lines_are_cut_after_the_last_that_fits(void **state)
 
     (void)state;
     preview(&out, "x\n", LIMIT_PREVIEW_LINES + 1);
-    assert_int_equal(out.len, 2 * LIMIT_PREVIEW_LINES + strlen(EVENTS_PREVIEW_NOTICE));
+    assert_int_equal(out.len, (size_t)2 * LIMIT_PREVIEW_LINES + strlen(EVENTS_PREVIEW_NOTICE));
     assert_string_equal(out.data + (size_t)2 * LIMIT_PREVIEW_LINES - 2,
                         "x\n" EVENTS_PREVIEW_NOTICE);
 }

@@ -59,6 +59,7 @@ int
 main(int argc, char **argv)
 {
     static const size_t sizes[] = {(size_t)256 * 1024, (size_t)64 * 1024, 4096, 128};
+    static const char line[] = "0123456789 abcdefghijklmnopqrstuvwxyz ABCDEFGHIJKLMNOPQRSTUVWXY\n";
     uint64_t mib = DEFAULT_AMOUNT;
     char *chunk = mem_alloc(sizes[0]);
 
@@ -68,7 +69,7 @@ main(int argc, char **argv)
         return 2;
     }
     for (size_t i = 0; i < sizes[0]; i++) {
-        chunk[i] = i % 64 == 63 ? '\n' : (char)('a' + i % 26);
+        chunk[i] = line[i % (sizeof(line) - 1)];
     }
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
         fprintf(stdout, "push %7zu B: %8.0f MiB/s, with deltas %8.0f MiB/s\n", sizes[i],

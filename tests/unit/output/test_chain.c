@@ -340,6 +340,7 @@ a_gap_never_tears_a_character_and_says_how_much_is_missing(void **state)
 static void
 large_pushes_become_deltas_that_end_on_characters(void **state)
 {
+    static const char euro[] = {'\xE2', '\x82', '\xAC'};
     static char text[100000];
     struct seen seen;
     struct output_chain *c = new_chain(&seen, 0, 0);
@@ -347,7 +348,7 @@ large_pushes_become_deltas_that_end_on_characters(void **state)
     (void)state;
     /* Three bytes each, so that no multiple of 8192 is a border. */
     for (size_t i = 0; i + 3 <= sizeof(text) - 1; i += 3) {
-        memcpy(text + i, "\xE2\x82\xAC", 3);
+        memcpy(text + i, euro, sizeof(euro));
     }
     push(c, STREAM_STDOUT, text);
     finish(c);
@@ -460,7 +461,10 @@ mask_push(struct output_stage *self, enum output_stream s, const char *bytes, si
         if (m->has_held[s]) {
             rc = next(next_arg, s, &m->held[s], 1);
         }
-        m->held[s] = bytes[i] >= '0' && bytes[i] <= '9' ? '*' : bytes[i];
+        m->held[s] = bytes[i];
+        if (bytes[i] >= '0' && bytes[i] <= '9') {
+            m->held[s] = '*';
+        }
         m->has_held[s] = true;
     }
     return rc;

@@ -104,12 +104,13 @@ a_size_of_one_has_no_head_and_keeps_the_last_byte(void **state)
 static void
 a_giant_chunk_keeps_its_own_end(void **state)
 {
+    static const char end[] = {'-', 'E', 'N', 'D', '-'};
     static char giant[100000];
     struct headtail *h = new_headtail(10);
 
     (void)state;
     memset(giant, 'x', sizeof(giant));
-    memcpy(giant + sizeof(giant) - 5, "-END-", 5);
+    memcpy(giant + sizeof(giant) - sizeof(end), end, sizeof(end));
     push(h, "abcdefgh");
     assert_int_equal(headtail_push(h, giant, sizeof(giant)), SY_E_OK);
     assert_renders(h, "abcde\n... 99998 bytes omitted ...\n-END-");

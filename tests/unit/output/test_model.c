@@ -80,11 +80,12 @@ binary_output_is_bounded_and_noted(void **state)
 {
     SY_AUTO(buf_fini) struct buf out = {.max = 100000};
     struct output_chain *c = new_chain(0);
+    static const unsigned char magic[] = {0x7F, 'E', 'L', 'F', 2, 1, 1};
     static unsigned char bytes[35664];
     struct output_stats stats;
 
     (void)state;
-    memcpy(bytes, "\177ELF\2\1\1", 7);
+    memcpy(bytes, magic, sizeof(magic));
     for (size_t i = 64; i < sizeof(bytes); i += 1 + i % 3) {
         bytes[i] = (unsigned char)(i * 37);
     }

@@ -14,7 +14,7 @@
 #include "config/config_internal.h"
 
 /* Lines of an input that are tried as flags. */
-#define LINES_MAX 8U
+#define LINES_MAX 4U
 
 /* Aborts with the broken property, which libFuzzer and replay take for a
  * finding. */

@@ -283,7 +283,7 @@ env_entry(const char *name, const char *value)
     char *entry = mem_alloc(n + m + 2);
 
     if (entry != NULL) {
-        memcpy(entry, name, n);
+        memcpy(entry, name, n + 1);
         entry[n] = '=';
         memcpy(entry + n + 1, value, m + 1);
     }

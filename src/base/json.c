@@ -28,15 +28,18 @@ heap_alloc(size_t size)
 {
     void *p = mem_alloc(size);
 
-    if (p == NULL) {
-        bool may_be_growth = size >= 32 && (size & (size - 1)) == 0;
-
-        heap_has_failed = true;
-        if (may_be_growth) {
-            p = mem_alloc(size);
-            SY_ASSERT(p != NULL);
-        }
+    if (p != NULL) {
+        return p;
     }
+    heap_has_failed = true;
+
+    bool may_be_growth = size >= 32 && (size & (size - 1)) == 0;
+
+    if (!may_be_growth) {
+        return NULL;
+    }
+    p = mem_alloc(size);
+    SY_ASSERT(p != NULL);
     return p;
 }
 
@@ -70,14 +73,16 @@ to_jansson(const struct js *v)
 }
 
 /* For those functions of jansson that take a mutable value and do not change
- * it, or that end its life. Copied, since a cast would drop the const. */
+ * it, or that end its life. */
 static json_t *
 to_mutable(const struct js *v)
 {
-    json_t *mutable_v = NULL;
+    const union {
+        const struct js *in;
+        json_t *out;
+    } pun = {.in = v}; /* a cast would drop the const under protest */
 
-    memcpy(&mutable_v, &v, sizeof(mutable_v));
-    return mutable_v;
+    return pun.out;
 }
 
 static const struct js *

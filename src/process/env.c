@@ -106,24 +106,27 @@ enum word_place { ANYWHERE, AT_END, WHOLE };
 
 struct secret_word {
     const char *word;
+    size_t n;
     enum word_place place;
 };
 
+#define WORD(text) text, sizeof(text) - 1
+
 static const struct secret_word secret_words[] = {
-    {"KEY",            ANYWHERE},
-    {"SECRET",         ANYWHERE},
-    {"TOKEN",          ANYWHERE},
-    {"PASSWORD",       ANYWHERE},
-    {"PASSWD",         ANYWHERE},
-    {"PASSPHRASE",     ANYWHERE},
-    {"CREDENTIAL",     ANYWHERE},
-    {"_PASS",          AT_END  },
-    {"_PWD",           AT_END  }, /* MYSQL_PWD; OLDPWD has no underscore */
-    {"SSHPASS",        WHOLE   },
+    {WORD("KEY"),            ANYWHERE},
+    {WORD("SECRET"),         ANYWHERE},
+    {WORD("TOKEN"),          ANYWHERE},
+    {WORD("PASSWORD"),       ANYWHERE},
+    {WORD("PASSWD"),         ANYWHERE},
+    {WORD("PASSPHRASE"),     ANYWHERE},
+    {WORD("CREDENTIAL"),     ANYWHERE},
+    {WORD("_PASS"),          AT_END  },
+    {WORD("_PWD"),           AT_END  }, /* MYSQL_PWD; OLDPWD has no underscore */
+    {WORD("SSHPASS"),        WHOLE   },
  /* Sockets of agents: whoever reaches one signs with the user's keys. */
-    {"SSH_AUTH_SOCK",  WHOLE   },
-    {"SSH_AGENT_PID",  WHOLE   },
-    {"GPG_AGENT_INFO", WHOLE   },
+    {WORD("SSH_AUTH_SOCK"),  WHOLE   },
+    {WORD("SSH_AGENT_PID"),  WHOLE   },
+    {WORD("GPG_AGENT_INFO"), WHOLE   },
 };
 
 static const char *const core_names[] = {
@@ -183,10 +186,10 @@ static bool
 word_begins(struct name name, size_t i)
 {
     for (size_t k = 0; k < COUNT(secret_words); k++) {
-        size_t n = strlen(secret_words[k].word);
+        const struct secret_word *w = &secret_words[k];
 
-        if (secret_words[k].place == ANYWHERE && n <= name.n - i &&
-            equals_nocase(name.s + i, secret_words[k].word, n)) {
+        if (w->place == ANYWHERE && w->n <= name.n - i &&
+            equals_nocase(name.s + i, w->word, w->n)) {
             return true;
         }
     }
@@ -203,10 +206,9 @@ is_secret(struct name name, uint32_t letters)
     }
     for (size_t k = 0; k < COUNT(secret_words); k++) {
         const struct secret_word *w = &secret_words[k];
-        size_t n = strlen(w->word);
 
-        if (w->place != ANYWHERE && (w->place == WHOLE ? n == name.n : n <= name.n) &&
-            equals_nocase(name.s + name.n - n, w->word, n)) {
+        if (w->place != ANYWHERE && (w->place == WHOLE ? w->n == name.n : w->n <= name.n) &&
+            equals_nocase(name.s + name.n - w->n, w->word, w->n)) {
             return true;
         }
     }

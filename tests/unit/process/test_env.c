@@ -399,10 +399,10 @@ malformed_entries_are_dropped_and_the_first_of_two_stays(void **state)
     };
 
     (void)state;
-    memset(huge, 'h', LIMIT_ARG_STRLEN);
-    memcpy(huge, "HUGE=", 5);
-    memset(longest, 'l', LIMIT_ARG_STRLEN - 1);
-    memcpy(longest, "LONGEST=", 8);
+    memset(huge, '=', LIMIT_ARG_STRLEN);
+    huge[0] = 'H';
+    memset(longest, '=', LIMIT_ARG_STRLEN - 1);
+    longest[0] = 'L';
 
     SY_AUTO(strv_fini) struct strv env = built(&plain, base, NULL, online);
 
@@ -410,8 +410,8 @@ malformed_entries_are_dropped_and_the_first_of_two_stays(void **state)
     assert_env(&env, "EQ", "a=b");
     assert_env(&env, "EMPTY", "");
     assert_env(&env, "npm_config_@a:registry", "x");
-    assert_env(&env, "HUGE", NULL);
-    assert_non_null(strv_env_get(&env, "LONGEST"));
+    assert_env(&env, "H", NULL);
+    assert_non_null(strv_env_get(&env, "L"));
     for (size_t i = 0; i < env.n; i++) {
         const char *equals = strchr(env.v[i], '=');
 

@@ -1,0 +1,21 @@
+#ifndef SY_TESTS_ADVERSARY_PROBE_H
+#define SY_TESTS_ADVERSARY_PROBE_H
+
+#include <stddef.h>
+
+/* One thing to try; gives 0 or the errno value. */
+struct probe_act {
+    const char *name;
+    int (*act)(void);
+};
+
+extern const struct probe_act probe_file_acts[];
+extern const size_t probe_n_file_acts;
+extern const struct probe_act probe_socket_acts[];
+extern const size_t probe_n_socket_acts;
+
+int probe_result(long r);
+const char *probe_env(const char *name);
+long probe_env_number(const char *name);
+
+#endif

@@ -1,0 +1,617 @@
+/*
+ * Tries what a hostile command would try and says how it went, one line an
+ * act: its name and 0 (it worked), an errno value, or 1000 plus the signal
+ * that ended it. Decides nothing: test_syscalls.c knows what should happen,
+ * inside a sandbox and outside.
+ *
+ * Usage: probe_syscalls PROBE_NAME=value..., as test_syscalls.c gives them. Not
+ * by the environment, which whatever runs us may cut down.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/timex.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "probe.h"
+
+int
+probe_result(long r)
+{
+    return r >= 0 ? 0 : errno;
+}
+
+const char *
+probe_env(const char *name)
+{
+    const char *value = getenv(name);
+
+    if (value == NULL) {
+        (void)fprintf(stderr, "probe_syscalls: %s is not set\n", name);
+        exit(2);
+    }
+    return value;
+}
+
+long
+probe_env_number(const char *name)
+{
+    return (long)strtoll(probe_env(name), NULL, 10);
+}
+
+#define TRY(...) return probe_result(syscall(__VA_ARGS__))
+
+static int
+act_unshare_user(void)
+{
+    TRY(SYS_unshare, CLONE_NEWUSER);
+}
+
+static int
+act_unshare_mount(void)
+{
+    TRY(SYS_unshare, CLONE_NEWNS);
+}
+
+static int
+clone_with(unsigned long flags)
+{
+    long pid = syscall(SYS_clone, flags | SIGCHLD, 0, 0, 0, 0);
+    int status;
+
+    if (pid == 0) {
+        _exit(0);
+    }
+    if (pid > 0 && waitpid((pid_t)pid, &status, 0) != pid) {
+        return ECHILD;
+    }
+    return probe_result(pid);
+}
+
+static int
+act_clone_user(void)
+{
+    return clone_with(CLONE_NEWUSER);
+}
+
+static int
+act_clone_plain(void)
+{
+    return clone_with(0);
+}
+
+static int
+act_clone3(void)
+{
+    TRY(SYS_clone3, NULL, 0);
+}
+
+static int
+act_setns(void)
+{
+    TRY(SYS_setns, -1, 0);
+}
+
+static int
+act_io_uring(void)
+{
+    TRY(SYS_io_uring_setup, 1, NULL);
+}
+
+static int
+act_bpf(void)
+{
+    TRY(SYS_bpf, 9999, NULL, 0);
+}
+
+static int
+act_perf(void)
+{
+    TRY(SYS_perf_event_open, NULL, 0, -1, -1, 0);
+}
+
+static int
+act_userfaultfd(void)
+{
+    TRY(SYS_userfaultfd, 1 /* user mode only */);
+}
+
+static int
+act_keyctl(void)
+{
+    TRY(SYS_keyctl, 9999);
+}
+
+static int
+act_add_key(void)
+{
+    TRY(SYS_add_key, NULL, NULL, NULL, 0, 0);
+}
+
+static int
+act_request_key(void)
+{
+    TRY(SYS_request_key, NULL, NULL, NULL, 0);
+}
+
+static int
+act_ptrace(void)
+{
+    TRY(SYS_ptrace, 0x4206 /* SEIZE */, probe_env_number("PROBE_VICTIM"), 0, 0);
+}
+
+static int
+act_ptrace_me(void)
+{
+    TRY(SYS_ptrace, 0 /* TRACEME */, 0, 0, 0);
+}
+
+static int
+act_read_memory(void)
+{
+    char byte;
+    struct iovec to = {&byte, 1};
+    struct iovec from = {(void *)(intptr_t)probe_env_number("PROBE_ADDRESS"), 1};
+
+    TRY(SYS_process_vm_readv, probe_env_number("PROBE_VICTIM"), &to, 1, &from, 1, 0);
+}
+
+static int
+act_kcmp(void)
+{
+    TRY(SYS_kcmp, getpid(), getpid(), 1, 0, 0);
+}
+
+static int
+act_take_descriptor(void)
+{
+    long pidfd = syscall(SYS_pidfd_open, probe_env_number("PROBE_VICTIM"), 0);
+
+    if (pidfd < 0) {
+        return 2000;
+    }
+    TRY(SYS_pidfd_getfd, pidfd, 0, 0);
+}
+
+static int
+act_kill(void)
+{
+    TRY(SYS_kill, probe_env_number("PROBE_VICTIM"), 0);
+}
+
+static int
+act_tgkill(void)
+{
+    TRY(SYS_tgkill, probe_env_number("PROBE_VICTIM"), probe_env_number("PROBE_VICTIM"), 0);
+}
+
+static int
+act_pidfd_signal(void)
+{
+    long pidfd = syscall(SYS_pidfd_open, probe_env_number("PROBE_VICTIM"), 0);
+
+    TRY(SYS_pidfd_send_signal, pidfd, 0, NULL, 0);
+}
+
+static int
+act_kill_child(void)
+{
+    pid_t pid = fork();
+    int status;
+
+    if (pid == 0) {
+        (void)pause();
+        _exit(0);
+    }
+    if (pid < 0 || kill(pid, SIGKILL) != 0 || waitpid(pid, &status, 0) != pid) {
+        return errno;
+    }
+    return WIFSIGNALED(status) ? 0 : EINVAL;
+}
+
+static int
+act_limit_other(void)
+{
+    const struct rlimit all = {RLIM_INFINITY, RLIM_INFINITY};
+
+    TRY(SYS_prlimit64, probe_env_number("PROBE_VICTIM"), RLIMIT_CPU, &all, NULL);
+}
+
+static int
+act_limit_self(void)
+{
+    struct rlimit now;
+
+    return getrlimit(RLIMIT_NOFILE, &now) == 0 ? probe_result(setrlimit(RLIMIT_NOFILE, &now)) : 1;
+}
+
+/* A terminal of our own: the act must not depend on who started us. */
+static int
+on_terminal(unsigned long command, bool is_int)
+{
+    int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+    char name[64];
+    int zero = 0;
+    char key = 'x';
+
+    if (master < 0 || grantpt(master) != 0 || unlockpt(master) != 0 ||
+        ptsname_r(master, name, sizeof(name)) != 0) {
+        return 2000;
+    }
+    (void)setsid();
+
+    int slave = open(name, O_RDWR | O_CLOEXEC);
+
+    if (slave < 0 || ioctl(slave, TIOCSCTTY, 0) != 0) {
+        return 2001;
+    }
+    TRY(SYS_ioctl, slave, command, is_int ? (void *)&zero : (void *)&key);
+}
+
+static int
+act_tiocsti(void)
+{
+    return on_terminal(0x5412, false);
+}
+
+static int
+act_tiocsti_high(void)
+{
+    return on_terminal(0x100005412UL, false);
+}
+
+static int
+act_tioclinux(void)
+{
+    return on_terminal(0x541c, false);
+}
+
+static int
+act_tiocsetd(void)
+{
+    return on_terminal(0x5423, true);
+}
+
+static int
+act_window_size(void)
+{
+    struct winsize size = {0};
+    int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+
+    return probe_result(ioctl(master, TIOCSWINSZ, &size));
+}
+
+static int
+act_mount(void)
+{
+    TRY(SYS_mount, "none", "/nonexistent", "tmpfs", 0, NULL);
+}
+
+static int
+act_umount(void)
+{
+    TRY(SYS_umount2, "/nonexistent", 0);
+}
+
+static int
+act_pivot_root(void)
+{
+    TRY(SYS_pivot_root, "/nonexistent", "/nonexistent");
+}
+
+static int
+act_open_tree(void)
+{
+    TRY(428, -1, "/nonexistent", 0);
+}
+
+static int
+act_move_mount(void)
+{
+    TRY(429, -1, "/nonexistent", -1, "/nonexistent", 0);
+}
+
+static int
+act_fsopen(void)
+{
+    TRY(430, "no-such-filesystem", 0);
+}
+
+static int
+act_fsconfig(void)
+{
+    TRY(431, -1, 0, NULL, NULL, 0);
+}
+
+static int
+act_mount_setattr(void)
+{
+    TRY(442, -1, "", 0, NULL, 0);
+}
+
+static int
+act_chroot(void)
+{
+    TRY(SYS_chroot, probe_env("PROBE_INSIDE"));
+}
+
+static int
+act_handle(void)
+{
+    char handle[256] = {0};
+    int mount_id;
+
+    *(unsigned *)(void *)handle = 128;
+    TRY(SYS_name_to_handle_at, AT_FDCWD, "/", handle, &mount_id, 0);
+}
+
+static int
+act_open_by_handle(void)
+{
+    TRY(SYS_open_by_handle_at, -1, NULL, 0);
+}
+
+static int
+act_fanotify(void)
+{
+    TRY(SYS_fanotify_init, 0x200 /* FAN_REPORT_FID */, O_RDONLY);
+}
+
+static int
+act_memfd_secret(void)
+{
+    TRY(447, 0);
+}
+
+static int
+act_personality(void)
+{
+    TRY(SYS_personality, 8 /* PER_LINUX32 */);
+}
+
+static int
+act_personality_query(void)
+{
+    TRY(SYS_personality, 0xffffffffUL);
+}
+
+static int
+act_reboot(void)
+{
+    TRY(SYS_reboot, 0, 0, 0, NULL); /* wrong magic: harmless where it is let through */
+}
+
+static int
+act_init_module(void)
+{
+    TRY(SYS_init_module, NULL, 0, NULL);
+}
+
+static int
+act_swapon(void)
+{
+    TRY(SYS_swapon, NULL, 0);
+}
+
+static int
+act_acct(void)
+{
+    TRY(SYS_acct, "/nonexistent");
+}
+
+static int
+act_quotactl(void)
+{
+    TRY(SYS_quotactl, -1, NULL, 0, NULL);
+}
+
+static int
+act_clock_settime(void)
+{
+    TRY(SYS_clock_settime, 9999, NULL);
+}
+
+static int
+act_adjtimex(void)
+{
+    struct timex read_only = {.modes = 0};
+
+    TRY(SYS_adjtimex, &read_only);
+}
+
+static int
+act_unknown_call(void)
+{
+    TRY(9999);
+}
+
+static int
+act_nested_seccomp(void)
+{
+    uint32_t action = 0x7fff0000U; /* SECCOMP_RET_ALLOW */
+
+    TRY(SYS_seccomp, 2 /* GET_ACTION_AVAIL */, 0, &action);
+}
+
+static int
+act_nested_landlock(void)
+{
+    TRY(444, NULL, 0, 1);
+}
+
+static int
+act_x32(void)
+{
+#if defined(__x86_64__)
+    TRY(0x40000000L | SYS_getpid);
+#else
+    return ENOSYS;
+#endif
+}
+
+/* getpid by the 32-bit table, where only the table's own ABI has this number. */
+static int
+act_int80(void)
+{
+#if defined(__x86_64__)
+    long r;
+
+    __asm__ volatile("int $0x80" : "=a"(r) : "a"(20L) : "memory", "r8", "r9", "r10", "r11");
+    return r == getpid() ? 0 : ENOSYS;
+#else
+    return ENOSYS;
+#endif
+}
+
+static int
+act_setuid_program(void)
+{
+    const char *program = probe_env("PROBE_SETUID");
+    pid_t pid = fork();
+    int status;
+
+    if (pid == 0) {
+        (void)execl(program, program, "--euid-differs", (char *)NULL);
+        _exit(200);
+    }
+    if (waitpid(pid, &status, 0) != pid || !WIFEXITED(status)) {
+        return ECHILD;
+    }
+    return WEXITSTATUS(status);
+}
+
+/* 0: somebody left us more than standard input, output and error. */
+static int
+act_descriptors(void)
+{
+    for (int fd = 3; fd < 4096; fd++) {
+        if (fcntl(fd, F_GETFD) >= 0) {
+            return 0;
+        }
+    }
+    return EBADF;
+}
+
+static const struct probe_act acts[] = {
+    {"unshare-user",      act_unshare_user     },
+    {"unshare-mount",     act_unshare_mount    },
+    {"clone-user",        act_clone_user       },
+    {"clone-plain",       act_clone_plain      },
+    {"clone3",            act_clone3           },
+    {"setns",             act_setns            },
+    {"io-uring",          act_io_uring         },
+    {"bpf",               act_bpf              },
+    {"perf",              act_perf             },
+    {"userfaultfd",       act_userfaultfd      },
+    {"keyctl",            act_keyctl           },
+    {"add-key",           act_add_key          },
+    {"request-key",       act_request_key      },
+    {"ptrace",            act_ptrace           },
+    {"ptrace-me",         act_ptrace_me        },
+    {"read-memory",       act_read_memory      },
+    {"kcmp",              act_kcmp             },
+    {"take-descriptor",   act_take_descriptor  },
+    {"kill",              act_kill             },
+    {"tgkill",            act_tgkill           },
+    {"pidfd-signal",      act_pidfd_signal     },
+    {"kill-child",        act_kill_child       },
+    {"limit-other",       act_limit_other      },
+    {"limit-self",        act_limit_self       },
+    {"tiocsti",           act_tiocsti          },
+    {"tiocsti-high",      act_tiocsti_high     },
+    {"tioclinux",         act_tioclinux        },
+    {"tiocsetd",          act_tiocsetd         },
+    {"window-size",       act_window_size      },
+    {"mount",             act_mount            },
+    {"umount",            act_umount           },
+    {"pivot-root",        act_pivot_root       },
+    {"open-tree",         act_open_tree        },
+    {"move-mount",        act_move_mount       },
+    {"fsopen",            act_fsopen           },
+    {"fsconfig",          act_fsconfig         },
+    {"mount-setattr",     act_mount_setattr    },
+    {"chroot",            act_chroot           },
+    {"handle",            act_handle           },
+    {"open-by-handle",    act_open_by_handle   },
+    {"fanotify",          act_fanotify         },
+    {"memfd-secret",      act_memfd_secret     },
+    {"personality",       act_personality      },
+    {"personality-query", act_personality_query},
+    {"reboot",            act_reboot           },
+    {"init-module",       act_init_module      },
+    {"swapon",            act_swapon           },
+    {"acct",              act_acct             },
+    {"quotactl",          act_quotactl         },
+    {"clock-settime",     act_clock_settime    },
+    {"adjtimex",          act_adjtimex         },
+    {"unknown-call",      act_unknown_call     },
+    {"nested-seccomp",    act_nested_seccomp   },
+    {"nested-landlock",   act_nested_landlock  },
+    {"x32",               act_x32              },
+    {"int80",             act_int80            },
+    {"setuid-program",    act_setuid_program   },
+    {"descriptors",       act_descriptors      },
+};
+
+static void
+run(const struct probe_act *list, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        int status = 0;
+
+        (void)fflush(stdout);
+
+        /* Each in its own process: some acts change the one that does them. */
+        pid_t pid = fork();
+
+        if (pid == 0) {
+            struct sigaction stop = {.sa_handler = SIG_DFL};
+
+            (void)sigaction(SIGALRM, &stop, NULL);
+            (void)alarm(20);
+
+            int outcome = list[i].act();
+
+            (void)printf("%s %d\n", list[i].name, outcome);
+            (void)fflush(stdout);
+            _exit(0);
+        }
+        if (pid < 0 || waitpid(pid, &status, 0) != pid) {
+            (void)printf("%s %d\n", list[i].name, 3000);
+        } else if (WIFSIGNALED(status)) {
+            (void)printf("%s %d\n", list[i].name, 1000 + WTERMSIG(status));
+        }
+    }
+}
+
+int
+main(int argc, char **argv)
+{
+    if (argc == 2 && strcmp(argv[1], "--euid-differs") == 0) {
+        return geteuid() != getuid() ? 0 : EPERM;
+    }
+    for (int i = 1; i < argc; i++) {
+        if (putenv(argv[i]) != 0) {
+            return 2;
+        }
+    }
+    run(acts, sizeof(acts) / sizeof(acts[0]));
+    run(probe_file_acts, probe_n_file_acts);
+    run(probe_socket_acts, probe_n_socket_acts);
+    return 0;
+}

@@ -1,0 +1,170 @@
+// What must go on in the sandbox (A33, A35-A37), beside what must not: each
+// refusal has a control that shows the sandbox is what refuses.
+import assert from 'node:assert/strict';
+import dgram from 'node:dgram';
+import fs from 'node:fs';
+import net from 'node:net';
+import path from 'node:path';
+import { once } from 'node:events';
+import { eachFront, has, mustRun } from './lib/client.mjs';
+
+const UNSANDBOXED = { settings: { 'sandbox.mode': 'danger-full-access' } };
+
+eachFront('writes stay in the workspace', async (t, { yard, open }) => {
+  const front = await open();
+  const target = path.join(yard.outside, 'f');
+  const inside = await front.run('echo x > f && cat f');
+  assert.equal(inside.output, 'x\n');
+  const r = await front.run(`echo x > ${target}`);
+  assert.notEqual(r.exitCode, 0);
+  assert.equal(fs.existsSync(target), false);
+  assert.equal(r.sandbox.mode, 'workspace-write');
+
+  const free = await open(UNSANDBOXED);
+  assert.equal((await free.run(`echo x > ${target}`)).exitCode, 0, 'without the sandbox it works');
+  assert.equal(fs.readFileSync(target, 'utf8'), 'x\n');
+});
+
+eachFront('a link in the workspace does not lead a write outside', async (t, { yard, open }) => {
+  const front = await open();
+  fs.symlinkSync(yard.outside, path.join(yard.ws, 'link'));
+  const r = await front.run('echo x > link/f');
+
+  assert.notEqual(r.exitCode, 0);
+  assert.deepEqual(fs.readdirSync(yard.outside), []);
+});
+
+eachFront('A33 semaphores work', async (t, { open }) => {
+  if (!mustRun(t, has('python3'), 'no python3')) {
+    return;
+  }
+  const front = await open();
+  const code = 'from concurrent.futures import ProcessPoolExecutor as P; print(list(P(2).map(abs,[-1,-2])))';
+  const r = await front.run(`python3 -c '${code}'`, { timeoutMs: 60_000 });
+
+  assert.equal(r.output, '[1, 2]\n');
+  assert.equal(r.exitCode, 0);
+});
+
+for (const network of [false, true]) {
+  eachFront(`A35 links and renames across directories work, network ${network ? 'on' : 'off'}`, async (t, { yard, open }) => {
+    if (!mustRun(t, has('python3'), 'no python3')) {
+      return;
+    }
+    const front = await open({ settings: { 'sandbox.network_access': network } });
+    const r = await front.run('mkdir -p a b c/d; echo 1 > a/f; ln a/f b/f && '
+      + `python3 -c "import os; os.rename('a/f','c/d/f')" && mv b c/ && echo OK`, { timeoutMs: 60_000 });
+
+    assert.equal(r.output, 'OK\n');
+    assert.equal(fs.readFileSync(path.join(yard.ws, 'c/b/f'), 'utf8'), '1\n');
+    assert.equal(fs.readFileSync(path.join(yard.ws, 'c/d/f'), 'utf8'), '1\n');
+  });
+}
+
+eachFront('A36 sockets within the sandbox work', async (t, { yard, open }) => {
+  if (!mustRun(t, has('python3'), 'no python3')) {
+    return;
+  }
+  const front = await open();
+  const pair = await front.run(`python3 -c 'import socket; a,b=socket.socketpair(); a.setsockopt(1,16,1); print("ok")'`,
+    { timeoutMs: 60_000 });
+  assert.equal(pair.output, 'ok\n');
+
+  fs.writeFileSync(path.join(yard.ws, 'unix.py'), `import socket
+s = socket.socket(socket.AF_UNIX)
+s.bind("s.sock")
+s.listen()
+c = socket.socket(socket.AF_UNIX)
+c.connect("s.sock")
+a, _ = s.accept()
+c.sendall(b"ok")
+print(a.recv(2).decode())
+`);
+  const unix = await front.run('python3 unix.py', { timeoutMs: 60_000 });
+  assert.equal(unix.output, 'ok\n');
+
+  const links = await front.run(`node -e 'console.log(Object.keys(require("os").networkInterfaces()).length>=0)'`,
+    { timeoutMs: 60_000 });
+  assert.equal(links.output, 'true\n');
+});
+
+/** Tries to reach our listeners every way; prints one line a way. */
+const REACH = `import socket, sys
+tcp, udp = int(sys.argv[1]), int(sys.argv[2])
+
+def way(name, fn):
+    try:
+        fn()
+        print(name, "REACHED")
+    except OSError as error:
+        print(name, "failed", error.errno)
+
+def datagram():
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.sendto(b"x", ("127.0.0.1", udp))
+
+way("tcp4", lambda: socket.create_connection(("127.0.0.1", tcp), 5))
+way("tcp6", lambda: socket.create_connection(("::1", tcp), 5))
+way("mapped", lambda: socket.create_connection(("::ffff:127.0.0.1", tcp), 5))
+way("udp", datagram)
+way("raw", lambda: socket.socket(socket.AF_INET, socket.SOCK_RAW, 1))
+way("packet", lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0))
+`;
+
+eachFront('A36 no socket reaches beyond the sandbox while the network is off', async (t, { yard, open }) => {
+  if (!mustRun(t, has('python3'), 'no python3')) {
+    return;
+  }
+  let reached = 0;
+  const tcp = net.createServer((socket) => {
+    reached += 1;
+    socket.destroy();
+  });
+  tcp.listen(0, '127.0.0.1');
+  await once(tcp, 'listening');
+  const udp = dgram.createSocket('udp4');
+  udp.on('message', () => {
+    reached += 1;
+  });
+  udp.bind(0, '127.0.0.1');
+  await once(udp, 'listening');
+  t.after(() => {
+    tcp.close();
+    udp.close();
+  });
+  fs.writeFileSync(path.join(yard.ws, 'reach.py'), REACH);
+  const script = `python3 reach.py ${tcp.address().port} ${udp.address().port}`;
+
+  const off = await open();
+  const r = await off.run(script, { timeoutMs: 60_000 });
+  assert.equal(r.exitCode, 0, r.text);
+  assert.equal(r.output.match(/ failed /g)?.length, 6, r.output);
+  assert.equal(reached, 0);
+
+  const on = await open({ settings: { 'sandbox.network_access': true } });
+  const control = await on.run(script, { timeoutMs: 60_000 });
+  assert.match(control.output, /^tcp4 REACHED$/m, 'with the network on it is reached');
+  assert.match(control.output, /^udp REACHED$/m);
+});
+
+eachFront('A37 the temporary directory can be written', async (t, { yard, open }) => {
+  const scratch = path.join(yard.home, 'scratch');
+  fs.mkdirSync(scratch);
+  const front = await open({ env: { TMPDIR: scratch } });
+  const r = await front.run(`mktemp -d && cat > out.txt <<'X'\n${'a'.repeat(100_000)}\nX\nwc -c out.txt; echo "$TMPDIR"`);
+
+  assert.equal(r.exitCode, 0);
+  assert.match(r.output, new RegExp(`^${scratch}/tmp\\.\\w+\n100001 out.txt\n${scratch}\n$`));
+  assert.equal(fs.statSync(path.join(yard.ws, 'out.txt')).size, 100_001);
+});
+
+eachFront('A37 under read-only an error names the temporary directory', async (t, { yard, open }) => {
+  const scratch = path.join(yard.home, 'scratch');
+  fs.mkdirSync(scratch);
+  const front = await open({ env: { TMPDIR: scratch }, settings: { 'sandbox.mode': 'read-only' } });
+  const r = await front.run('mktemp -d');
+
+  assert.notEqual(r.exitCode, 0);
+  assert.ok(r.output.includes(scratch), r.output);
+  assert.deepEqual(fs.readdirSync(scratch), []);
+});

@@ -96,20 +96,29 @@ load(struct yaml_file *ret, const struct buf *text, const char *section, const c
 }
 
 /* A scalar equals a JSON text if it is the same word, or the same string
- * without its quotes. Our strings are paths and words. */
+ * without its quotes and the backslashes before quotes and backslashes. */
 static bool
 scalar_says(const yaml_node_t *node, const char *json)
 {
-    size_t len = strlen(json);
+    bool is_string = json[0] == '"';
+    size_t k = 0;
 
     if (node == NULL || node->type != YAML_SCALAR_NODE) {
         return false;
     }
-    if (json[0] == '"') {
-        json++;
-        len -= 2;
+    for (size_t i = is_string ? 1 : 0; json[i] != '\0'; i++) {
+        if (is_string && json[i] == '"' && json[i + 1] == '\0') {
+            break;
+        }
+        if (is_string && json[i] == '\\' && (json[i + 1] == '"' || json[i + 1] == '\\')) {
+            i++;
+        }
+        if (k >= node->data.scalar.length || (char)node->data.scalar.value[k] != json[i]) {
+            return false;
+        }
+        k++;
     }
-    return node->data.scalar.length == len && memcmp(node->data.scalar.value, json, len) == 0;
+    return k == node->data.scalar.length;
 }
 
 /* Only scalars are compared: the one list that we write, args, goes with cmd. */

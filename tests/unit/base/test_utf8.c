@@ -164,7 +164,8 @@ the_valid_prefix_ends_at_the_first_bad_byte_wherever_it_is(void **state)
             assert_int_equal(utf8_valid_prefix(s, n), at < n ? at : n);
             assert_int_equal(utf8_is_valid(s, n), at >= n);
             if (at + 2 <= n) {
-                memcpy(s + at, "\xC3\xA9", 2);
+                s[at] = '\xC3';
+                s[at + 1] = '\xA9';
                 assert_int_equal(utf8_valid_prefix(s, n), n);
                 assert_int_equal(utf8_valid_prefix(s, at + 1), at);
             }

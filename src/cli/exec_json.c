@@ -33,6 +33,12 @@ put_output(struct jw *w, const struct exec_output *o)
     put_text(w, "aggregated_output", o->output, STREAM_COUNT);
     jw_key_int(w, "total_bytes", (int64_t)all.total_bytes);
     jw_key_bool(w, "truncated", all.omitted_bytes > 0);
+    if (all.has_invalid_utf8) {
+        jw_key_bool(w, "invalid_utf8", true);
+    }
+    if (all.is_binary) {
+        jw_key_bool(w, "binary", true);
+    }
 }
 
 static void

@@ -557,7 +557,9 @@ maybe_ignored(void)
     for (int n = 1; n <= 64; n++) {
         struct sigaction now;
 
-        if (sigaction(n, NULL, &now) == 0 && now.sa_handler == SIG_IGN) {
+        /* The C library hides 32 and 33, which it uses itself and which make(1)
+         * leaves ignored. */
+        if (sigaction(n, NULL, &now) != 0 || now.sa_handler == SIG_IGN) {
             mask |= 1ULL << (n - 1);
         }
     }

@@ -16,7 +16,7 @@ struct tool_context {
     struct config config;
     struct turn_context turn;
     struct event_bus *bus;
-    struct fake_call calls[FAKE_CALLS_MAX];
+    struct fake_call *calls; /* not cleared with the rest: it is large */
     size_t n;
     size_t n_open;
     enum sy_code next_error;
@@ -24,6 +24,7 @@ struct tool_context {
 };
 
 static struct tool_context fake;
+static struct fake_call all_calls[FAKE_CALLS_MAX];
 static char *no_environ[] = {NULL};
 
 static bool
@@ -323,6 +324,7 @@ struct tool_context *
 fake_tools_new(void)
 {
     fake = (struct tool_context){
+        .calls = all_calls,
         .config = {.sandbox = {.mode = "workspace-write"},
                    .approval = {.policy = "on-failure"},
                    .tools = {.shell_type = "default"}}

@@ -1,0 +1,483 @@
+// The command line itself: what its verbs print, how they end, what signals
+// and readers do to `exec`, and that the manual pages tell all of it.
+import assert from 'node:assert/strict';
+import { spawn, spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { test } from 'node:test';
+import { SOON_MS, execCli, has, makeYard, mustRun, processesOf, program, waitFor } from './lib/client.mjs';
+
+const top = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
+const limit = { timeout: 120_000 };
+
+/** Any verb, to its end. */
+function run(yard, args, { input = '', env = {}, cwd = yard.ws } = {}) {
+  return spawnSync(program, args, {
+    cwd, env: { ...yard.env, ...env }, input, encoding: 'utf8', timeout: 60_000, maxBuffer: 1 << 28,
+  });
+}
+
+const exec = (yard, args, options) => execCli(args, { cwd: yard.ws, env: yard.env, ...options });
+
+test('without a command it says how to use it, and fails', limit, (t) => {
+  const yard = makeYard(t);
+  const bare = run(yard, []);
+  assert.equal(bare.status, 2);
+  assert.match(bare.stdout, /^Usage: shellyard COMMAND/);
+  assert.match(run(yard, ['--version']).stdout, /^shellyard \d+\.\d+\.\d+\n$/);
+  assert.equal(run(yard, ['--help']).status, 0);
+  const wrong = run(yard, ['docter']);
+  assert.equal(wrong.status, 2);
+  assert.match(wrong.stderr, /unknown command 'docter'; did you mean 'doctor'\?/);
+  const sub = run(yard, ['sandbox', 'chek']);
+  assert.equal(sub.status, 2);
+  assert.match(sub.stderr, /did you mean 'check'\?/);
+});
+
+test('exec hands through streams and status, byte for byte', limit, async (t) => {
+  const yard = makeYard(t);
+  const r = await exec(yard, ['--', 'sh', '-c', "printf 'a\\000\\377b'; echo err >&2; exit 7"]);
+  assert.equal(r.code, 7);
+  assert.deepEqual(r.bytes, Buffer.from([0x61, 0x00, 0xff, 0x62]));
+  assert.equal(r.stderr, 'err\n');
+});
+
+test('exec tells signals, timeouts and programs that can not run', limit, async (t) => {
+  const yard = makeYard(t);
+  assert.equal((await exec(yard, ['--', 'sh', '-c', 'kill -9 $$'])).code, 137);
+  const slow = await exec(yard, ['-t', '300ms', '--', 'sh', '-c', 'echo kept; sleep 300']);
+  assert.equal(slow.code, 124);
+  assert.equal(slow.stdout, 'kept\n');
+  assert.match(slow.stderr, /^shellyard: .*did not end in time.*\n$/);
+  assert.ok(slow.elapsedMs < SOON_MS);
+  const missing = await exec(yard, ['--', 'no-such-program-here']);
+  assert.equal(missing.code, 127);
+  assert.match(missing.stderr, /^shellyard: .*no-such-program-here.*\n$/);
+  fs.writeFileSync(path.join(yard.ws, 'plain'), 'text\n', { mode: 0o644 });
+  assert.equal((await exec(yard, ['--', './plain'])).code, 126);
+});
+
+test('exec refuses wrong arguments before anything runs', limit, async (t) => {
+  const yard = makeYard(t);
+  for (const [args, sentence, code] of [
+    [['-t', '0', '--', 'true'], /timeout '0'/, 2],
+    [['-t', '25h', '--', 'true'], /at most 24h/, 2],
+    [['-t', '-5', '--', 'true'], /timeout '-5'/, 2],
+    [['-s', 'workspace-wirte', '--', 'true'], /workspace-write/, 2],
+    [['--jsom', '--', 'true'], /did you mean '--json'/, 2],
+    [['-c', 'sandbox.mod=read-only', '--', 'true'], /sandbox\.mode/, 2],
+    [['-C', path.join(yard.ws, 'gone'), '--', 'true'], /gone/, 125],
+    [[], /expected/, 2],
+  ]) {
+    const r = await exec(yard, args);
+    assert.equal(r.code, code, `${args.join(' ')}: ${r.stderr}`);
+    assert.match(r.stderr, sentence);
+    assert.match(r.stderr, /^shellyard: .*\n$/);
+    assert.equal(r.stdout, '');
+  }
+});
+
+test('exec --json is one object with all facts', limit, async (t) => {
+  const yard = makeYard(t);
+  const r = await exec(yard, ['--json', '--', 'sh', '-c', 'echo out; echo err >&2; exit 3']);
+  assert.equal(r.code, 3);
+  const o = JSON.parse(r.stdout);
+  assert.equal(o.status, 'exited');
+  assert.equal(o.exit_code, 3);
+  assert.equal(o.timed_out, false);
+  assert.equal(o.stdout, 'out\n');
+  assert.equal(o.stderr, 'err\n');
+  assert.equal(o.total_bytes, 8);
+  assert.equal(o.truncated, false);
+  assert.equal(o.ended_background, 0);
+  assert.ok(o.duration_ms > 0);
+  assert.equal(o.sandbox.mode, 'workspace-write');
+  assert.equal(o.sandbox.features.fs_write, 'enforced');
+  assert.equal('error' in o, false);
+  const failed = JSON.parse((await exec(yard, ['--json', '--', 'no-such-program-here'])).stdout);
+  assert.equal(failed.status, 'failed');
+  assert.equal(failed.error.code, 'SY_E_NOTFOUND');
+});
+
+test('exec holds the policy that is asked for', limit, async (t) => {
+  const yard = makeYard(t);
+  const inside = path.join(yard.ws, 'in');
+  const outside = path.join(yard.outside, 'out');
+  assert.equal((await exec(yard, ['-s', 'workspace-write', '--', 'touch', inside])).code, 0);
+  assert.notEqual((await exec(yard, ['-s', 'workspace-write', '--', 'touch', outside])).code, 0);
+  assert.notEqual((await exec(yard, ['-s', 'read-only', '--', 'touch', `${inside}2`])).code, 0);
+  assert.equal((await exec(yard, ['-s', 'danger-full-access', '--', 'touch', outside])).code, 0);
+  assert.equal(fs.existsSync(`${inside}2`), false);
+  const other = path.join(yard.outside, 'other dir\n');
+  fs.mkdirSync(other);
+  assert.equal((await exec(yard, ['-C', other, '--', 'touch', 'here'])).code, 0);
+  assert.ok(fs.existsSync(path.join(other, 'here')));
+});
+
+test('exec --login gives the environment of the login shell', limit, async (t) => {
+  const yard = makeYard(t);
+  fs.writeFileSync(path.join(yard.home, '.bash_profile'), 'export FROM_PROFILE=yes\necho noise\n');
+  const args = ['-c', 'shell.path=/bin/bash'];
+  const with_login = await exec(yard, ['--login', ...args, '--', 'sh', '-c', 'echo $FROM_PROFILE']);
+  assert.equal(with_login.stdout, 'yes\n');
+  const without = await exec(yard, [...args, '--', 'sh', '-c', 'echo $FROM_PROFILE']);
+  assert.equal(without.stdout, '\n');
+});
+
+for (const [name, number] of [['SIGINT', 2], ['SIGTERM', 15], ['SIGHUP', 1]]) {
+  test(`exec hands ${name} to the command and ends with its status`, limit, async (t) => {
+    const yard = makeYard(t);
+    const plain = await exec(yard, ['--', 'sh', '-c', 'echo up; exec sleep 300'], {
+      onStart: (child) => child.stdout.once('data', () => child.kill(name)),
+    });
+    assert.equal(plain.code, 128 + number);
+    const script = `trap 'echo caught; exit 5' ${name.slice(3)}; echo up; while :; do sleep 0.05; done`;
+    const trapping = await exec(yard, ['--', 'bash', '-c', script], {
+      onStart: (child) => child.stdout.once('data', () => child.kill(name)),
+    });
+    assert.equal(trapping.stdout, 'up\ncaught\n');
+    assert.equal(trapping.code, 5);
+  });
+}
+
+test('a command that ignores the signal is killed with its tree, at once by a second one', limit, async (t) => {
+  const yard = makeYard(t);
+  const script = "trap '' INT TERM; setsid sleep 300 & echo up; while :; do sleep 0.05; done";
+  const once = await exec(yard, ['--', 'bash', '-c', script], {
+    onStart: (child) => child.stdout.once('data', () => child.kill('SIGTERM')),
+  });
+  assert.equal(once.code, 143);
+  assert.ok(once.elapsedMs >= 2000);
+  // The second signal must not wait out the grace of the first. A busy machine may be late once.
+  let fastest = Infinity;
+  for (let i = 0; i < 3 && fastest >= 1900; i++) {
+    let first = 0;
+    const twice = await exec(yard, ['--', 'bash', '-c', script], {
+      onStart: (child) => child.stdout.once('data', () => {
+        first = performance.now();
+        child.kill('SIGTERM');
+        // Two at once may count as one: go on until it has ended.
+        const again = setInterval(() => child.kill('SIGTERM'), 50);
+        child.once('exit', () => clearInterval(again));
+      }),
+    });
+    assert.equal(twice.code, 143);
+    fastest = Math.min(fastest, performance.now() - first);
+  }
+  assert.ok(fastest < 1900, `${fastest} ms after the first signal`);
+  await waitFor(() => processesOf(yard.mark).length === 0, 'all processes are gone');
+});
+
+test('a signal that the parent ignores stays ignored', limit, async (t) => {
+  const yard = makeYard(t);
+  const r = await exec(yard, ['--', 'sh', '-c', 'echo up; until [ -e go ]; do sleep 0.02; done; echo done'], {
+    wrap: ['sh', '-c', 'trap "" HUP; exec "$@"', 'sh'],
+    onStart: (child) => child.stdout.once('data', () => {
+      child.kill('SIGHUP');
+      fs.writeFileSync(path.join(yard.ws, 'go'), '');
+    }),
+  });
+  assert.equal(r.code, 0);
+  assert.equal(r.stdout, 'up\ndone\n');
+});
+
+test('when the reader goes away the command is ended, status 141', limit, async (t) => {
+  const yard = makeYard(t);
+  const r = await exec(yard, ['--', 'yes'], {
+    onStart: (child) => child.stdout.once('data', () => child.stdout.destroy()),
+  });
+  assert.equal(r.code, 141);
+  assert.equal(r.stderr, '');
+  await waitFor(() => processesOf(yard.mark).length === 0, 'all processes are gone');
+});
+
+test('a reader that sleeps stops neither the clock nor signals, and loses nothing', limit, async (t) => {
+  const yard = makeYard(t);
+  const argv = ['exec', '-t', '1', '--', 'sh', '-c', 'yes | head -c 3000000; sleep 300'];
+  const child = spawn(program, argv, { cwd: yard.ws, env: yard.env, stdio: ['ignore', 'pipe', 'pipe'] });
+  child.stdout.pause(); // nobody reads while the time runs out
+  await waitFor(() => processesOf(yard.mark, [child.pid]).length > 0, 'it runs');
+  await waitFor(() => processesOf(yard.mark, [child.pid]).length === 0, 'the time is over');
+  let bytes = 0;
+  child.stdout.on('data', (chunk) => {
+    bytes += chunk.length;
+  });
+  child.stdout.resume();
+  const code = await new Promise((resolve) => child.on('close', resolve));
+  assert.equal(code, 124);
+  assert.ok(bytes > 0 && bytes <= 3_000_000);
+});
+
+test('much output passes through whole', limit, async (t) => {
+  const yard = makeYard(t);
+  const r = await exec(yard, ['--', 'sh', '-c', 'seq 1000000; echo end >&2']);
+  assert.equal(r.code, 0);
+  assert.equal(r.bytes.length, 6888896);
+  assert.ok(r.stdout.endsWith('999999\n1000000\n'));
+  assert.equal(r.stderr, 'end\n');
+});
+
+test('a closed standard output is an error, not a file that is overwritten', limit, (t) => {
+  const yard = makeYard(t);
+  const r = spawnSync('sh', ['-c', '"$1" exec -- echo hello >&-', 'sh', program],
+    { cwd: yard.ws, env: yard.env, encoding: 'utf8' });
+  assert.equal(r.status, 125);
+  assert.match(r.stderr, /writing the command's output failed: Bad file descriptor/);
+});
+
+test('sandbox check tells every feature and ends with 0 where the policy holds', limit, (t) => {
+  const yard = makeYard(t);
+  const r = run(yard, ['sandbox', 'check', '--json']);
+  const o = JSON.parse(r.stdout);
+  assert.equal(o.can_hold_workspace_write, r.status === 0);
+  assert.ok(o.landlock_abi >= 1);
+  for (const [name, feature] of Object.entries(o.features)) {
+    assert.match(feature.state, /^(enforced|emulated|absent)$/, name);
+  }
+  const text = run(yard, ['sandbox', 'check']);
+  assert.match(text.stdout, /fs_write\s+enforced/);
+  for (const missing of o.missing_landlock) {
+    assert.ok(text.stdout.includes(`missing: ${missing.adds} (Landlock ABI ${missing.abi}, Linux ${missing.kernel})`));
+  }
+});
+
+test('sandbox explain says what exec then does', limit, async (t) => {
+  const yard = makeYard(t);
+  for (const [file, mode] of [[yard.outside, 'workspace-write'], [yard.ws, 'workspace-write'], [yard.ws, 'read-only']]) {
+    const target = path.join(file, 'probe');
+    const told = run(yard, ['sandbox', 'explain', '--json', '-s', mode, 'write', target]);
+    const o = JSON.parse(told.stdout);
+    const done = await exec(yard, ['-s', mode, '--', 'sh', '-c', 'echo x > "$1"', 'sh', target]);
+    assert.equal(o.allowed, done.code === 0, target);
+    assert.equal(told.status, o.allowed ? 0 : 1);
+    assert.ok(o.rule.length > 0);
+  }
+  assert.equal(run(yard, ['sandbox', 'explain', 'connect', 'example.com:443']).status, 1);
+  assert.equal(run(yard, ['sandbox', 'explain', 'read', '/etc/hosts']).status, 0);
+  const wrong = run(yard, ['sandbox', 'explain', 'exec', '/bin/true']);
+  assert.equal(wrong.status, 2);
+  assert.match(wrong.stderr, /right are read, write, connect/);
+});
+
+test('config show tells values and sources; config keys are all in the manual page', limit, (t) => {
+  const yard = makeYard(t);
+  const dir = path.join(yard.home, '.config/shellyard');
+  fs.mkdirSync(dir, { recursive: true });
+  fs.writeFileSync(path.join(dir, 'config.yaml'), 'log:\n  level: debug\n');
+  const shown = run(yard, ['config', 'show', '-c', 'sandbox.mode=read-only']);
+  assert.match(shown.stdout, /^sandbox\.mode: read-only\s+# .*-c/m);
+  assert.match(shown.stdout, /^log\.level: debug\s+# .*config\.yaml/m);
+  const page = fs.readFileSync(path.join(top, 'docs/man/shellyard-config.5'), 'utf8');
+  const keys = JSON.parse(run(yard, ['config', 'keys', '--json']).stdout);
+  assert.ok(keys.length > 15);
+  for (const { key } of keys) {
+    assert.match(page, new RegExp(`^\\.BR? ${key.replaceAll('.', '\\.')}\\b`, 'm'), key);
+    assert.ok(run(yard, ['config', 'keys']).stdout.includes(key));
+  }
+  for (const word of page.match(/^\.BR? [a-z]+\.[a-z_]+\b/gm)) {
+    assert.ok(keys.some((k) => k.key === word.split(' ')[1]), `${word} is no key`);
+  }
+});
+
+test('doctor finds the sandbox, runs a command, and fails where the sandbox fails', limit, (t) => {
+  const yard = makeYard(t);
+  const r = run(yard, ['doctor', '--json']);
+  const o = JSON.parse(r.stdout);
+  const of = (name) => o.checks.find((c) => c.name === name);
+  assert.equal(r.status, 0, r.stdout);
+  assert.equal(o.ok, true);
+  for (const name of ['program', 'configuration', 'sandbox', 'shell', 'a command', 'TMPDIR']) {
+    assert.equal(of(name).level, 'ok', name);
+  }
+  assert.equal(of('clients').level, 'warn');
+  const broken = run(yard, ['doctor'], { env: { TMPDIR: '/nonexistent' } });
+  assert.equal(broken.status, 1);
+  assert.match(broken.stdout, /^fail\s+TMPDIR/m);
+  assert.match(broken.stdout, /fix: point TMPDIR/);
+  const config = run(yard, ['doctor', '-c', 'sandbox.mode=no']);
+  assert.equal(config.status, 1);
+  assert.match(config.stdout, /^fail\s+configuration/m);
+});
+
+const clients = ['claude-code', 'codex', 'cursor', 'vscode', 'zed', 'gemini-cli', 'claude-desktop', 'opencode',
+  'goose', 'cline', 'copilot-cli', 'jetbrains'];
+
+for (const client of clients) {
+  test(`setup ${client} prints, writes once, and doctor sees it`, limit, (t) => {
+    const yard = makeYard(t);
+    const printed = run(yard, ['setup', client]);
+    assert.equal(printed.status, 0, printed.stderr);
+    assert.ok(printed.stdout.includes(fs.realpathSync(program)));
+    const about = JSON.parse(run(yard, ['setup', client, '--json']).stdout);
+    assert.equal(about.state, 'printed');
+    assert.ok(about.file.startsWith(`${yard.home}/`));
+    assert.equal(fs.existsSync(about.file), false);
+    const first = JSON.parse(run(yard, ['setup', client, '--write', '--json']).stdout);
+    assert.equal(first.state, 'added');
+    assert.equal('backup' in first, false);
+    const text = fs.readFileSync(about.file, 'utf8');
+    assert.equal(text, about.snippet);
+    const second = JSON.parse(run(yard, ['setup', client, '--write', '--json']).stdout);
+    assert.equal(second.state, 'already set');
+    assert.equal(fs.readFileSync(about.file, 'utf8'), text);
+    const found = JSON.parse(run(yard, ['doctor', '--json']).stdout).checks.find((c) => c.name === about.title);
+    assert.equal(found.level, 'ok');
+  });
+}
+
+test('setup keeps the rest of a file, makes a backup, and refuses what it can not edit', limit, (t) => {
+  const yard = makeYard(t);
+  const file = path.join(yard.home, '.cursor/mcp.json');
+  const before = '{\n    "mcpServers": {\n        "other": {"command": "x",  "args": []}\n    },\n    "n": 1.50\n}\n';
+  fs.mkdirSync(path.dirname(file));
+  fs.writeFileSync(file, before, { mode: 0o640 });
+  const r = JSON.parse(run(yard, ['setup', 'cursor', '--write', '--json']).stdout);
+  assert.equal(r.state, 'added');
+  assert.equal(r.backup, `${file}.bak-1`);
+  assert.equal(fs.readFileSync(r.backup, 'utf8'), before);
+  assert.equal(fs.statSync(file).mode & 0o777, 0o640);
+  const after = fs.readFileSync(file, 'utf8');
+  const parsed = JSON.parse(after);
+  assert.deepEqual(parsed.mcpServers.other, { command: 'x', args: [] });
+  assert.deepEqual(parsed.mcpServers.shellyard.args, ['mcp']);
+  assert.ok(after.includes('"other": {"command": "x",  "args": []}') && after.includes('"n": 1.50'));
+
+  const zed = path.join(yard.home, '.config/zed/settings.json');
+  fs.mkdirSync(path.dirname(zed), { recursive: true });
+  fs.writeFileSync(zed, '// mine\n{ "theme": "One", }\n');
+  const refused = run(yard, ['setup', 'zed', '--write']);
+  assert.equal(refused.status, 1);
+  assert.match(refused.stderr, /was left as it is/);
+  assert.match(refused.stdout, /"context_servers"/);
+  assert.equal(fs.readFileSync(zed, 'utf8'), '// mine\n{ "theme": "One", }\n');
+  assert.equal(run(yard, ['setup', 'emacs']).status, 2);
+});
+
+test('proto answers what it was asked before its input ended', limit, (t) => {
+  const yard = makeYard(t);
+  const ask = (id, command) => JSON.stringify({
+    type: 'function_call', name: 'shell_command', call_id: id, arguments: JSON.stringify({ command }),
+  });
+  const r = run(yard, ['proto'], { input: `${ask('c1', 'echo one')}\n${ask('c2', 'echo two')}\n` });
+  assert.equal(r.status, 0, r.stderr);
+  const lines = r.stdout.trimEnd().split('\n').map((line) => JSON.parse(line));
+  const outputs = lines.filter((m) => m.type === 'function_call_output');
+  assert.deepEqual(outputs.map((m) => [m.call_id, m.output]).sort(), [['c1', 'one\n'], ['c2', 'two\n']]);
+});
+
+for (const verb of ['mcp', 'proto']) {
+  test(`${verb} ends at a signal, and all that runs with it`, limit, async (t) => {
+    const yard = makeYard(t);
+    const child = spawn(program, [verb], { cwd: yard.ws, env: yard.env, stdio: ['pipe', 'pipe', 'pipe'] });
+    const say = (o) => child.stdin.write(`${JSON.stringify(o)}\n`);
+    const args = { command: 'sleep 300 & setsid sleep 300', timeout_ms: 300_000 };
+    child.stdout.resume();
+    if (verb === 'mcp') {
+      say({ jsonrpc: '2.0', id: 1, method: 'initialize', params: {
+        protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 't', version: '1' } } });
+      say({ jsonrpc: '2.0', method: 'notifications/initialized' });
+      say({ jsonrpc: '2.0', id: 2, method: 'tools/call', params: { name: 'shell_command', arguments: args } });
+    } else {
+      say({ type: 'function_call', name: 'shell_command', call_id: 'c', arguments: JSON.stringify(args) });
+    }
+    await waitFor(() => processesOf(yard.mark, [child.pid]).filter((p) => p.cmdline.startsWith('sleep')).length === 2,
+      'both sleep');
+    child.kill('SIGTERM');
+    const code = await new Promise((resolve) => child.on('close', resolve));
+    assert.equal(code, 0);
+    await waitFor(() => processesOf(yard.mark).length === 0, 'all processes are gone');
+  });
+}
+
+test('wrong configuration stops a server with one line and no output', limit, (t) => {
+  const yard = makeYard(t);
+  for (const verb of ['mcp', 'proto']) {
+    const r = run(yard, [verb, '-c', 'sandbox.moed=read-only']);
+    assert.equal(r.status, 2);
+    assert.equal(r.stdout, '');
+    assert.match(r.stderr, /^shellyard: .*sandbox\.mode.*\n$/);
+  }
+});
+
+/** The text of a page without its fonts. */
+function manText(page) {
+  return fs.readFileSync(path.join(top, 'docs/man', page), 'utf8').replace(/\\f[A-Z]/g, '').replaceAll('\\-', '-');
+}
+
+test('help and manual pages tell of the same verbs and options', limit, (t) => {
+  const yard = makeYard(t);
+  const about = JSON.parse(run(yard, ['help', '--json']).stdout);
+  const names = (options) => options.map((o) => `--${o.name}`);
+  const all = new Set(names([...about.program_options, ...about.common_options]));
+  const ofPage = new Map(); // the options of all verbs of a page
+  for (const verb of about.verbs) {
+    const text = manText(verb.page);
+    assert.ok(text.includes(verb.name), `${verb.name} is not in ${verb.page}`);
+    if (!ofPage.has(verb.page)) {
+      ofPage.set(verb.page, new Set(names(about.common_options)));
+    }
+    for (const option of verb.options) {
+      all.add(`--${option.name}`);
+      ofPage.get(verb.page).add(`--${option.name}`);
+      assert.match(text, new RegExp(`--${option.name}\\b`), `--${option.name} of ${verb.name}`);
+      if (option.letter) {
+        assert.match(text, new RegExp(`(^|[ "])-${option.letter}\\b`, 'm'), `-${option.letter} of ${verb.name}`);
+      }
+    }
+    const help = run(yard, ['help', ...verb.name.split(' ')]);
+    assert.equal(help.status, 0);
+    assert.match(help.stdout, /^Usage: shellyard /);
+    assert.equal(run(yard, [...verb.name.split(' '), '--help']).stdout, help.stdout);
+  }
+  names(about.program_options).forEach((name) => ofPage.get('shellyard.1').add(name));
+  for (const [page, options] of ofPage) {
+    const text = manText(page);
+    for (const word of text.match(/--[a-z][a-z-]*/g)) {
+      assert.ok(all.has(word), `${page} tells of ${word}, which no command takes`);
+    }
+    // What has an entry of its own under OPTIONS is an option of this page.
+    for (const [, word] of text.matchAll(/^\.TP\n\.BR? (?:-[a-zA-Z] ", " )?(--[a-z-]+)/gm)) {
+      assert.ok(options.has(word), `${page} explains ${word}, which its commands do not take`);
+    }
+  }
+});
+
+test('manual pages are well-formed', limit, (t) => {
+  if (!mustRun(t, has('groff'), 'groff is not installed')) {
+    return;
+  }
+  for (const page of fs.readdirSync(path.join(top, 'docs/man'))) {
+    const r = spawnSync('groff', ['-man', '-ww', '-z', '-Tutf8', path.join(top, 'docs/man', page)], { encoding: 'utf8' });
+    assert.equal(r.status, 0);
+    assert.equal(r.stderr, '', page);
+  }
+});
+
+test('the bash completion completes verbs, options and values', limit, (t) => {
+  const yard = makeYard(t);
+  const script = run(yard, ['completions', 'bash']).stdout;
+  const complete = (...words) => {
+    const list = words.map((w) => `'${w}'`).join(' ');
+    const r = spawnSync('bash', ['-c',
+      `${script}\nCOMP_WORDS=(${list}); COMP_CWORD=${words.length - 1}; _shellyard; echo "\${COMPREPLY[*]}"`],
+    { encoding: 'utf8', env: yard.env });
+    assert.equal(r.stderr, '');
+    return r.stdout.trim().split(' ');
+  };
+  assert.deepEqual(complete('shellyard', 'do'), ['doctor']);
+  assert.deepEqual(complete('shellyard', 'sandbox', ''), ['check', 'explain']);
+  assert.deepEqual(complete('shellyard', 'exec', '-s', 'w'), ['workspace-write']);
+  assert.deepEqual(complete('shellyard', 'exec', '--lo'), ['--login']);
+  assert.deepEqual(complete('shellyard', 'setup', 'co'), ['codex', 'copilot-cli']);
+  assert.deepEqual(complete('shellyard', 'sandbox', 'explain', 'co'), ['connect']);
+  for (const shell of ['zsh', 'fish']) {
+    const made = run(yard, ['completions', shell]);
+    assert.equal(made.status, 0);
+    if (has(shell)) {
+      const checked = spawnSync(shell, ['-n'], { input: made.stdout, encoding: 'utf8' });
+      assert.equal(checked.status, 0, checked.stderr);
+    }
+  }
+  assert.equal(run(yard, ['completions', 'tcsh']).status, 2);
+});

@@ -52,6 +52,7 @@ rule_of(const struct sandbox_plan *plan, const char *path, uint64_t right)
 static const struct plan_rule *
 find_rule(const struct sandbox_plan *plan, char *path, uint64_t right)
 {
+    SY_ASSERT(path != NULL && path[0] == '/');
     for (;;) {
         const struct plan_rule *rule = rule_of(plan, path, right);
         char *slash = strrchr(path, '/');

@@ -4,19 +4,19 @@ static const struct {
     const char *name;
     const char *text;
 } features[] = {
-#define FEATURE_ROW(id, name, what) [id] = {name, what},
+#define FEATURE_ROW(id, name, what) [id] = {(name), (what)},
     SANDBOX_FEATURES(FEATURE_ROW)
 #undef FEATURE_ROW
 };
 
 static const char *const stages[] = {
-#define STAGE_ROW(id, text) [id] = text,
+#define STAGE_ROW(id, text) [id] = (text),
     SANDBOX_STAGES(STAGE_ROW)
 #undef STAGE_ROW
 };
 
 static const char *const origins[] = {
-#define ORIGIN_ROW(id, text) [id] = text,
+#define ORIGIN_ROW(id, text) [id] = (text),
     PLAN_ORIGINS(ORIGIN_ROW)
 #undef ORIGIN_ROW
 };

@@ -61,7 +61,6 @@ copy_str(char **ret, const char *from)
 enum sy_code
 sandbox_policy_copy(struct sandbox_policy *ret, const struct sandbox_policy *from)
 {
-    SY_AUTO(sandbox_policy_fini)
     struct sandbox_policy copy = {
         .mode = from->mode,
         .writable_roots = {.max = from->writable_roots.max},
@@ -69,16 +68,15 @@ sandbox_policy_copy(struct sandbox_policy *ret, const struct sandbox_policy *fro
         .excludes_tmpdir = from->excludes_tmpdir,
         .excludes_slash_tmp = from->excludes_slash_tmp,
     };
+    enum sy_code rc = SY_E_NOMEM;
 
-    if (!copy_str(&copy.cwd, from->cwd) || !copy_str(&copy.tmpdir, from->tmpdir)) {
-        return SY_E_NOMEM;
+    if (copy_str(&copy.cwd, from->cwd) && copy_str(&copy.tmpdir, from->tmpdir)) {
+        rc = strv_add_all(&copy.writable_roots, strv_view(&from->writable_roots));
     }
-
-    enum sy_code rc = strv_add_all(&copy.writable_roots, strv_view(&from->writable_roots));
-
-    if (rc == SY_E_OK) {
-        *ret = copy;
-        copy = (struct sandbox_policy){0};
+    if (rc != SY_E_OK) {
+        sandbox_policy_fini(&copy);
+        return rc;
     }
-    return rc;
+    *ret = copy;
+    return SY_E_OK;
 }

@@ -166,7 +166,10 @@ act_read_memory(void)
 {
     char byte;
     struct iovec to = {&byte, 1};
-    struct iovec from = {(void *)(intptr_t)probe_env_number("PROBE_ADDRESS"), 1};
+    long address = probe_env_number("PROBE_ADDRESS");
+    struct iovec from = {.iov_len = 1};
+
+    memcpy(&from.iov_base, &address, sizeof(address));
 
     TRY(SYS_process_vm_readv, probe_env_number("PROBE_VICTIM"), &to, 1, &from, 1, 0);
 }

@@ -66,7 +66,7 @@ static long
 drop_capabilities(void)
 {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
-    struct __user_cap_data_struct now[_LINUX_CAPABILITY_U32S_3];
+    struct __user_cap_data_struct now[_LINUX_CAPABILITY_U32S_3] = {{0}};
     static const struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3];
     long r = sy_raw2(SYS_capget, sy_raw_ptr(&header), sy_raw_ptr(now));
 

@@ -8,12 +8,16 @@
  * shares its parent's memory: errno there is the parent's, and the wrappers
  * of setuid-like calls signal the parent's threads. Each returns what the
  * kernel returned: a negative errno value on failure.
+ *
+ * Always inlined: after a vfork-style clone the child must not return from the
+ * frame in which the call was made, or it overwrites the parent's.
  */
 
 #if defined(__x86_64__)
 
-static inline long
-sy_raw6(long nr, long a, long b, long c, long d, long e, long f)
+static inline __attribute__((always_inline)) long
+sy_raw6(long nr, long a, long b, long c, long d, long e,
+        long f) // NOLINT(readability-function-size)
 {
     register long r10 __asm__("r10") = d;
     register long r8 __asm__("r8") = e;
@@ -29,8 +33,9 @@ sy_raw6(long nr, long a, long b, long c, long d, long e, long f)
 
 #elif defined(__aarch64__)
 
-static inline long
-sy_raw6(long nr, long a, long b, long c, long d, long e, long f)
+static inline __attribute__((always_inline)) long
+sy_raw6(long nr, long a, long b, long c, long d, long e,
+        long f) // NOLINT(readability-function-size)
 {
     register long x8 __asm__("x8") = nr;
     register long x0 __asm__("x0") = a;
@@ -51,44 +56,44 @@ sy_raw6(long nr, long a, long b, long c, long d, long e, long f)
 #    error "no raw system calls for this architecture: add them here"
 #endif
 
-static inline long
+static inline __attribute__((always_inline)) long
 sy_raw5(long nr, long a, long b, long c, long d, long e)
 {
     return sy_raw6(nr, a, b, c, d, e, 0);
 }
 
-static inline long
+static inline __attribute__((always_inline)) long
 sy_raw4(long nr, long a, long b, long c, long d)
 {
     return sy_raw6(nr, a, b, c, d, 0, 0);
 }
 
-static inline long
+static inline __attribute__((always_inline)) long
 sy_raw3(long nr, long a, long b, long c)
 {
     return sy_raw6(nr, a, b, c, 0, 0, 0);
 }
 
-static inline long
+static inline __attribute__((always_inline)) long
 sy_raw2(long nr, long a, long b)
 {
     return sy_raw6(nr, a, b, 0, 0, 0, 0);
 }
 
-static inline long
+static inline __attribute__((always_inline)) long
 sy_raw1(long nr, long a)
 {
     return sy_raw6(nr, a, 0, 0, 0, 0, 0);
 }
 
-static inline long
+static inline __attribute__((always_inline)) long
 sy_raw0(long nr)
 {
     return sy_raw6(nr, 0, 0, 0, 0, 0, 0);
 }
 
 /* A pointer as an argument of a raw call. */
-static inline long
+static inline __attribute__((always_inline)) long
 sy_raw_ptr(const void *p)
 {
     return (long)(intptr_t)p;

@@ -113,13 +113,13 @@ emit_load(struct program *p, size_t offset)
 static void
 emit_load_arg(struct program *p, unsigned arg)
 {
-    emit_load(p, offsetof(struct seccomp_data, args) + 8U * arg);
+    emit_load(p, offsetof(struct seccomp_data, args) + sizeof(uint64_t) * arg);
 }
 
 static void
 emit_load_arg_high(struct program *p, unsigned arg)
 {
-    emit_load(p, offsetof(struct seccomp_data, args) + 8U * arg + 4U);
+    emit_load(p, offsetof(struct seccomp_data, args) + sizeof(uint64_t) * arg + sizeof(uint32_t));
 }
 
 static void

@@ -8,7 +8,7 @@ MAX_FILE = 1024 * 1024
 MAX_LINES = 600
 MAX_FUNCTION = 80
 CODE = (".c", ".h", ".py", ".mjs", ".sh", ".js", ".ts")
-BINARY_PLACES = ("tests/fuzz/corpus/", "tests/data/", "docs/images/")
+BINARY_PLACES = ("tests/fuzz/corpus/", "tests/fuzz/regressions/", "tests/data/", "docs/images/")
 GENERATED = ("package-lock.json",)
 
 # Assembled so that this file does not match itself.

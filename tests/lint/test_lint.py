@@ -218,7 +218,8 @@ class Banned(PlantedTree):
         self.assert_caught("banned", "a.c:1", "O_CLOEXEC")
 
     def test_a_marked_line_is_let_be(self):
-        self.plant("src/base/a.c", "int b = strtol(x); /* lint: allow strtol */\n")
+        self.plant("src/base/a.c", "int b = strtol(x); /* lint: allow strtol */\n"
+                   "/* They must be inherited. lint: allow open */\nint c = open(p, 0);\n")
         self.assert_clean("banned")
 
     def test_it_runs_by_itself(self):

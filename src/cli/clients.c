@@ -215,13 +215,15 @@ enum sy_code
 client_edit(struct buf *out, const struct client *c, const struct buf *text,
             const struct edit_field *fields, enum edit_outcome *ret_outcome, struct sy_error *err)
 {
+    const struct edit_entry entry = {.section = c->section, .name = CLIENT_ENTRY, .fields = fields};
+
     switch (c->format) {
     case CLIENT_JSON:
-        return edit_json(out, text, c->section, CLIENT_ENTRY, fields, ret_outcome, err);
+        return edit_json(out, text, &entry, ret_outcome, err);
     case CLIENT_TOML:
-        return edit_toml(out, text, c->section, CLIENT_ENTRY, fields, ret_outcome, err);
+        return edit_toml(out, text, &entry, ret_outcome, err);
     case CLIENT_YAML:
-        return edit_yaml(out, text, c->section, CLIENT_ENTRY, fields, ret_outcome, err);
+        return edit_yaml(out, text, &entry, ret_outcome, err);
     }
     return sy_err_set(err, SY_E_INTERNAL, "unknown format");
 }

@@ -11,7 +11,7 @@ add_words(struct buf *out, const char *choices)
     enum sy_code rc = SY_E_OK;
 
     for (const char *c = choices; *c != '\0' && rc == SY_E_OK; c++) {
-        rc = buf_add_char(out, *c == '|' ? ' ' : *c);
+        rc = *c == '|' ? buf_add_char(out, ' ') : buf_add_char(out, *c);
     }
     return rc;
 }
@@ -221,6 +221,26 @@ add_quoted(struct buf *out, const char *text, const char *escape)
     return rc;
 }
 
+/* What follows an option: ":DIR:_files -/", ":MODE:(a b)", or nothing. */
+static enum sy_code
+zsh_value(struct buf *out, const struct cli_option *o)
+{
+    enum sy_code rc = o->arg != NULL ? buf_addf(out, ":%s:", o->arg) : SY_E_OK;
+
+    if (rc != SY_E_OK || o->choices == NULL) {
+        return rc;
+    }
+    if (str_eq(o->choices, "DIR")) {
+        return buf_add_str(out, "_files -/");
+    }
+    rc = buf_add_char(out, '(');
+    if (rc == SY_E_OK) {
+        rc = add_words(out, o->choices);
+    }
+    return rc == SY_E_OK ? buf_add_char(out, ')') : rc;
+}
+
+/* One spec for the letter, if there is one, and one for the name. */
 static enum sy_code
 zsh_option(struct buf *out, const struct cli_option *o)
 {
@@ -234,19 +254,8 @@ zsh_option(struct buf *out, const struct cli_option *o)
         if (rc == SY_E_OK) {
             rc = buf_add_char(out, ']');
         }
-        if (rc == SY_E_OK && o->arg != NULL) {
-            rc = buf_addf(out, ":%s:", o->arg);
-        }
-        if (rc == SY_E_OK && o->choices != NULL && str_eq(o->choices, "DIR")) {
-            rc = buf_add_str(out, "_files -/");
-        } else if (rc == SY_E_OK && o->choices != NULL) {
-            rc = buf_add_char(out, '(');
-            if (rc == SY_E_OK) {
-                rc = add_words(out, o->choices);
-            }
-            if (rc == SY_E_OK) {
-                rc = buf_add_char(out, ')');
-            }
+        if (rc == SY_E_OK) {
+            rc = zsh_value(out, o);
         }
         if (rc == SY_E_OK) {
             rc = buf_add_str(out, "' \\\n");

@@ -22,6 +22,13 @@ struct edit_field {
     bool is_ours;      /* false: a default, kept as it is if the person has set it */
 };
 
+/* Where our entry goes, and what it says. */
+struct edit_entry {
+    const char *section;
+    const char *name;
+    const struct edit_field *fields; /* ended by a row without key */
+};
+
 enum edit_outcome {
     EDIT_UNCHANGED, /* it was there already, `out` holds the text as it was */
     EDIT_ADDED,
@@ -29,24 +36,21 @@ enum edit_outcome {
 };
 
 /*
- * Sets member `name` of the object `section` (member of the root object).
+ * Sets member `entry->name` of the object `entry->section` of the root object.
  * `text` empty: a new file. SY_E_PARSE for what is not strict JSON (comments,
  * trailing commas), with line and column.
  */
-enum sy_code edit_json(struct buf *out, const struct buf *text, const char *section,
-                       const char *name, const struct edit_field *fields,
+enum sy_code edit_json(struct buf *out, const struct buf *text, const struct edit_entry *entry,
                        enum edit_outcome *ret_outcome, struct sy_error *err) SY_NODISCARD;
 
 /* Sets the table [section.name]. SY_E_PARSE where strings or brackets do not
  * end, or where the table is written in another way (inline, dotted keys). */
-enum sy_code edit_toml(struct buf *out, const struct buf *text, const char *section,
-                       const char *name, const struct edit_field *fields,
+enum sy_code edit_toml(struct buf *out, const struct buf *text, const struct edit_entry *entry,
                        enum edit_outcome *ret_outcome, struct sy_error *err) SY_NODISCARD;
 
-/* Adds `name` to the block mapping `section` of the root mapping. An entry
+/* Adds the name to the block mapping `entry->section` of the root mapping. An entry
  * that is there and differs is SY_E_PARSE: the person must change it. */
-enum sy_code edit_yaml(struct buf *out, const struct buf *text, const char *section,
-                       const char *name, const struct edit_field *fields,
+enum sy_code edit_yaml(struct buf *out, const struct buf *text, const struct edit_entry *entry,
                        enum edit_outcome *ret_outcome, struct sy_error *err) SY_NODISCARD;
 
 /* Appends compact JSON with line breaks and `unit` for each level, after

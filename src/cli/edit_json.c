@@ -92,53 +92,70 @@ find_member(struct place *ret, const char *s, size_t at, const char *key)
     ret->close = at;
 }
 
+struct pretty {
+    struct buf *out;
+    const char *base;
+    const char *unit;
+    size_t depth;
+    uint64_t is_object; /* one bit a level; LIMIT_JSON_DEPTH is 64 */
+};
+
+static enum sy_code
+break_line(const struct pretty *p)
+{
+    enum sy_code rc = buf_addf(p->out, "\n%s", p->base);
+
+    for (size_t k = 0; k < p->depth && rc == SY_E_OK; k++) {
+        rc = buf_add_str(p->out, p->unit);
+    }
+    return rc;
+}
+
+/* One byte of the compact text that stands outside of strings. */
+static enum sy_code
+put_mark(struct pretty *p, const char *at)
+{
+    bool breaks = false;
+    enum sy_code rc = SY_E_OK;
+
+    switch (*at) {
+    case '{':
+    case '[':
+        breaks = *at == '{' && at[1] != '}';
+        p->is_object = p->is_object << 1 | (*at == '{' ? 1U : 0U);
+        p->depth++;
+        rc = buf_add_char(p->out, *at);
+        break;
+    case '}':
+    case ']':
+        p->depth--;
+        p->is_object >>= 1;
+        rc = *at == '}' && at[-1] != '{' ? break_line(p) : SY_E_OK;
+        return rc == SY_E_OK ? buf_add_char(p->out, *at) : rc;
+    case ',':
+        breaks = (p->is_object & 1) != 0;
+        rc = buf_add_str(p->out, breaks ? "," : ", ");
+        break;
+    case ':':
+        return buf_add_str(p->out, ": ");
+    default:
+        return buf_add_char(p->out, *at);
+    }
+    return rc == SY_E_OK && breaks ? break_line(p) : rc;
+}
+
 enum sy_code
 edit_pretty(struct buf *out, const char *json, const char *base, const char *unit)
 {
-    uint64_t is_object = 0; /* one bit a level; LIMIT_JSON_DEPTH is 64 */
-    size_t depth = 0;
+    struct pretty p = {.out = out, .base = base, .unit = unit};
     enum sy_code rc = SY_E_OK;
+    size_t i = 0;
 
-    for (size_t i = 0; json[i] != '\0' && rc == SY_E_OK; i++) {
-        char c = json[i];
-        bool breaks = false;
+    while (json[i] != '\0' && rc == SY_E_OK) {
+        size_t end = json[i] == '"' ? skip_string(json, i) : i + 1;
 
-        if (c == '"') {
-            size_t end = skip_string(json, i);
-
-            rc = buf_add(out, json + i, end - i);
-            i = end - 1;
-            continue;
-        }
-        if (c == '{' || c == '[') {
-            breaks = c == '{' && json[i + 1] != '}';
-            is_object = is_object << 1 | (c == '{' ? 1 : 0);
-            depth++;
-            rc = buf_add_char(out, c);
-        } else if (c == '}' || c == ']') {
-            depth--;
-            is_object >>= 1;
-            if (c == '}' && json[i - 1] != '{') {
-                rc = buf_addf(out, "\n%s", base);
-                for (size_t k = 0; k < depth && rc == SY_E_OK; k++) {
-                    rc = buf_add_str(out, unit);
-                }
-            }
-            if (rc == SY_E_OK) {
-                rc = buf_add_char(out, c);
-            }
-        } else if (c == ',') {
-            breaks = (is_object & 1) != 0;
-            rc = buf_add_str(out, breaks ? "," : ", ");
-        } else {
-            rc = buf_add(out, c == ':' ? ": " : &c, c == ':' ? 2 : 1);
-        }
-        if (breaks && rc == SY_E_OK) {
-            rc = buf_addf(out, "\n%s", base);
-            for (size_t k = 0; k < depth && rc == SY_E_OK; k++) {
-                rc = buf_add_str(out, unit);
-            }
-        }
+        rc = json[i] == '"' ? buf_add(out, json + i, end - i) : put_mark(&p, json + i);
+        i = end;
     }
     return rc;
 }
@@ -299,7 +316,7 @@ find_indents(struct indents *ret, const char *s, const struct place *root,
 
 /* Sets the entry in `s` (valid JSON, an object); `value` is compact. */
 static enum sy_code
-set_entry(struct buf *out, const struct buf *text, const char *section, const char *name,
+set_entry(struct buf *out, const struct buf *text, const struct edit_entry *entry,
           const char *value)
 {
     const char *s = buf_view(text);
@@ -309,9 +326,9 @@ set_entry(struct buf *out, const struct buf *text, const char *section, const ch
     struct place root;
     struct place inner = {0};
 
-    find_member(&root, s, skip_space(s, 0), section);
+    find_member(&root, s, skip_space(s, 0), entry->section);
     if (root.is_found) {
-        find_member(&inner, s, root.value, name);
+        find_member(&inner, s, root.value, entry->name);
     }
 
     enum sy_code rc = find_indents(&n, s, &root, &inner);
@@ -320,16 +337,16 @@ set_entry(struct buf *out, const struct buf *text, const char *section, const ch
     if (rc == SY_E_OK && root.is_found) {
         rc = edit_pretty(&pretty, value, buf_view(&n.entry), buf_view(&n.unit));
         in.object = &inner;
-        in.name = name;
+        in.name = entry->name;
         in.indent = buf_view(&n.entry);
         in.close_indent = buf_view(&n.section);
     } else if (rc == SY_E_OK) {
-        rc = buf_addf(&whole, "{\"%s\":%s}", name, value);
+        rc = buf_addf(&whole, "{\"%s\":%s}", entry->name, value);
         if (rc == SY_E_OK) {
             rc = edit_pretty(&pretty, buf_view(&whole), buf_view(&n.section), buf_view(&n.unit));
         }
         in.object = &root;
-        in.name = section;
+        in.name = entry->section;
         in.indent = buf_view(&n.section);
         in.close_indent = "";
     }
@@ -339,15 +356,14 @@ set_entry(struct buf *out, const struct buf *text, const char *section, const ch
 
 /* Reads the result back: an edit that we can't understand is not written. */
 static enum sy_code
-check_result(const struct buf *out, const char *section, const char *name,
-             const struct edit_field *fields, struct sy_error *err)
+check_result(const struct buf *out, const struct edit_entry *entry, struct sy_error *err)
 {
     SY_AUTO(json_doc_fini) struct json_doc doc = {0};
     bool good = false;
     enum sy_code rc = json_parse(&doc, buf_view(out), out->len, err);
 
     if (rc == SY_E_OK) {
-        rc = is_set(&good, js_get(js_get(doc.root, section), name), fields);
+        rc = is_set(&good, js_get(js_get(doc.root, entry->section), entry->name), entry->fields);
     }
     if (rc == SY_E_NOMEM) {
         return sy_err_nomem(err);
@@ -359,8 +375,8 @@ check_result(const struct buf *out, const char *section, const char *name,
 }
 
 enum sy_code
-edit_json(struct buf *out, const struct buf *text, const char *section, const char *name,
-          const struct edit_field *fields, enum edit_outcome *ret_outcome, struct sy_error *err)
+edit_json(struct buf *out, const struct buf *text, const struct edit_entry *entry,
+          enum edit_outcome *ret_outcome, struct sy_error *err)
 {
     SY_AUTO(json_doc_fini) struct json_doc doc = {0};
     SY_AUTO(buf_fini) struct buf source = {.max = LIMIT_CLIENT_FILE};
@@ -377,14 +393,15 @@ edit_json(struct buf *out, const struct buf *text, const char *section, const ch
         return rc == SY_E_NOMEM ? sy_err_nomem(err) : rc;
     }
 
-    const struct js *holder = js_get(doc.root, section);
-    const struct js *now = js_get(holder, name);
+    const struct js *holder = js_get(doc.root, entry->section);
+    const struct js *now = js_get(holder, entry->name);
 
     if (js_type(doc.root) != JS_OBJECT || (holder != NULL && js_type(holder) != JS_OBJECT) ||
         (now != NULL && js_type(now) != JS_OBJECT)) {
-        return sy_err_set(err, SY_E_PARSE, "'%s' is not an object of objects there", section);
+        return sy_err_set(err, SY_E_PARSE, "'%s' is not an object of objects there",
+                          entry->section);
     }
-    rc = is_set(&already, now, fields);
+    rc = is_set(&already, now, entry->fields);
     if (rc == SY_E_OK && already) {
         *ret_outcome = EDIT_UNCHANGED;
         rc = buf_add(out, source.data, source.len);
@@ -392,13 +409,13 @@ edit_json(struct buf *out, const struct buf *text, const char *section, const ch
     }
     *ret_outcome = now != NULL ? EDIT_CHANGED : EDIT_ADDED;
     if (rc == SY_E_OK) {
-        rc = merge_entry(&value, now, fields);
+        rc = merge_entry(&value, now, entry->fields);
     }
     if (rc == SY_E_OK) {
-        rc = set_entry(out, &source, section, name, buf_view(&value));
+        rc = set_entry(out, &source, entry, buf_view(&value));
     }
     if (rc != SY_E_OK) {
         return sy_err_set(err, rc, "%s", sy_code_text(rc));
     }
-    return check_result(out, section, name, fields, err);
+    return check_result(out, entry, err);
 }

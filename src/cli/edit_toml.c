@@ -223,11 +223,10 @@ bad_toml(const char *s, size_t at, struct sy_error *err)
 
 /* Is this entry our table, written as a dotted key or as an inline table? */
 static bool
-is_other_form(const char *s, const struct item *item, size_t depth, const char *section,
-              const char *name)
+is_other_form(const char *s, const struct item *item, size_t depth, const struct edit_entry *entry)
 {
     bool is_below = false;
-    const char *want = depth == 0 ? section : name;
+    const char *want = depth == 0 ? entry->section : entry->name;
 
     return depth < 2 && (name_is(s, item->name, item->name_end, want, &is_below) || is_below);
 }
@@ -235,7 +234,7 @@ is_other_form(const char *s, const struct item *item, size_t depth, const char *
 /* Walks the file once. `depth` of the current table: 0 root, 1 [section],
  * 2 anything else. */
 static enum sy_code
-find_table(struct table *ret, const struct buf *text, const char *section, const char *name,
+find_table(struct table *ret, const struct buf *text, const struct edit_entry *entry,
            struct sy_error *err)
 {
     struct scan n = {.s = buf_view(text), .len = text->len};
@@ -244,10 +243,9 @@ find_table(struct table *ret, const struct buf *text, const char *section, const
     size_t depth = 0;
     bool is_inside = false;
 
-    if (buf_addf(&full, "%s.%s", section, name) != SY_E_OK) {
+    if (buf_addf(&full, "%s.%s", entry->section, entry->name) != SY_E_OK) {
         return sy_err_nomem(err);
     }
-    memset(ret, 0, sizeof(*ret));
     for (;;) {
         if (!next_item(&n, &item)) {
             return bad_toml(n.s, item.start, err);
@@ -257,7 +255,7 @@ find_table(struct table *ret, const struct buf *text, const char *section, const
         }
         if (item.kind == ITEM_HEADER) {
             is_inside = name_is(n.s, item.name, item.name_end, buf_view(&full), NULL);
-            depth = name_is(n.s, item.name, item.name_end, section, NULL) ? 1 : 2;
+            depth = name_is(n.s, item.name, item.name_end, entry->section, NULL) ? 1 : 2;
             if (is_inside) {
                 ret->is_found = true;
                 ret->header_end = item.end;
@@ -265,11 +263,11 @@ find_table(struct table *ret, const struct buf *text, const char *section, const
             }
         } else if (item.kind == ITEM_ENTRY && is_inside) {
             ret->end = item.end;
-        } else if (item.kind == ITEM_ENTRY && is_other_form(n.s, &item, depth, section, name)) {
+        } else if (item.kind == ITEM_ENTRY && is_other_form(n.s, &item, depth, entry)) {
             return sy_err_set(err, SY_E_PARSE,
                               "'%s' stands there as an inline table or dotted key, not as a "
                               "[%s] table",
-                              section, buf_view(&full));
+                              entry->section, buf_view(&full));
         }
     }
 }
@@ -349,7 +347,7 @@ put_rest(struct buf *out, const struct buf *text, const struct table *t,
 }
 
 static enum sy_code
-append_table(struct buf *out, const struct buf *text, const char *section, const char *name,
+append_table(struct buf *out, const struct buf *text, const struct edit_entry *entry,
              const struct buf *lines)
 {
     enum sy_code rc = buf_add(out, buf_view(text), text->len);
@@ -358,29 +356,29 @@ append_table(struct buf *out, const struct buf *text, const char *section, const
         rc = buf_add_char(out, '\n');
     }
     if (rc == SY_E_OK) {
-        rc = buf_addf(out, "%s[%s.%s]\n%s", text->len > 0 ? "\n" : "", section, name,
+        rc = buf_addf(out, "%s[%s.%s]\n%s", text->len > 0 ? "\n" : "", entry->section, entry->name,
                       buf_view(lines));
     }
     return rc;
 }
 
 enum sy_code
-edit_toml(struct buf *out, const struct buf *text, const char *section, const char *name,
-          const struct edit_field *fields, enum edit_outcome *ret_outcome, struct sy_error *err)
+edit_toml(struct buf *out, const struct buf *text, const struct edit_entry *entry,
+          enum edit_outcome *ret_outcome, struct sy_error *err)
 {
     SY_AUTO(buf_fini) struct buf lines = {.max = LIMIT_CLIENT_FILE};
-    struct table t;
+    struct table t = {0};
     size_t n = 0;
     enum sy_code rc = SY_E_OK;
 
     if (text->len > 0 && strlen(text->data) != text->len) {
         return sy_err_set(err, SY_E_PARSE, "it holds NUL bytes");
     }
-    rc = find_table(&t, text, section, name, err);
+    rc = find_table(&t, text, entry, err);
     if (rc != SY_E_OK) {
         return rc;
     }
-    rc = put_fields(&lines, text, &t, fields, &n);
+    rc = put_fields(&lines, text, &t, entry->fields, &n);
     if (rc == SY_E_OK && t.is_found && n == 0) {
         *ret_outcome = EDIT_UNCHANGED;
         rc = buf_add(out, buf_view(text), text->len);
@@ -394,14 +392,14 @@ edit_toml(struct buf *out, const struct buf *text, const char *section, const ch
             rc = buf_add(out, lines.data, lines.len);
         }
         if (rc == SY_E_OK) {
-            rc = put_rest(out, text, &t, fields);
+            rc = put_rest(out, text, &t, entry->fields);
         }
         if (rc == SY_E_OK) {
             rc = buf_add(out, text->data + t.end, text->len - t.end);
         }
     } else if (rc == SY_E_OK) {
         *ret_outcome = EDIT_ADDED;
-        rc = append_table(out, text, section, name, &lines);
+        rc = append_table(out, text, entry, &lines);
     }
     return rc == SY_E_OK ? rc : sy_err_set(err, rc, "%s", sy_code_text(rc));
 }

@@ -58,7 +58,7 @@ refuse(const yaml_parser_t *parser, struct sy_error *err)
 
 /* Loads exactly one document whose root is a mapping (or nothing at all). */
 static enum sy_code
-load(struct yaml_file *ret, const struct buf *text, const char *section, const char *name,
+load(struct yaml_file *ret, const struct buf *text, const struct edit_entry *entry,
      struct sy_error *err)
 {
     yaml_parser_t parser;
@@ -89,8 +89,8 @@ load(struct yaml_file *ret, const struct buf *text, const char *section, const c
         rc = sy_err_set(err, SY_E_PARSE, "its root is not a mapping");
     }
     if (rc == SY_E_OK) {
-        ret->section = get(ret, ret->root, section, &ret->section_key);
-        ret->entry = get(ret, ret->section, name, NULL);
+        ret->section = get(ret, ret->root, entry->section, &ret->section_key);
+        ret->entry = get(ret, ret->section, entry->name, NULL);
     }
     return rc;
 }
@@ -150,9 +150,10 @@ line_start(const struct buf *text, size_t line)
 }
 
 static enum sy_code
-put_entry(struct buf *out, const char *name, const struct edit_field *fields, int indent)
+put_entry(struct buf *out, const struct edit_entry *entry, int indent)
 {
-    enum sy_code rc = buf_addf(out, "%*s%s:\n", indent, "", name);
+    const struct edit_field *fields = entry->fields;
+    enum sy_code rc = buf_addf(out, "%*s%s:\n", indent, "", entry->name);
 
     for (size_t i = 0; fields[i].key != NULL && rc == SY_E_OK; i++) {
         rc = buf_addf(out, "%*s%s: %s\n", indent + 2, "", fields[i].key, fields[i].value);
@@ -174,8 +175,8 @@ put_text(struct buf *out, const struct buf *text, size_t from, size_t to)
 
 /* Into a block mapping: as its first entry, at the column of the others. */
 static enum sy_code
-insert_entry(struct buf *out, const struct buf *text, struct yaml_file *f, const char *name,
-             const struct edit_field *fields)
+insert_entry(struct buf *out, const struct buf *text, struct yaml_file *f,
+             const struct edit_entry *entry)
 {
     const yaml_node_pair_t *first = f->section->data.mapping.pairs.start;
     const yaml_node_t *key = yaml_document_get_node(&f->doc, first->key);
@@ -183,39 +184,38 @@ insert_entry(struct buf *out, const struct buf *text, struct yaml_file *f, const
     enum sy_code rc = put_text(out, text, 0, at);
 
     if (rc == SY_E_OK) {
-        rc = put_entry(out, name, fields, (int)key->start_mark.column);
+        rc = put_entry(out, entry, (int)key->start_mark.column);
     }
     return rc == SY_E_OK ? put_text(out, text, at, text->len) : rc;
 }
 
 /* `extensions:` with nothing, or with {}: its line is written anew. */
 static enum sy_code
-fill_section(struct buf *out, const struct buf *text, struct yaml_file *f, const char *section,
-             const char *name, const struct edit_field *fields)
+fill_section(struct buf *out, const struct buf *text, const struct yaml_file *f,
+             const struct edit_entry *entry)
 {
     size_t at = line_start(text, f->section_key->start_mark.line);
     size_t after = line_start(text, f->section_key->start_mark.line + 1);
     enum sy_code rc = put_text(out, text, 0, at);
 
     if (rc == SY_E_OK) {
-        rc = buf_addf(out, "%s:\n", section);
+        rc = buf_addf(out, "%s:\n", entry->section);
     }
     if (rc == SY_E_OK) {
-        rc = put_entry(out, name, fields, 2);
+        rc = put_entry(out, entry, 2);
     }
     return rc == SY_E_OK ? put_text(out, text, after, text->len) : rc;
 }
 
 static enum sy_code
-append_section(struct buf *out, const struct buf *text, const char *section, const char *name,
-               const struct edit_field *fields)
+append_section(struct buf *out, const struct buf *text, const struct edit_entry *entry)
 {
     enum sy_code rc = put_text(out, text, 0, text->len);
 
     if (rc == SY_E_OK) {
-        rc = buf_addf(out, "%s:\n", section);
+        rc = buf_addf(out, "%s:\n", entry->section);
     }
-    return rc == SY_E_OK ? put_entry(out, name, fields, 2) : rc;
+    return rc == SY_E_OK ? put_entry(out, entry, 2) : rc;
 }
 
 static bool
@@ -227,35 +227,36 @@ is_empty_node(const yaml_node_t *n)
 }
 
 static enum sy_code
-write_entry(struct buf *out, const struct buf *text, struct yaml_file *f, const char *section,
-            const char *name, const struct edit_field *fields)
+write_entry(struct buf *out, const struct buf *text, struct yaml_file *f,
+            const struct edit_entry *entry)
 {
     if (f->section == NULL) {
-        return append_section(out, text, section, name, fields);
+        return append_section(out, text, entry);
     }
     if (is_empty_node(f->section)) {
-        return fill_section(out, text, f, section, name, fields);
+        return fill_section(out, text, f, entry);
     }
     if (f->section->type != YAML_MAPPING_NODE ||
         f->section->data.mapping.style == YAML_FLOW_MAPPING_STYLE) {
         return SY_E_PARSE;
     }
-    return insert_entry(out, text, f, name, fields);
+    return insert_entry(out, text, f, entry);
 }
 
 enum sy_code
-edit_yaml(struct buf *out, const struct buf *text, const char *section, const char *name,
-          const struct edit_field *fields, enum edit_outcome *ret_outcome, struct sy_error *err)
+edit_yaml(struct buf *out, const struct buf *text, const struct edit_entry *entry,
+          enum edit_outcome *ret_outcome, struct sy_error *err)
 {
     SY_AUTO(yaml_file_fini) struct yaml_file before = {0};
     SY_AUTO(yaml_file_fini) struct yaml_file after = {0};
-    enum sy_code rc = load(&before, text, section, name, err);
+    enum sy_code rc = load(&before, text, entry, err);
 
     if (rc != SY_E_OK) {
         return rc;
     }
-    if (before.entry != NULL && !entry_is_ours(&before, fields)) {
-        return sy_err_set(err, SY_E_PARSE, "'%s.%s' is there with other values", section, name);
+    if (before.entry != NULL && !entry_is_ours(&before, entry->fields)) {
+        return sy_err_set(err, SY_E_PARSE, "'%s.%s' is there with other values", entry->section,
+                          entry->name);
     }
     if (before.entry != NULL) {
         *ret_outcome = EDIT_UNCHANGED;
@@ -263,13 +264,13 @@ edit_yaml(struct buf *out, const struct buf *text, const char *section, const ch
         return rc == SY_E_OK ? rc : sy_err_nomem(err);
     }
     *ret_outcome = EDIT_ADDED;
-    rc = write_entry(out, text, &before, section, name, fields);
+    rc = write_entry(out, text, &before, entry);
     if (rc == SY_E_NOMEM || rc == SY_E_LIMIT) {
         return sy_err_set(err, rc, "%s", sy_code_text(rc));
     }
     /* Read back: an edit that we can't understand is not written. */
-    if (rc != SY_E_OK || load(&after, out, section, name, err) != SY_E_OK ||
-        !entry_is_ours(&after, fields)) {
+    if (rc != SY_E_OK || load(&after, out, entry, err) != SY_E_OK ||
+        !entry_is_ours(&after, entry->fields)) {
         return sy_err_set(err, SY_E_PARSE, "its form is unusual: it can't be edited safely");
     }
     return SY_E_OK;

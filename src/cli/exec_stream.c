@@ -10,8 +10,8 @@
 #include "base/limits.h"
 
 /* A pipe that poll(2) calls writable takes PIPE_BUF bytes without blocking. */
-#define PIECE_POLLED 4096U
-#define PIECE_FILE   (64U * 1024)
+#define PIECE_POLLED ((size_t)4096)
+#define PIECE_FILE   ((size_t)64 * 1024)
 
 static const int stream_fd[STREAM_COUNT] = {
     [STREAM_STDOUT] = STDOUT_FILENO,

@@ -18,6 +18,8 @@ static const struct edit_field fields[] = {
     {NULL,      NULL,                 false},
 };
 
+static const struct edit_entry entry = {"servers", "shellyard", fields};
+
 /* Edits `before`; checks the outcome and that it became `after`. */
 static void
 assert_edit(const char *before, const char *after, enum edit_outcome expected)
@@ -29,15 +31,14 @@ assert_edit(const char *before, const char *after, enum edit_outcome expected)
     struct sy_error err = {0};
 
     assert_int_equal(buf_add_str(&text, before), SY_E_OK);
-    if (edit_toml(&out, &text, "servers", "shellyard", fields, &outcome, &err) != SY_E_OK) {
+    if (edit_toml(&out, &text, &entry, &outcome, &err) != SY_E_OK) {
         fail_msg("%s", err.msg);
     }
     assert_string_equal(buf_view(&out), after);
     assert_int_equal(outcome, expected);
 
     /* A second edit finds nothing to do. */
-    assert_int_equal(edit_toml(&again, &out, "servers", "shellyard", fields, &outcome, &err),
-                     SY_E_OK);
+    assert_int_equal(edit_toml(&again, &out, &entry, &outcome, &err), SY_E_OK);
     assert_int_equal(outcome, EDIT_UNCHANGED);
     assert_string_equal(buf_view(&again), after);
 }
@@ -51,8 +52,7 @@ assert_refused(const char *before, const char *sentence)
     struct sy_error err = {0};
 
     assert_int_equal(buf_add_str(&text, before), SY_E_OK);
-    assert_int_equal(edit_toml(&out, &text, "servers", "shellyard", fields, &outcome, &err),
-                     SY_E_PARSE);
+    assert_int_equal(edit_toml(&out, &text, &entry, &outcome, &err), SY_E_PARSE);
     if (strstr(err.msg, sentence) == NULL) {
         fail_msg("'%s' is not in '%s'", sentence, err.msg);
     }
@@ -145,8 +145,7 @@ edit_once(void *arg)
     struct sy_error err = {0};
     enum sy_code rc = buf_add_str(&text, arg);
 
-    return rc == SY_E_OK ? edit_toml(&out, &text, "servers", "shellyard", fields, &outcome, &err)
-                         : rc;
+    return rc == SY_E_OK ? edit_toml(&out, &text, &entry, &outcome, &err) : rc;
 }
 
 static void

@@ -14,7 +14,8 @@
 
 #define WORDS_MAX 16
 
-/* Parses the words of one command line, NULL-terminated. */
+/* Parses the words of one command line, NULL-terminated. cli_parse moves words
+ * and does not write to them. */
 static enum sy_code
 parse(struct cli_args *ret, const struct cli_verb *verb, const char *const *words,
       char *argv[WORDS_MAX], struct sy_error *err)
@@ -23,7 +24,7 @@ parse(struct cli_args *ret, const struct cli_verb *verb, const char *const *word
 
     for (; words[n] != NULL; n++) {
         assert_true(n + 1 < WORDS_MAX);
-        argv[n] = (char *)(uintptr_t)words[n];
+        memcpy(&argv[n], &words[n], sizeof(argv[n]));
     }
     argv[n] = NULL;
     return cli_parse(ret, verb, verb->name, argv, err);

@@ -16,7 +16,7 @@
 #include "base/mem.h"
 #include "cli/exec_stream.h"
 
-#define CHUNK (256U * 1024)
+#define CHUNK ((size_t)256 * 1024)
 
 /* The streams under test write to descriptors 1 and 2: each test puts a pipe
  * on 1 and gives the reading end; the true one comes back afterwards. */

@@ -1,6 +1,6 @@
 #include "protocol/jsonl_internal.h"
 
-#include <string.h>
+#include <stdio.h>
 
 #include "base/str.h"
 
@@ -12,17 +12,13 @@ unknown_tool(struct sy_error *err, const char *name)
     size_t len = 0;
 
     for (const struct tool_handler *const *t = tool_handlers(); *t != NULL; t++) {
-        size_t n = strlen((*t)->name);
+        int n = snprintf(names + len, sizeof(names) - len, "%s%s", len > 0 ? ", " : "", (*t)->name);
 
-        if (len + n + 3 > sizeof(names)) {
+        if (n < 0 || (size_t)n >= sizeof(names) - len) {
+            names[len] = '\0';
             break;
         }
-        if (len > 0) {
-            memcpy(names + len, ", ", 2);
-            len += 2;
-        }
-        memcpy(names + len, (*t)->name, n + 1);
-        len += n;
+        len += (size_t)n;
     }
     return sy_err_set(err, SY_E_NOTFOUND, "unknown tool '%.64s'; the tools are: %s", name, names);
 }

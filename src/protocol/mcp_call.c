@@ -8,7 +8,8 @@
 #include "base/str.h"
 
 /* A progress notification shows one line; clients cut longer ones. */
-#define PROGRESS_MESSAGE 200
+#define PROGRESS_MESSAGE 200U
+#define PROGRESS_BUFFER  1024U
 
 static uint64_t
 progress_ms(const struct mcp *m)
@@ -45,7 +46,7 @@ arm_progress(struct mcp *m)
 static void
 send_progress(struct mcp *m, struct mcp_call *c)
 {
-    SY_AUTO(buf_fini) struct buf line = {.max = PROGRESS_MESSAGE * 4};
+    SY_AUTO(buf_fini) struct buf line = {.max = PROGRESS_BUFFER};
     const char *last = tool_last_line(c->tool);
     int64_t seconds = (int64_t)(tool_elapsed_ms(c->tool) / 1000);
     struct jw w;

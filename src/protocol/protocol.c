@@ -4,7 +4,7 @@
 #include "protocol/protocol_internal.h"
 
 /* Above this the buffer of outgoing messages is given back after use. */
-#define OUT_KEEP (1024U * 1024)
+#define OUT_KEEP ((size_t)1024 * 1024)
 
 enum sy_code
 protocol_init(struct protocol *p, const struct front *front, const struct protocol_options *options,

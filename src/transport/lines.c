@@ -3,7 +3,7 @@
 #include <string.h>
 
 /* A longer buffer is given back after its line: large messages are rare. */
-#define KEEP_BYTES (256U * 1024)
+#define KEEP_BYTES ((size_t)256 * 1024)
 
 void
 lines_fini(struct lines *l)
@@ -63,15 +63,12 @@ lines_push(struct lines *l, const char *bytes, size_t n)
 
         size_t len = (size_t)(newline - bytes);
 
-        if (l->is_skipping) {
-            l->is_skipping = false;
-        } else if (l->partial.len == 0 && len <= l->partial.max) {
+        if (!l->is_skipping && l->partial.len == 0 && len <= l->partial.max) {
             emit(l, bytes, len);
         } else if (keep(l, bytes, len)) {
             end_partial(l);
-        } else {
-            l->is_skipping = false;
         }
+        l->is_skipping = false;
         bytes += len + 1;
         n -= len + 1;
     }

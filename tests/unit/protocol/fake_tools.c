@@ -355,6 +355,12 @@ fake_config(void)
     return &fake.config;
 }
 
+struct turn_context *
+fake_turn(void)
+{
+    return &fake.turn;
+}
+
 size_t
 fake_calls(void)
 {

@@ -16,19 +16,19 @@
 
 struct fake_call {
     struct tool_call *handle; /* NULL once over */
+    uint64_t elapsed_ms;
+    size_t n_roots;
+    enum payload_kind payload;
+    enum sandbox_mode mode;
+    enum approval_policy approval;
+    bool has_network;
+    bool is_cancelled;
     char name[64];
     char call_id[300];
     char turn_id[300];
     char cwd[256];
     char arguments[1024]; /* as JSON */
     char input[256];
-    enum payload_kind payload;
-    enum sandbox_mode mode;
-    enum approval_policy approval;
-    bool has_network;
-    size_t n_roots;
-    bool is_cancelled;
-    uint64_t elapsed_ms;
     char last_line[512];
 };
 
@@ -36,6 +36,8 @@ struct fake_call {
 struct tool_context *fake_tools_new(void);
 void fake_tools_free(void);
 struct config *fake_config(void);
+/* The turn that configuration gives. */
+struct turn_context *fake_turn(void);
 
 /* Calls ever started, in order. */
 size_t fake_calls(void);

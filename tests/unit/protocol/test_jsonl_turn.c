@@ -183,9 +183,7 @@ under_full_access_the_network_can_not_be_held(void **state)
     (void)state;
     peer_close(&peer);
     assert_int_equal(peer_open(&peer, protocol_jsonl_new, 0), SY_E_OK);
-    /* The fake's own turn is the configured one. */
-    ((struct turn_context *)(uintptr_t)tool_context_turn((struct tool_context *)fake_config()))
-        ->sandbox.mode = SANDBOX_DANGER_FULL_ACCESS;
+    fake_turn()->sandbox.mode = SANDBOX_DANGER_FULL_ACCESS;
     fake_config()->sandbox.mode = "danger-full-access";
     assert_has(peer_ask(&peer, "{\"type\":\"turn\",\"network_access\":false}"), "can't be held");
     assert_has(peer_ask(&peer,

@@ -13,28 +13,39 @@ struct talk {
     size_t n_answers; /* when all goes well */
 };
 
+static bool
+wants_answer(const char *line)
+{
+    return strstr(line, "\"id\"") != NULL || strstr(line, "call_id") != NULL;
+}
+
+static void
+say_all(struct peer *p, const char *const *lines)
+{
+    for (; *lines != NULL; lines++) {
+        size_t before = p->n + fake_open();
+
+        peer_line(p, *lines);
+        /* Either a call is under way or something was said. */
+        SY_ASSERT(!wants_answer(*lines) || p->n + fake_open() > before);
+    }
+}
+
 static enum sy_code
 run(void *arg)
 {
     static struct peer peer;
     const struct talk *t = arg;
     enum sy_code rc = peer_open(&peer, t->front, 0);
-    size_t n = 0;
 
     if (rc != SY_E_OK) {
         return rc;
     }
-    for (size_t i = 0; t->lines[i] != NULL; i++) {
-        size_t before = peer.n + fake_open();
-
-        peer_line(&peer, t->lines[i]);
-        if (strstr(t->lines[i], "\"id\"") != NULL || strstr(t->lines[i], "call_id") != NULL) {
-            /* Either a call is under way or something was said. */
-            SY_ASSERT(peer.n + fake_open() > before);
-        }
-    }
+    say_all(&peer, t->lines);
     fake_finish_all();
-    n = peer.n;
+
+    size_t n = peer.n;
+
     peer_close(&peer);
     if (mem_fault_fired()) {
         return SY_E_NOMEM;

@@ -19,7 +19,7 @@ struct fake_front {
     enum sy_code sent; /* of the last send */
 };
 
-#define FLOOD_BYTES (64U * 1024)
+#define FLOOD_BYTES ((size_t)64 * 1024)
 
 protocol_new_fn fake_front_new;
 /* Of the front made last. */

@@ -26,8 +26,6 @@
 #include "base/str.h"
 #include "measure.h"
 
-extern char **environ;
-
 static const char usage[] = "usage: bench_run [-n ROUNDS] [-w WARMUP] [-t SECONDS] [-j FILE] -- "
                             "NAME ARG... [::: NAME ARG...]\n";
 
@@ -206,11 +204,11 @@ run_rounds(struct track *tracks, size_t n, const posix_spawnattr_t *attr, const 
         order[i] = i;
     }
     for (size_t round = 0; round < o->warmup + o->rounds; round++) {
-        for (size_t i = n - 1; i > 0; i--) {
-            size_t k = random_next(&seed) % (i + 1);
-            size_t swap = order[i];
+        for (size_t left = n; left > 1; left--) {
+            size_t k = random_next(&seed) % left;
+            size_t swap = order[left - 1];
 
-            order[i] = order[k];
+            order[left - 1] = order[k];
             order[k] = swap;
         }
         for (size_t i = 0; i < n; i++) {

@@ -26,8 +26,6 @@
 #include "process/process.h"
 #include "sandbox/sandbox.h"
 
-extern char **environ;
-
 static const char usage[] = "usage: bench_spawn spawn [-n ROUNDS] [-m HEAP_MIB]\n"
                             "       bench_spawn capture [-n ROUNDS] [-m MIB] WRITER\n";
 

@@ -1,6 +1,7 @@
 /*
- * Round trips of calls on MCP servers that stay up, servers and calls
- * interleaved, by a raw client faster than any SDK:
+ * Round trips of calls on MCP servers that stay up, by a raw client faster than
+ * any SDK; servers and calls are interleaved in bursts of ten of a kind, since
+ * what a heavy peer does would otherwise be in front of each of our calls:
  *
  *     mcp_call [-n CALLS] [-w WARMUP] -- NAME [@LABEL BODY]... ARG... [::: ...]
  *
@@ -19,6 +20,7 @@
 #include "measure.h"
 
 #define CALLS_MAX       8U
+#define BURST           10U
 #define CALL_TIMEOUT_MS 60000
 #define LAST_BYTES      300U
 
@@ -41,7 +43,6 @@ struct call {
 struct server {
     const char *name;
     char **argv;
-    struct piped_child child;
     struct line_reader reader;
     struct buf request;
     struct buf line;
@@ -51,8 +52,9 @@ struct server {
     size_t tools_list_bytes;
     size_t n_tools;
     uint64_t idle_rss_kb, idle_hwm_kb, end_rss_kb, end_hwm_kb;
-    bool has_failed;
+    struct piped_child child;
     struct sy_error err;
+    bool has_failed;
 };
 
 /* Sends `body` under the next id; the answer's line is then in s->line. Only
@@ -118,7 +120,7 @@ server_open(struct server *s, struct sy_error *err)
         return sy_err_wrap(err, "tools/list");
     }
     const struct js *result = js_get(doc.root, "result");
-    SY_AUTO(buf_fini) struct buf text = {.max = 64U << 20};
+    SY_AUTO(buf_fini) struct buf text = {.max = (size_t)64 << 20};
 
     if (result != NULL && js_dump(&text, result) == SY_E_OK) {
         s->tools_list_bytes = text.len;
@@ -224,14 +226,17 @@ server_fini(struct server *s)
     }
 }
 
+/* `count` calls of each kind on each server. */
 static void
-run_round(struct server *servers, size_t n, bool is_warmup)
+run_burst(struct server *servers, size_t n, size_t count, bool is_warmup)
 {
     for (size_t i = 0; i < n; i++) {
         struct server *s = &servers[i];
 
-        for (size_t k = 0; k < s->n_calls && !s->has_failed; k++) {
-            s->has_failed = call_once(s, &s->calls[k], is_warmup, &s->err) != SY_E_OK;
+        for (size_t k = 0; k < s->n_calls * count && !s->has_failed; k++) {
+            struct call *c = &s->calls[k / count];
+
+            s->has_failed = call_once(s, c, is_warmup, &s->err) != SY_E_OK;
         }
     }
 }
@@ -245,8 +250,12 @@ run_all(struct server *servers, size_t n, size_t rounds, size_t warmup)
     for (size_t i = 0; i < n; i++) {
         servers[i].has_failed = server_open(&servers[i], &servers[i].err) != SY_E_OK;
     }
-    for (size_t round = 0; round < warmup + rounds; round++) {
-        run_round(servers, n, round < warmup);
+    run_burst(servers, n, warmup, true);
+    for (size_t left = rounds; left > 0;) {
+        size_t count = left < BURST ? left : BURST;
+
+        run_burst(servers, n, count, false);
+        left -= count;
     }
     jw_object(&w);
     jw_key(&w, "servers");

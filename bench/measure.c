@@ -15,11 +15,11 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-extern char **environ;
-
 /* A reply of tools/list is some 10 KB; that of a peer has been seen at 1.3 MB. */
-#define LINE_MAX_BYTES (64U * 1024 * 1024)
-#define STATUS_MAX     (64U * 1024)
+#define LINE_MAX_BYTES ((size_t)64 << 20)
+#define STATUS_MAX     ((size_t)64 << 10)
+/* Processes of one server. Desktop Commander has been seen with 5. */
+#define TREE_MAX 256U
 
 enum sy_code
 series_init(struct series *s, size_t cap)
@@ -299,7 +299,7 @@ line_read(struct line_reader *r, struct buf *line, int timeout_ms, struct sy_err
         }
         rc = buf_reserve(&r->rest, 65536);
         if (rc != SY_E_OK) {
-            return sy_err_set(err, rc, "an answer of more than %u bytes", LINE_MAX_BYTES);
+            return sy_err_set(err, rc, "an answer of more than %zu bytes", LINE_MAX_BYTES);
         }
         ssize_t n = read(r->fd, r->rest.data + r->rest.len, 65536);
 
@@ -334,28 +334,41 @@ proc_status_kb(pid_t pid, const char *field)
     return kb;
 }
 
-uint64_t
-proc_tree_kb(pid_t pid, const char *field)
+/* Adds the children of `pid` to pids[*n...]; what exceeds TREE_MAX is left out. */
+static void
+add_children(pid_t pids[TREE_MAX], size_t *n, pid_t pid)
 {
     SY_AUTO(buf_fini) struct buf path = {.max = 128};
     SY_AUTO(buf_fini) struct buf text = {.max = STATUS_MAX};
-    uint64_t kb = proc_status_kb(pid, field);
 
     if (buf_addf(&path, "/proc/%d/task/%d/children", (int)pid, (int)pid) != SY_E_OK ||
         fd_read_file(buf_view(&path), &text, NULL) != SY_E_OK) {
-        return kb;
+        return;
     }
     const char *at = buf_view(&text);
 
-    while (*at != '\0') {
+    while (*at != '\0' && *n < TREE_MAX) {
         char *end = NULL;
         uint64_t child = strtoull(at, &end, 10);
 
         if (end == at || child == 0) {
-            break;
+            return;
         }
-        kb += proc_tree_kb((pid_t)child, field);
+        pids[(*n)++] = (pid_t)child;
         at = *end == ' ' ? end + 1 : end;
+    }
+}
+
+uint64_t
+proc_tree_kb(pid_t pid, const char *field)
+{
+    pid_t pids[TREE_MAX] = {pid};
+    size_t n = 1;
+    uint64_t kb = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        kb += proc_status_kb(pids[i], field);
+        add_children(pids, &n, pids[i]);
     }
     return kb;
 }

@@ -288,34 +288,6 @@ lines_count_newlines_and_an_unfinished_last_line(void **state)
     seen_fini(&seen);
 }
 
-/* More than one pass of the vector loop, and every remainder. */
-static void
-lines_are_counted_right_in_long_chunks(void **state)
-{
-    static char text[70000];
-
-    (void)state;
-    for (size_t n = 0; n < sizeof(text); n = n < 300 ? n + 1 : n + 4999) {
-        bool has_nul = true;
-        uint64_t want = 0;
-
-        memset(text, '\n', n);
-        for (size_t i = 0; i < n; i += 3) {
-            text[i] = 'x';
-        }
-        for (size_t i = 0; i < n; i++) {
-            want += text[i] == '\n' ? 1U : 0U;
-        }
-        assert_int_equal(scan_bytes(text, n, &has_nul), want);
-        assert_false(has_nul);
-        if (n > 0) {
-            text[n / 2] = '\0';
-            (void)scan_bytes(text, n, &has_nul);
-            assert_true(has_nul);
-        }
-    }
-}
-
 static void
 a_gap_never_tears_a_character_and_says_how_much_is_missing(void **state)
 {
@@ -594,7 +566,6 @@ main(void)
         cmocka_unit_test(a_nul_byte_is_counted_and_drops_nothing),
         cmocka_unit_test(carriage_returns_stay_in_the_exact_text),
         cmocka_unit_test(lines_count_newlines_and_an_unfinished_last_line),
-        cmocka_unit_test(lines_are_counted_right_in_long_chunks),
         cmocka_unit_test(a_gap_never_tears_a_character_and_says_how_much_is_missing),
         cmocka_unit_test(large_pushes_become_deltas_that_end_on_characters),
         cmocka_unit_test(deltas_of_invalid_bytes_stay_small_and_whole),

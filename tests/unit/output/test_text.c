@@ -346,6 +346,34 @@ a_text_that_was_cut_before_counts_as_truncated(void **state)
     assert_truncates("abc", 100, 5000, 10, "abc");
 }
 
+/* More than one pass of the vector loop, and every remainder. */
+static void
+lines_are_counted_right_in_long_chunks(void **state)
+{
+    static char text[70000];
+
+    (void)state;
+    for (size_t n = 0; n < sizeof(text); n = n < 300 ? n + 1 : n + 4999) {
+        bool has_nul = true;
+        uint64_t want = 0;
+
+        memset(text, '\n', n);
+        for (size_t i = 0; i < n; i += 3) {
+            text[i] = 'x';
+        }
+        for (size_t i = 0; i < n; i++) {
+            want += text[i] == '\n' ? 1U : 0U;
+        }
+        assert_int_equal(scan_bytes(text, n, &has_nul), want);
+        assert_false(has_nul);
+        if (n > 0) {
+            text[n / 2] = '\0';
+            (void)scan_bytes(text, n, &has_nul);
+            assert_true(has_nul);
+        }
+    }
+}
+
 static enum sy_code
 all_pieces(void *arg)
 {
@@ -397,6 +425,7 @@ main(void)
         cmocka_unit_test(a_single_long_line_is_cut_between_characters),
         cmocka_unit_test(the_numbers_of_the_marker_add_up),
         cmocka_unit_test(a_text_that_was_cut_before_counts_as_truncated),
+        cmocka_unit_test(lines_are_counted_right_in_long_chunks),
         cmocka_unit_test(every_allocation_may_fail),
     };
 

@@ -586,6 +586,9 @@ run(const struct probe_act *list, size_t n)
             struct sigaction stop = {.sa_handler = SIG_DFL};
 
             (void)sigaction(SIGALRM, &stop, NULL);
+            /* A sanitizer would turn the signal of a forbidden call into an exit. */
+            (void)sigaction(SIGSEGV, &stop, NULL);
+            (void)sigaction(SIGSYS, &stop, NULL);
             (void)alarm(20);
 
             int outcome = list[i].act();
@@ -616,5 +619,6 @@ main(int argc, char **argv)
     run(acts, sizeof(acts) / sizeof(acts[0]));
     run(probe_file_acts, probe_n_file_acts);
     run(probe_socket_acts, probe_n_socket_acts);
-    return 0;
+    (void)fflush(stdout);
+    _exit(0); /* a leak checker would want ptrace, which is among the refused */
 }

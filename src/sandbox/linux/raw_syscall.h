@@ -16,8 +16,8 @@
 #if defined(__x86_64__)
 
 static inline __attribute__((always_inline)) long
-sy_raw6(long nr, long a, long b, long c, long d, long e,
-        long f) // NOLINT(readability-function-size)
+sy_raw6(long nr, long a, long b, long c, long d, long e, // NOLINT(readability-function-size)
+        long f)
 {
     register long r10 __asm__("r10") = d;
     register long r8 __asm__("r8") = e;
@@ -34,8 +34,8 @@ sy_raw6(long nr, long a, long b, long c, long d, long e,
 #elif defined(__aarch64__)
 
 static inline __attribute__((always_inline)) long
-sy_raw6(long nr, long a, long b, long c, long d, long e,
-        long f) // NOLINT(readability-function-size)
+sy_raw6(long nr, long a, long b, long c, long d, long e, // NOLINT(readability-function-size)
+        long f)
 {
     register long x8 __asm__("x8") = nr;
     register long x0 __asm__("x0") = a;

@@ -170,7 +170,7 @@ static const char *const names[] = {
 
 #define DIRS   (sizeof(dirs) / sizeof(dirs[0]))
 #define NAMES  (sizeof(names) / sizeof(names[0]))
-#define ROUNDS 600
+#define ROUNDS 1000
 
 static void
 build_tree(struct place *p)
@@ -229,108 +229,143 @@ random_path(const struct place *p, uint32_t *seed, char *path, size_t size)
 }
 
 struct trial {
-    const char *cwd;
-    const char *path;
+    char path[2048];
     enum sandbox_operation op;
+};
+
+/* All trials of one policy, done by one child. */
+struct batch {
+    const char *cwd;
+    int out; /* takes one int per trial: 0 or an errno value */
+    struct trial trials[ROUNDS / 2];
 };
 
 /* Opens as a shell's `>>` or `<` does; what it creates, it removes. */
 static int
-act_trial(const void *arg)
+try_one(const struct trial *t)
 {
-    const struct trial *t = arg;
-    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-    struct __user_cap_data_struct none[2] = {{0}};
     struct stat st;
-
-    /* Plain permissions are not what is compared: root has to keep them too. */
-    if (syscall(SYS_capset, &header, none) != 0) {
-        return 201;
-    }
-
-    if (chdir(t->cwd) != 0) {
-        return 200;
-    }
-    if (t->op == OPERATION_READ) {
-        return open(t->path, O_RDONLY | O_CLOEXEC) >= 0 ? 0 : errno;
-    }
-    if (stat(t->path, &st) == 0 && S_ISDIR(st.st_mode)) {
-        char inner[4096];
-
-        (void)snprintf(inner, sizeof(inner), "%s/made-here", t->path);
-        if (open(inner, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600) < 0) {
-            return errno;
-        }
-        return unlink(inner) == 0 ? 0 : errno;
-    }
-
+    char inner[4096];
     bool is_new = stat(t->path, &st) != 0;
 
-    if (open(t->path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600) < 0) {
+    if (t->op == OPERATION_READ) {
+        SY_FD fd = open(t->path, O_RDONLY | O_CLOEXEC);
+
+        return fd >= 0 ? 0 : errno;
+    }
+    if (!is_new && S_ISDIR(st.st_mode)) {
+        (void)snprintf(inner, sizeof(inner), "%s/made-here", t->path);
+
+        SY_FD fd = open(inner, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+        return fd >= 0 && unlink(inner) == 0 ? 0 : errno;
+    }
+
+    SY_FD fd = open(t->path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+
+    if (fd < 0) {
         return errno;
     }
-    if (is_new) {
-        char *real = realpath(t->path, NULL);
+    if (is_new && (realpath(t->path, inner) == NULL || unlink(inner) != 0)) {
+        return errno;
+    }
+    return 0;
+}
 
-        return real != NULL && unlink(real) == 0 ? 0 : errno;
+static int
+act_batch(const void *arg)
+{
+    const struct batch *b = arg;
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct none[2] = {{0}};
+
+    /* Plain permissions are not what is compared: root has to keep them too. */
+    if (syscall(SYS_capset, &header, none) != 0 || chdir(b->cwd) != 0) {
+        return 200;
+    }
+    for (size_t i = 0; i < ROUNDS / 2; i++) {
+        int outcome = try_one(&b->trials[i]);
+
+        if (write(b->out, &outcome, sizeof(outcome)) != sizeof(outcome)) {
+            return 201;
+        }
     }
     return 0;
 }
 
 static void
-try_one(struct place *p, const struct trial *t, unsigned counts[2])
+run_batch(const struct place *p, struct batch *b, bool is_inside, int *outcomes)
+{
+    SY_AUTO(buf_fini) struct buf all = {.max = ROUNDS * sizeof(int)};
+    char name[] = "/tmp/sandbox-outcomes-XXXXXX";
+    SY_FD fd = mkostemp(name, O_CLOEXEC);
+
+    assert_true(fd >= 0 && unlink(name) == 0);
+    b->out = fd;
+    assert_int_equal(place_run(p, is_inside, act_batch, b), 0);
+    assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+    assert_int_equal(fd_read_all(fd, &all, NULL), SY_E_OK);
+    assert_int_equal(all.len, ROUNDS / 2 * sizeof(int));
+    memcpy(outcomes, all.data, all.len);
+}
+
+static void
+compare(const struct place *p, const struct trial *t, const int outcome[2], unsigned counts[2])
 {
     struct sandbox_explanation said = {0};
     struct sy_error err = {0};
-    int outside = place_run(p, false, act_trial, t);
-    int inside = place_run(p, true, act_trial, t);
 
     if (sandbox_explain(&said, p->plan, t->op, t->path, &err) != SY_E_OK) {
         fail_msg("'%s': %s", t->path, err.msg);
     }
-    if (outside != 0) {
+    if (outcome[0] != 0) {
         /* Fails anyway (missing, no directory, plain permissions): then it
          * must fail inside too. */
-        if (inside == 0) {
-            fail_msg("'%s' works inside and not outside (errno %d)", t->path, outside);
+        if (outcome[1] == 0) {
+            fail_msg("'%s' works inside and not outside (errno %d)", t->path, outcome[0]);
         }
         return;
     }
     counts[said.is_allowed ? 0 : 1]++;
-    if (said.is_allowed != (inside == 0)) {
+    if (said.is_allowed != (outcome[1] == 0)) {
         fail_msg("'%s' (%s): explain says %s by '%s', the kernel gives errno %d", t->path,
                  t->op == OPERATION_READ ? "read" : "write", said.is_allowed ? "yes" : "no",
-                 said.rule, inside);
+                 said.rule, outcome[1]);
     }
-    if (inside != 0) {
-        assert_int_equal(inside, EACCES);
+    if (outcome[1] != 0) {
+        assert_int_equal(outcome[1], EACCES);
     }
 }
 
 static void
 the_kernel_does_what_explain_says(void **state)
 {
+    static struct batch batch;
+    static int outside[ROUNDS / 2];
+    static int inside[ROUNDS / 2];
     struct place *p = *state;
     uint32_t seed = 0x5eed1e55;
     unsigned counts[2] = {0, 0};
 
     build_tree(p);
+    batch.cwd = p->policy.cwd;
     for (int mode = 0; mode < 2; mode++) {
         p->policy.mode = mode == 0 ? SANDBOX_WORKSPACE_WRITE : SANDBOX_READ_ONLY;
         place_ready(p);
-        for (int i = 0; i < ROUNDS / 2; i++) {
-            char path[2048];
-            struct trial t = {p->policy.cwd, path,
-                              next_random(&seed) % 4 == 0 ? OPERATION_READ : OPERATION_WRITE};
-
-            random_path(p, &seed, path, sizeof(path));
-            try_one(p, &t, counts);
+        for (size_t i = 0; i < ROUNDS / 2; i++) {
+            random_path(p, &seed, batch.trials[i].path, sizeof(batch.trials[i].path));
+            batch.trials[i].op = next_random(&seed) % 4 == 0 ? OPERATION_READ : OPERATION_WRITE;
+        }
+        run_batch(p, &batch, false, outside);
+        run_batch(p, &batch, true, inside);
+        for (size_t i = 0; i < ROUNDS / 2; i++) {
+            compare(p, &batch.trials[i], (const int[]){outside[i], inside[i]}, counts);
         }
     }
     /* The walk would prove nothing if it met one answer alone. */
     print_message("%u allowed and %u denied, each as the kernel has it\n", counts[0], counts[1]);
-    assert_true(counts[0] > 100);
-    assert_true(counts[1] > 100);
+    assert_true(counts[0] > 200);
+    assert_true(counts[1] > 200);
 }
 
 static int
@@ -394,6 +429,7 @@ connections_fare_as_explain_says(void **state)
         struct sockaddr_un at;
         SY_FD fd = listen_unix(&at, at_names[i]);
 
+        assert_true(fd >= 0);
         (void)snprintf(object, sizeof(object), "unix:%s", at_names[i]);
         assert_int_equal(place_run(p, false, act_connect_unix, &at), 0);
         assert_int_equal(ask(p, OPERATION_CONNECT, object).is_allowed,

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import subprocess
 import tempfile
 
@@ -106,9 +107,8 @@ def check_tidy(tree):
 
 def flags_of(entry):
     """The preprocessor and language flags of a compile command."""
-    words = entry["command"].split() if "command" in entry else entry["arguments"]
-    flags = [w for w in words if re.match(r"-(I|isystem|D|U|std=|W)", w)]
-    return [f.replace('\\"', '"').replace("'", "") for f in flags if not f.startswith("-Wl,")]
+    words = shlex.split(entry["command"]) if "command" in entry else entry["arguments"]
+    return [w for w in words if re.match(r"-(I|isystem|D|U|std=|W)", w) and not w.startswith("-Wl,")]
 
 
 def check_clang(tree):

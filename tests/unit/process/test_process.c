@@ -1,3 +1,4 @@
+#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <setjmp.h>
@@ -8,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -214,22 +216,37 @@ runs_a_script_without_interpreter_line(void **state)
     assert_string_equal(buf_view(&r.out), "2 two\n");
 }
 
-/* Processes whose command line holds `mark`. */
-static size_t
-count_marked(const char *mark)
+/* A number of seconds that only this run of the test sleeps for: 1000 hours
+ * and our process id behind the point. */
+static const char *
+long_sleep(void)
 {
-    char command[256];
-    SY_AUTO(run_fini) struct run r;
+    static char text[32];
 
-    snprintf(command, sizeof(command),
-             "for f in /proc/[0-9]*/cmdline; do tr '\\0' ' ' <$f 2>/dev/null | grep -c '%s' "
-             "| grep -v ^0; done | wc -l",
-             mark);
-    run_sh(&r, command, 0);
+    snprintf(text, sizeof(text), "3600000.%d1", (int)getpid());
+    return text;
+}
 
-    size_t n = (size_t)strtoul(buf_view(&r.out), NULL, 10);
+/* Processes that run `sleep` for that long. */
+static size_t
+count_sleepers(void)
+{
+    DIR *proc = opendir("/proc");
+    size_t n = 0;
 
-    /* The counting shell's own line holds the mark too: it and its subshells. */
+    assert_non_null(proc);
+    for (struct dirent *e = readdir(proc); e != NULL; e = readdir(proc)) {
+        char path[300];
+        SY_AUTO(buf_fini) struct buf line = {.max = 65536};
+
+        snprintf(path, sizeof(path), "/proc/%s/cmdline", e->d_name);
+        if (e->d_name[0] >= '0' && e->d_name[0] <= '9' &&
+            fd_read_file(path, &line, NULL) == SY_E_OK && line.len > 6 &&
+            strcmp(line.data, "sleep") == 0 && strcmp(line.data + 6, long_sleep()) == 0) {
+            n++;
+        }
+    }
+    closedir(proc);
     return n;
 }
 
@@ -237,15 +254,17 @@ static void
 ends_what_left_the_session_when_killed(void **state)
 {
     SY_AUTO(run_fini) struct run r;
+    char script[400];
 
     (void)state;
-    run_sh(&r,
-           "for i in 1 2 3 4 5 6 7 8; do setsid sh -c '(trap \"\" TERM HUP; exec sleep 54321) & "
-           "exec sleep 54322' & done; setsid setsid sleep 54323 & echo up; sleep 54324",
-           SECOND_NS / 2);
+    snprintf(script, sizeof(script),
+             "for i in 1 2 3 4 5 6 7 8; do setsid sh -c '(trap \"\" TERM HUP; exec sleep $0) & "
+             "exec sleep $0' %s & done; setsid setsid sleep %s & echo up; sleep %s",
+             long_sleep(), long_sleep(), long_sleep());
+    run_sh(&r, script, SECOND_NS / 2);
     assert_string_equal(buf_view(&r.out), "up\n");
     assert_true(r.took_ns < 3 * SECOND_NS);
-    assert_int_equal(count_marked("slee[p] 5432"), 0);
+    assert_int_equal(count_sleepers(), 0);
 }
 
 static void
@@ -268,13 +287,15 @@ static void
 a_background_child_without_the_pipe_is_ended_at_once(void **state)
 {
     SY_AUTO(run_fini) struct run r;
+    char script[100];
 
     (void)state;
-    run_sh(&r, "sleep 65432 >/dev/null 2>&1 & exit 0", 0);
+    snprintf(script, sizeof(script), "sleep %s >/dev/null 2>&1 & exit 0", long_sleep());
+    run_sh(&r, script, 0);
     assert_true(r.took_ns < SECOND_NS / 2);
     assert_false(r.result.pipe_was_held);
     assert_int_equal(r.result.ended_background, 1);
-    assert_int_equal(count_marked("slee[p] 65432"), 0);
+    assert_int_equal(count_sleepers(), 0);
 }
 
 static void
@@ -289,20 +310,23 @@ loses_no_byte_of_a_large_output(void **state)
 
 /* An engine of its own process: it starts a command and waits for death. */
 static void
-be_an_engine(int ready_fd)
+be_an_engine(int ready_fd, const char *mark)
 {
+    char script[200];
     struct output_options options = {0};
     struct exec_env env = {
         .program = "/bin/sh",
-        .argv = (char *[]){(char *)(uintptr_t) "sh", (char *)(uintptr_t) "-c",
-                           (char *)(uintptr_t) "setsid sleep 76543 & sleep 76544 & echo up; wait",
-                           NULL},
+        .argv = (char *[]){(char *)(uintptr_t) "sh", (char *)(uintptr_t) "-c", script, NULL},
         .envp = small_env,
         .cwd = "/",
     };
     struct process *p = NULL;
     struct output_chain *chain = output_new(&options);
 
+    /* A failing test must not leave it behind. */
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    /* The mark is that of the test's own process. */
+    snprintf(script, sizeof(script), "setsid sleep %s & sleep %s & echo up; wait", mark, mark);
     if (chain == NULL || process_start(&p, &env, chain, NULL) != SY_E_OK) {
         _exit(1);
     }
@@ -337,17 +361,20 @@ the_tree_dies_with_the_engine(void **state)
     (void)state;
     assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
 
+    const char *mark = long_sleep();
     pid_t engine = fork();
 
     if (engine == 0) {
-        be_an_engine(ready[1]);
+        be_an_engine(ready[1], mark);
     }
     assert_int_equal(read(ready[0], &byte, 1), 1);
-    /* The two and the shell whose script names them. */
-    assert_int_equal(count_marked("slee[p] 7654"), 3);
+    while (count_sleepers() < 2) {
+        /* The shell has said "up" before both of them are what they will be. */
+        assert_true(clock_mono_ns() < give_up);
+    }
     assert_int_equal(kill(engine, SIGKILL), 0);
     assert_int_equal(waitpid(engine, NULL, 0), engine);
-    while (count_marked("slee[p] 7654") > 0) {
+    while (count_sleepers() > 0) {
         assert_true(clock_mono_ns() < give_up);
     }
     fd_close(&ready[0]);
@@ -359,7 +386,7 @@ freeing_a_running_process_ends_it(void **state)
 {
     struct output_options options = {0};
     struct output_chain *chain = output_new(&options);
-    char *argv[] = {(char *)(uintptr_t) "sleep", (char *)(uintptr_t) "87654", NULL};
+    char *argv[] = {(char *)(uintptr_t) "sleep", (char *)(uintptr_t)long_sleep(), NULL};
     struct exec_env env = {.program = "/bin/sleep", .argv = argv, .envp = small_env, .cwd = "/"};
     struct process *p = NULL;
     size_t live = mem_live();
@@ -368,7 +395,7 @@ freeing_a_running_process_ends_it(void **state)
     assert_non_null(chain);
     assert_int_equal(process_start(&p, &env, chain, NULL), SY_E_OK);
     process_free(p);
-    assert_int_equal(count_marked("slee[p] 87654"), 0);
+    assert_int_equal(count_sleepers(), 0);
     output_free(chain);
     assert_true(mem_live() <= live);
 }

@@ -41,30 +41,6 @@ put_output(struct jw *w, const struct exec_output *o)
     }
 }
 
-static void
-put_sandbox(struct jw *w, const struct exec_output *o, const char *mode)
-{
-    jw_key(w, "sandbox");
-    jw_object(w);
-    jw_key_str(w, "mode", mode);
-    if (o->plan != NULL) {
-        jw_key_str(w, "tier", sandbox_plan_tier(o->plan));
-        jw_key_int(w, "landlock_abi", sandbox_plan_abi(o->plan));
-        jw_key_str(w, "network",
-                   feature_state_name(sandbox_plan_feature(o->plan, FEATURE_NETWORK)));
-        jw_key(w, "features");
-        jw_object(w);
-        for (int i = 0; i < FEATURE_COUNT; i++) {
-            enum sandbox_feature f = (enum sandbox_feature)i;
-
-            jw_key_str(w, sandbox_feature_name(f),
-                       feature_state_name(sandbox_plan_feature(o->plan, f)));
-        }
-        jw_end_object(w);
-    }
-    jw_end_object(w);
-}
-
 enum sy_code
 exec_json(struct buf *out, const struct exec_output *o, int status, const char *mode)
 {
@@ -74,7 +50,11 @@ exec_json(struct buf *out, const struct exec_output *o, int status, const char *
     jw_key_str(&w, "status", exec_status_name(o->status));
     jw_key_int(&w, "exit_code", status);
     if (o->signal != 0) {
+        char name[16];
+
+        exec_signal_name(name, o->signal);
         jw_key_int(&w, "signal", o->signal);
+        jw_key_str(&w, "signal_name", name);
     }
     jw_key_bool(&w, "timed_out", o->is_timed_out);
     put_output(&w, o);
@@ -91,7 +71,14 @@ exec_json(struct buf *out, const struct exec_output *o, int status, const char *
         jw_key_str(&w, "message", o->err.msg);
         jw_end_object(&w);
     }
-    put_sandbox(&w, o, mode);
+    jw_key(&w, "sandbox");
+    if (o->plan != NULL) {
+        sandbox_plan_write(&w, o->plan);
+    } else {
+        jw_object(&w);
+        jw_key_str(&w, "mode", mode);
+        jw_end_object(&w);
+    }
     jw_end_object(&w);
 
     enum sy_code rc = jw_done(&w);

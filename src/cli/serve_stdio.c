@@ -22,6 +22,7 @@ struct serve {
     struct cli_engine engine;
     uv_loop_t loop;
     uv_signal_t signals[STOP_SIGNALS];
+    size_t n_signals; /* of them on the loop */
     struct tool_context *context;
     struct stdio_server *server;
     struct sy_error why; /* how it ended */
@@ -39,6 +40,14 @@ on_stop_signal(uv_signal_t *handle, int number)
 }
 
 static void
+forget_signals(struct serve *s)
+{
+    while (s->n_signals > 0) {
+        uv_close((uv_handle_t *)&s->signals[--s->n_signals], NULL);
+    }
+}
+
+static void
 on_ended(void *arg, const struct sy_error *why)
 {
     struct serve *s = arg;
@@ -46,9 +55,7 @@ on_ended(void *arg, const struct sy_error *why)
     s->why = *why;
     stdio_server_free(s->server);
     s->server = NULL;
-    for (size_t i = 0; i < STOP_SIGNALS; i++) {
-        uv_close((uv_handle_t *)&s->signals[i], NULL);
-    }
+    forget_signals(s);
 }
 
 static enum sy_code
@@ -59,6 +66,7 @@ watch_signals(struct serve *s, struct sy_error *err)
 
         if (rc == 0) {
             s->signals[i].data = s;
+            s->n_signals++;
             rc = uv_signal_start(&s->signals[i], on_stop_signal, stop_signals[i]);
         }
         if (rc != 0) {
@@ -79,10 +87,11 @@ set_log(const struct config *config)
     }
 }
 
+/* Serves until it ends; takes the descriptors. */
 static enum sy_code
 run_loop(struct serve *s, protocol_new_fn *front, int in_fd, int out_fd, struct sy_error *err)
 {
-    const struct stdio_server_options options = {
+    struct stdio_server_options options = {
         .loop = &s->loop,
         .context = s->context,
         .front = front,
@@ -91,12 +100,16 @@ run_loop(struct serve *s, protocol_new_fn *front, int in_fd, int out_fd, struct 
         .ended = on_ended,
         .arg = s,
     };
-    enum sy_code rc = stdio_server_new(&s->server, &options, err);
+    enum sy_code rc = watch_signals(s, err);
 
-    if (rc == SY_E_OK) {
-        rc = watch_signals(s, err);
+    if (rc != SY_E_OK) {
+        fd_close(&options.in_fd);
+        fd_close(&options.out_fd);
+    } else {
+        rc = stdio_server_new(&s->server, &options, err);
     }
     if (rc != SY_E_OK) {
+        forget_signals(s);
         return rc;
     }
     uv_run(&s->loop, UV_RUN_DEFAULT);
@@ -111,13 +124,15 @@ run_engine(struct serve *s, protocol_new_fn *front, int in_fd, int out_fd, struc
     enum sy_code rc =
         tool_context_new(&s->context, &s->engine.config, s->engine.cwd, environ, &s->loop, err);
 
-    if (rc != SY_E_OK) {
+    if (rc == SY_E_OK) {
+        rc = run_loop(s, front, in_fd, out_fd, err);
+        tool_context_free(s->context);
+    } else {
         fd_close(&in_fd);
         fd_close(&out_fd);
-        return rc;
     }
-    rc = run_loop(s, front, in_fd, out_fd, err);
-    tool_context_free(s->context);
+    /* What hung on the loop is freed by its close callbacks. */
+    uv_run(&s->loop, UV_RUN_DEFAULT);
     return rc;
 }
 

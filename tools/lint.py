@@ -53,7 +53,7 @@ def main():
                         help="only files that differ from REF (HEAD)")
     parser.add_argument("--staged", action="store_true", help="only what the next commit changes")
     parser.add_argument("--fix", action="store_true", help="mend what the check can mend (format)")
-    parser.add_argument("--counts", default=os.environ.get("SHELLYARD_COUNTS", ""),
+    parser.add_argument("--counts", default=os.environ.get("TESTS_COUNTS_FILE", ""),
                         help="append one line of JSON here")
     args = parser.parse_args()
 

@@ -207,7 +207,7 @@ def main():
     parser.add_argument("--build", default="build", help="build directory")
     parser.add_argument("--only", default="", help="part of a test's name")
     parser.add_argument("--sanitizer", choices=sorted(SANITIZER_ENV), help="the build has it")
-    parser.add_argument("--counts", default=os.environ.get("SHELLYARD_COUNTS", ""),
+    parser.add_argument("--counts", default=os.environ.get("TESTS_COUNTS_FILE", ""),
                         help="append one line of JSON here")
     args = parser.parse_args()
     must_run = os.environ.get("SHELLYARD_TESTS_MUST_RUN") == "1"
@@ -216,7 +216,7 @@ def main():
     suites = [("C tests", run_meson), ("lint tests", run_unittest), ("integration", run_node)]
     if args.sanitizer:
         # Tests of speed and memory read this: instrumented code is neither.
-        env.update(SANITIZER_ENV[args.sanitizer], SHELLYARD_SANITIZED=args.sanitizer)
+        env.update(SANITIZER_ENV[args.sanitizer], TESTS_SANITIZER=args.sanitizer)
         suites.remove(("lint tests", run_unittest))
         if args.sanitizer == "tsan":
             suites.remove(("integration", run_node))

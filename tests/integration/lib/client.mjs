@@ -14,7 +14,7 @@ const top = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../../..
 export const program = process.env.SHELLYARD ?? path.join(top, 'build/shellyard');
 
 /** Under a sanitizer everything is slower, and memory is not ours to judge. */
-export const isSanitized = Boolean(process.env.SHELLYARD_SANITIZED);
+export const isSanitized = Boolean(process.env.TESTS_SANITIZER);
 
 /** How long an answer may take that should come at once. Far below the time for
  * which the commands of the tests hang when something is wrong. */

@@ -51,6 +51,10 @@
  * after the command itself has ended. */
 #define LIMIT_LINGER_MS 500
 
+/* How long calls of an MCP client may go on after the end of its input: it
+ * waits for our exit, two seconds if it is the official SDK. */
+#define LIMIT_EOF_GRACE_MS 1000
+
 /* The login shell of the environment snapshot. */
 #define LIMIT_SNAPSHOT_MS    10000
 #define LIMIT_SNAPSHOT_BYTES 1048576U /* 1 MiB */

@@ -41,6 +41,18 @@ exec_status_name(enum exec_status s)
 }
 
 void
+exec_signal_name(char ret[16], int number)
+{
+    const char *abbrev = sigabbrev_np(number);
+
+    if (abbrev != NULL) {
+        snprintf(ret, 16, "SIG%s", abbrev);
+    } else {
+        snprintf(ret, 16, "%d", number);
+    }
+}
+
+void
 exec_request_fini(struct exec_request *r)
 {
     exec_params_fini(&r->params);

@@ -83,6 +83,8 @@ enum exec_status {
     EXEC_FAILED     /* our machinery, or the program can't be run (126, 127): err */
 };
 const char *exec_status_name(enum exec_status s);
+/* "SIGKILL" for 9; "SIGRTMIN+2" and unknown ones by number, "34". Into ret. */
+void exec_signal_name(char ret[16], int number);
 
 struct exec_output {
     enum exec_status status;

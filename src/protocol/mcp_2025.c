@@ -476,7 +476,7 @@ mcp_on_dropped(struct protocol *p, enum sy_code why)
 }
 
 static void
-mcp_on_end(struct protocol *p)
+mcp_on_gone(struct protocol *p)
 {
     struct mcp *m = (struct mcp *)p;
 
@@ -484,6 +484,26 @@ mcp_on_end(struct protocol *p)
         protocol_finish(p);
     } else {
         mcp_cancel_all(m);
+    }
+}
+
+static void
+on_grace_over(uv_timer_t *timer)
+{
+    mcp_cancel_all(timer->data);
+}
+
+/* A client that ends the input waits for our end; what is nearly done is still
+ * answered, so that requests from a file get their answers. */
+static void
+mcp_on_eof(struct protocol *p)
+{
+    struct mcp *m = (struct mcp *)p;
+
+    if (m->n_calls == 0) {
+        protocol_finish(p);
+    } else {
+        SY_ASSERT(uv_timer_start(protocol_timer(p), on_grace_over, LIMIT_EOF_GRACE_MS, 0) == 0);
     }
 }
 
@@ -501,8 +521,8 @@ mcp_free(struct protocol *p)
 static const struct front mcp_front = {
     .on_line = mcp_on_line,
     .on_dropped = mcp_on_dropped,
-    .on_eof = mcp_on_end,
-    .on_gone = mcp_on_end,
+    .on_eof = mcp_on_eof,
+    .on_gone = mcp_on_gone,
     .free = mcp_free,
 };
 

@@ -25,6 +25,9 @@ arm_progress(struct mcp *m)
 {
     uint64_t first = UINT64_MAX;
 
+    if (m->base.is_ending) {
+        return; /* the timer counts the grace of the end */
+    }
     for (const struct mcp_call *c = m->calls; c != NULL; c = c->next) {
         if (c->token.kind != RPC_ID_NONE && !c->is_cancelled && c->due_ms < first) {
             first = c->due_ms;

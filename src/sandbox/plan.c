@@ -63,6 +63,24 @@ sandbox_plan_has_network(const struct sandbox_plan *plan)
     return plan->has_network;
 }
 
+void
+sandbox_plan_write(struct jw *w, const struct sandbox_plan *plan)
+{
+    jw_object(w);
+    jw_key_str(w, "mode", sandbox_mode_name(plan->mode));
+    jw_key_str(w, "tier", sandbox_plan_tier(plan));
+    jw_key_int(w, "landlock_abi", plan->abi);
+    jw_key_str(w, "network", plan->has_network ? "on" : "off");
+    jw_key(w, "features");
+    jw_object(w);
+    for (int i = 0; i < FEATURE_COUNT; i++) {
+        jw_key_str(w, sandbox_feature_name((enum sandbox_feature)i),
+                   feature_state_name(plan->features[i]));
+    }
+    jw_end_object(w);
+    jw_end_object(w);
+}
+
 int
 sandbox_plan_abi(const struct sandbox_plan *plan)
 {

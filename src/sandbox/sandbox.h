@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/json.h"
 
 /* Seed 000, SandboxPolicy. */
 enum sandbox_mode {
@@ -117,6 +118,9 @@ const char *sandbox_plan_tier(const struct sandbox_plan *plan);
 /* What the plan was made for. */
 enum sandbox_mode sandbox_plan_mode(const struct sandbox_plan *plan);
 bool sandbox_plan_has_network(const struct sandbox_plan *plan);
+/* The object that every answer carries under "sandbox": mode, tier, Landlock
+ * ABI, network, and each feature's state. */
+void sandbox_plan_write(struct jw *w, const struct sandbox_plan *plan);
 /* Landlock ABI used (0 if none). */
 int sandbox_plan_abi(const struct sandbox_plan *plan);
 /* The whole plan as JSON, for golden tests and `sandbox check --json`. */

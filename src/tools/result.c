@@ -14,7 +14,8 @@ const char result_schema[] =
     "\"cancelled\",\"denied\",\"failed\"]},"
     "\"exit_code\":{\"type\":\"integer\",\"description\":"
     "\"124 timed out, 126 not executable, 127 not found, 128+n signal n\"},"
-    "\"signal\":{\"type\":\"string\"},"
+    "\"signal\":{\"type\":\"integer\"},"
+    "\"signal_name\":{\"type\":\"string\"},"
     "\"timed_out\":{\"type\":\"boolean\"},"
     "\"output\":{\"type\":\"string\",\"description\":\"stdout and stderr as they came\"},"
     "\"truncated\":{\"type\":\"boolean\"},"
@@ -46,57 +47,18 @@ struct facts {
     char signal_name[16];
 };
 
-static void
-name_signal(char ret[16], int number)
-{
-    const char *abbrev = sigabbrev_np(number);
-    struct buf name = {.data = ret, .cap = 16, .max = 15};
-
-    ret[0] = '\0';
-    if (number > 0 && abbrev != NULL) {
-        if (buf_addf(&name, "SIG%s", abbrev) != SY_E_OK) {
-            ret[0] = '\0';
-        }
-    } else if (number > 0 && buf_addf(&name, "%d", number) != SY_E_OK) {
-        ret[0] = '\0';
-    }
-}
-
 static enum sy_code
 gather(struct facts *f)
 {
     f->output.max = f->call->max_bytes + 4096;
-    name_signal(f->signal_name, f->out->signal);
+    if (f->out->signal != 0) {
+        exec_signal_name(f->signal_name, f->out->signal);
+    }
     if (f->out->output == NULL) {
         return SY_E_OK;
     }
     output_stats_all(f->out->output, &f->stats);
     return output_text_model(f->out->output, f->call->max_bytes, &f->output, &f->is_truncated);
-}
-
-static void
-write_sandbox(struct jw *w, const struct facts *f)
-{
-    const struct sandbox_plan *plan = f->out->plan;
-
-    if (plan == NULL) {
-        return;
-    }
-    jw_key(w, "sandbox");
-    jw_object(w);
-    jw_key_str(w, "mode", sandbox_mode_name(sandbox_plan_mode(plan)));
-    jw_key_str(w, "tier", sandbox_plan_tier(plan));
-    jw_key_str(w, "network", sandbox_plan_has_network(plan) ? "on" : "off");
-    jw_key(w, "features");
-    jw_object(w);
-    for (int i = 0; i < FEATURE_COUNT; i++) {
-        enum sandbox_feature feature = (enum sandbox_feature)i;
-
-        jw_key_str(w, sandbox_feature_name(feature),
-                   feature_state_name(sandbox_plan_feature(plan, feature)));
-    }
-    jw_end_object(w);
-    jw_end_object(w);
 }
 
 static enum sy_code
@@ -108,7 +70,8 @@ write_structured(struct buf *ret, const struct facts *f)
     jw_key_str(&w, "status", exec_status_name(f->out->status));
     jw_key_int(&w, "exit_code", f->out->exit_code);
     if (f->signal_name[0] != '\0') {
-        jw_key_str(&w, "signal", f->signal_name);
+        jw_key_int(&w, "signal", f->out->signal);
+        jw_key_str(&w, "signal_name", f->signal_name);
     }
     jw_key_bool(&w, "timed_out", f->out->is_timed_out);
     jw_key_strn(&w, "output", buf_view(&f->output), f->output.len);
@@ -133,7 +96,10 @@ write_structured(struct buf *ret, const struct facts *f)
     if (f->out->err.code != SY_E_OK) {
         jw_key_str(&w, "error", f->out->err.msg);
     }
-    write_sandbox(&w, f);
+    if (f->out->plan != NULL) {
+        jw_key(&w, "sandbox");
+        sandbox_plan_write(&w, f->out->plan);
+    }
     jw_end_object(&w);
     return jw_done(&w);
 }
@@ -175,7 +141,7 @@ write_text(struct buf *ret, const struct facts *f)
         rc = buf_addf(ret, "Status: %s\n", exec_status_name(f->out->status));
     }
     if (rc == SY_E_OK && f->signal_name[0] != '\0') {
-        rc = buf_addf(ret, "Signal: %s\n", f->signal_name);
+        rc = buf_addf(ret, "Signal: %d (%s)\n", f->out->signal, f->signal_name);
     }
     if (rc == SY_E_OK && f->is_truncated) {
         rc = buf_addf(ret, "Total output: %llu bytes, %llu lines (truncated)\n",

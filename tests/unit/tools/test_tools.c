@@ -203,7 +203,8 @@ a_signal_and_a_timeout_are_results(void **state)
     call_tool(*state, &killed, "shell_command", "{\"command\":\"echo before; kill -9 $$\"}");
     assert_false(killed.is_error);
     assert_int_equal(number(&killed, "exit_code"), 137);
-    assert_string_equal(member(&killed, "signal"), "SIGKILL");
+    assert_int_equal(number(&killed, "signal"), 9);
+    assert_string_equal(member(&killed, "signal_name"), "SIGKILL");
     assert_string_equal(member(&killed, "output"), "before\n");
 
     call_tool(*state, &late, "shell_command",

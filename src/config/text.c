@@ -98,6 +98,16 @@ split_commas(struct config_value *v, const struct config_row *row, const struct 
     }
 }
 
+/* A word that YAML can read in one way only: `exec -s MODE` is measured, and
+ * setting up the YAML parser costs it more than all the rest of this room. */
+static bool
+is_plain_word(const char *text)
+{
+    static const char word[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+
+    return text[0] != '\0' && text[0] != '-' && text[strspn(text, word)] == '\0';
+}
+
 /*
  * The value of one key out of a variable or a flag. Lists and maps may be
  * written with commas alone; an empty text is an empty list, map or string.
@@ -124,6 +134,13 @@ read_value(struct config_layer *layer, size_t key, const struct config_input *in
     if (is_many && in->text[blank] != (row->type == CONFIG_LIST ? '[' : '{')) {
         config_value_begin(v, row, &at);
         return split_commas(v, row, in, err);
+    }
+    if (!is_many && row->type != CONFIG_STRING && is_plain_word(in->text)) {
+        struct config_text word = {
+            .bytes = in->text, .len = strlen(in->text), .is_plain = true, .at = at};
+
+        config_value_begin(v, row, &at);
+        return config_value_scalar(v, row, &word, err);
     }
     if (row->type == CONFIG_STRING && is_empty) {
         struct config_text none = {.bytes = "", .at = at};

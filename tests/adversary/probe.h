@@ -9,6 +9,8 @@ struct probe_act {
     int (*act)(void);
 };
 
+extern const struct probe_act probe_process_acts[];
+extern const size_t probe_n_process_acts;
 extern const struct probe_act probe_file_acts[];
 extern const size_t probe_n_file_acts;
 extern const struct probe_act probe_socket_acts[];

@@ -1,351 +1,19 @@
+#include "protocol/jsonl_internal.h"
+
 #include <stdio.h>
 #include <string.h>
 
-#include "base/limits.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "protocol/jsonl_internal.h"
 
-/* One line: the message and the document that holds it, which a handler may
- * take (leaving root NULL). */
-struct line {
-    const struct js *message;
-    struct json_doc *doc;
-};
-
-struct jsonl_call *
-jsonl_call_find(const struct jsonl *j, const char *call_id)
+static void
+on_call(struct jsonl *j, const struct jsonl_line *line)
 {
-    for (struct jsonl_group *g = j->groups; g != NULL; g = g->next) {
-        for (size_t i = g->n_sent; i < g->n; i++) {
-            if (str_eq(g->calls[i].call_id, call_id)) {
-                return &g->calls[i];
-            }
-        }
-    }
-    return NULL;
+    jsonl_submit(j, line, NULL);
 }
 
 static void
-call_release(struct jsonl_call *c)
-{
-    json_doc_fini(&c->args);
-    buf_fini(&c->content);
-}
-
-static void
-group_free(struct jsonl_group *g)
-{
-    for (size_t i = 0; i < g->n; i++) {
-        call_release(&g->calls[i]);
-    }
-    json_doc_fini(&g->doc);
-    jsonl_turn_unref(g->turn);
-    mem_free(g);
-}
-
-static void
-group_link(struct jsonl_group *g)
-{
-    struct jsonl *j = g->front;
-
-    g->prev = j->last;
-    if (j->last != NULL) {
-        j->last->next = g;
-    } else {
-        j->groups = g;
-    }
-    j->last = g;
-    j->n_calls += g->n;
-}
-
-static void
-group_unlink(struct jsonl_group *g)
-{
-    struct jsonl *j = g->front;
-
-    if (g->prev != NULL) {
-        g->prev->next = g->next;
-    } else {
-        j->groups = g->next;
-    }
-    if (g->next != NULL) {
-        g->next->prev = g->prev;
-    } else {
-        j->last = g->prev;
-    }
-    j->n_calls -= g->n;
-}
-
-static void
-finish_if_over(struct jsonl *j)
-{
-    if (j->base.is_ending && j->groups == NULL) {
-        if (j->subscription != 0) {
-            struct session *s = tool_context_session(j->base.options.context);
-
-            event_unsubscribe(session_bus(s), j->subscription);
-            j->subscription = 0;
-        }
-        protocol_finish(&j->base);
-    }
-}
-
-static void group_advance(struct jsonl_group *g);
-
-static void
-on_done(void *arg, struct tool_call *call, struct tool_output *output)
-{
-    struct jsonl_call *c = arg;
-
-    (void)call;
-    /* Moved, not copied: an earlier call of the batch may have to go first. */
-    c->content = output->content;
-    output->content = (struct buf){0};
-    c->tool = NULL;
-    c->is_done = true;
-    c->group->n_running--;
-    group_advance(c->group);
-}
-
-static void
-invocation_init(struct invocation *ret, const struct jsonl_call *c)
-{
-    struct tool_context *context = c->group->front->base.options.context;
-    const struct jsonl_turn *turn = c->group->turn;
-
-    *ret = (struct invocation){
-        .context = context,
-        .turn = turn != NULL ? &turn->context : tool_context_turn(context),
-        .turn_id = turn != NULL && turn->id[0] != '\0' ? turn->id : NULL,
-        .call_id = c->call_id,
-        .payload = c->type->payload,
-        .front = FRONT_PROTO,
-    };
-}
-
-static enum sy_code
-prepare(struct invocation *ret, struct jsonl_call *c, struct sy_error *err)
-{
-    invocation_init(ret, c);
-
-    enum sy_code rc = c->type->prepare(ret, c->item, &c->args, err);
-
-    if (rc != SY_E_OK) {
-        return rc;
-    }
-
-    const struct tool_handler *t = tool_find(ret->tool_name);
-
-    SY_ASSERT(t != NULL); /* prepare looked it up */
-    if (!t->matches_kind(ret->payload)) {
-        return sy_err_set(err, SY_E_ARG, "%s can't be called by a %s", t->name, c->type->type);
-    }
-    return SY_E_OK;
-}
-
-static void
-call_fail(struct jsonl_call *c, const struct sy_error *err)
-{
-    memcpy(c->reason, err->msg, sizeof(c->reason));
-    c->is_done = true;
-}
-
-static void
-call_start(struct jsonl_call *c)
-{
-    struct jsonl_group *g = c->group;
-    struct invocation inv;
-    struct sy_error err = {0};
-    enum sy_code rc = SY_E_OK;
-
-    if (c->is_done) {
-        return; /* interrupted before its turn came */
-    }
-    if (g->is_refused) {
-        rc = sy_err_set(&err, SY_E_DENIED,
-                        "not run: the turn message before this call was refused; "
-                        "send a valid turn first");
-    } else {
-        json_doc_fini(&c->args);
-        rc = prepare(&inv, c, &err);
-    }
-    if (rc == SY_E_OK) {
-        rc = tool_start(&c->tool, &inv, on_done, c, &err);
-    }
-    json_doc_fini(&c->args);
-    c->item = NULL;
-    if (rc != SY_E_OK) {
-        call_fail(c, &err);
-        return;
-    }
-    g->n_running++;
-}
-
-/* Sends what is done and first in line, starts what may start. */
-static void
-group_advance(struct jsonl_group *g)
-{
-    struct jsonl *j = g->front;
-
-    if (j->busy > 0) {
-        return; /* the walk does it at its end */
-    }
-    for (;;) {
-        while (g->n_sent < g->n && g->calls[g->n_sent].is_done) {
-            struct jsonl_call *c = &g->calls[g->n_sent];
-
-            jsonl_send_output(j, c);
-            call_release(c);
-            g->n_sent++;
-        }
-        if (g->n_started == g->n || (!g->is_parallel && g->n_running > 0)) {
-            break;
-        }
-        call_start(&g->calls[g->n_started++]);
-        if (g->n_started == g->n) {
-            json_doc_fini(&g->doc);
-        }
-    }
-    if (g->n_sent == g->n) {
-        group_unlink(g);
-        group_free(g);
-        finish_if_over(j);
-    }
-}
-
-/* Seed 002: a batch runs in parallel only if no call of it changes anything;
- * whoever is unsure says it does. */
-static bool
-group_may_be_parallel(struct jsonl_group *g)
-{
-    bool is_parallel = g->n > 1 && !g->is_refused;
-
-    for (size_t i = 0; i < g->n && is_parallel; i++) {
-        struct jsonl_call *c = &g->calls[i];
-        struct invocation inv;
-
-        enum sy_code rc = prepare(&inv, c, NULL);
-
-        if (rc == SY_E_OK) {
-            is_parallel = !tool_find(inv.tool_name)->is_mutating(&inv);
-        } else {
-            /* What can't be prepared runs nothing; memory may come back. */
-            is_parallel = rc != SY_E_NOMEM;
-        }
-        json_doc_fini(&c->args);
-    }
-    return is_parallel;
-}
-
-static enum sy_code
-read_head(struct jsonl_call *c, const struct js *item, struct sy_error *err)
-{
-    const char *type = js_str(js_get(item, "type"));
-    const char *call_id = js_str(js_get(item, "call_id"));
-
-    c->item = item;
-    c->type = type != NULL ? jsonl_item_type_find(type) : NULL;
-    if (c->type == NULL) {
-        return sy_err_set(err, SY_E_ARG,
-                          "type must be function_call, custom_tool_call or local_shell_call");
-    }
-    if (call_id == NULL && c->type->payload == PAYLOAD_LOCAL_SHELL) {
-        call_id = js_str(js_get(item, "id"));
-    }
-    if (call_id == NULL || call_id[0] == '\0' || strlen(call_id) > LIMIT_MESSAGE_ID) {
-        return sy_err_set(err, SY_E_ARG, "call_id must be a string of 1 to %u bytes",
-                          LIMIT_MESSAGE_ID);
-    }
-    memcpy(c->call_id, call_id, strlen(call_id) + 1);
-    return SY_E_OK;
-}
-
-static enum sy_code
-check_call_id(const struct jsonl *j, const struct jsonl_group *g, size_t n, struct sy_error *err)
-{
-    const char *call_id = g->calls[n].call_id;
-    bool is_taken = jsonl_call_find(j, call_id) != NULL;
-
-    for (size_t i = 0; i < n && !is_taken; i++) {
-        is_taken = str_eq(g->calls[i].call_id, call_id);
-    }
-    return is_taken ? sy_err_set(err, SY_E_ARG, "call_id '%.64s' is in use by an unanswered call",
-                                 call_id)
-                    : SY_E_OK;
-}
-
-/* Answers each call of a group that can't be taken. */
-static void
-group_refuse(struct jsonl_group *g, const struct sy_error *err)
-{
-    for (size_t i = 0; i < g->n; i++) {
-        call_fail(&g->calls[i], err);
-        jsonl_send_output(g->front, &g->calls[i]);
-    }
-    group_free(g);
-}
-
-/* `items`: the calls, or NULL for one call that is the message itself. */
-static void
-submit(struct jsonl *j, const struct line *line, const struct js *items)
-{
-    size_t n = items != NULL ? js_count(items) : 1;
-    struct jsonl_group *g = mem_alloc_zero(1, sizeof(*g) + n * sizeof(g->calls[0]));
-    struct sy_error err = {0};
-    enum sy_code rc = SY_E_OK;
-
-    if (g == NULL) {
-        const char *call_id = js_str(js_get(line->message, "call_id"));
-
-        jsonl_send_error(j, call_id != NULL && strlen(call_id) <= LIMIT_MESSAGE_ID ? call_id : NULL,
-                         "out of memory: not run");
-        return;
-    }
-    g->front = j;
-    for (; g->n < n && rc == SY_E_OK; g->n++) {
-        struct jsonl_call *c = &g->calls[g->n];
-
-        c->group = g;
-        rc = read_head(c, items != NULL ? js_at(items, g->n) : line->message, &err);
-        if (rc == SY_E_OK) {
-            rc = check_call_id(j, g, g->n, &err);
-        }
-        if (rc != SY_E_OK && items != NULL) {
-            sy_err_wrap(&err, "calls[%zu]", g->n);
-        }
-    }
-    if (rc != SY_E_OK) {
-        /* All or nothing: a half-run batch is hard to go on from. */
-        jsonl_send_error(j, NULL, err.msg);
-        group_free(g);
-        return;
-    }
-    if (j->n_calls + n > LIMIT_CALLS) {
-        sy_err_set(&err, SY_E_LIMIT,
-                   "not run: %zu calls are unanswered and %u are the maximum; wait for answers",
-                   j->n_calls, LIMIT_CALLS);
-        group_refuse(g, &err);
-        return;
-    }
-    g->turn = j->turn;
-    jsonl_turn_ref(g->turn);
-    g->is_refused = j->is_turn_refused;
-    g->is_parallel = group_may_be_parallel(g);
-    g->doc = *line->doc;
-    *line->doc = (struct json_doc){0};
-    group_link(g);
-    group_advance(g);
-}
-
-static void
-on_call(struct jsonl *j, const struct line *line)
-{
-    submit(j, line, NULL);
-}
-
-static void
-on_batch(struct jsonl *j, const struct line *line)
+on_batch(struct jsonl *j, const struct jsonl_line *line)
 {
     const struct js *calls = js_get(line->message, "calls");
 
@@ -356,11 +24,11 @@ on_batch(struct jsonl *j, const struct line *line)
         jsonl_send_error(j, NULL, text);
         return;
     }
-    submit(j, line, calls);
+    jsonl_submit(j, line, calls);
 }
 
 static void
-on_turn(struct jsonl *j, const struct line *line)
+on_turn(struct jsonl *j, const struct jsonl_line *line)
 {
     struct jsonl_turn *t = NULL;
     struct sy_error err = {0};
@@ -378,61 +46,31 @@ on_turn(struct jsonl *j, const struct line *line)
     jsonl_send_turn(j, t);
 }
 
-/* Ends the call with this id, or all if NULL. */
 static void
-interrupt(struct jsonl *j, const char *call_id)
-{
-    struct jsonl_group *next = NULL;
-
-    j->busy++;
-    for (struct jsonl_group *g = j->groups; g != NULL; g = g->next) {
-        for (size_t i = g->n_sent; i < g->n; i++) {
-            struct jsonl_call *c = &g->calls[i];
-
-            if (c->is_done || (call_id != NULL && !str_eq(c->call_id, call_id))) {
-                continue;
-            }
-            if (c->tool != NULL) {
-                tool_cancel(c->tool);
-            } else {
-                static const struct sy_error cancelled = {.msg = "cancelled before it started"};
-
-                call_fail(c, &cancelled);
-            }
-        }
-    }
-    j->busy--;
-    for (struct jsonl_group *g = j->groups; g != NULL; g = next) {
-        next = g->next;
-        group_advance(g);
-    }
-}
-
-static void
-on_interrupt(struct jsonl *j, const struct line *line)
+on_interrupt(struct jsonl *j, const struct jsonl_line *line)
 {
     const struct js *v = js_get(line->message, "call_id");
 
     if (js_type(v) == JS_NULL) {
-        interrupt(j, NULL);
+        jsonl_interrupt(j, NULL);
     } else if (js_str(v) != NULL) {
-        interrupt(j, js_str(v));
+        jsonl_interrupt(j, js_str(v));
     } else {
         jsonl_send_error(j, NULL, "call_id of interrupt must be a string");
     }
 }
 
 static void
-on_shutdown(struct jsonl *j, const struct line *line)
+on_shutdown(struct jsonl *j, const struct jsonl_line *line)
 {
     (void)line;
     j->base.is_ending = true;
-    interrupt(j, NULL);
-    finish_if_over(j);
+    jsonl_interrupt(j, NULL);
+    jsonl_finish_if_over(j);
 }
 
 static void
-on_tools(struct jsonl *j, const struct line *line)
+on_tools(struct jsonl *j, const struct jsonl_line *line)
 {
     (void)line;
     jsonl_send_tools(j);
@@ -444,7 +82,7 @@ struct message_type {
     const char *type;
     bool is_strict;
     const char *member; /* besides type */
-    void (*run)(struct jsonl *j, const struct line *line);
+    void (*run)(struct jsonl *j, const struct jsonl_line *line);
 };
 
 static const struct message_type message_types[] = {
@@ -474,7 +112,7 @@ has_only_known(const struct message_type *t, const struct js *message, const cha
 }
 
 static void
-dispatch(struct jsonl *j, const struct line *line)
+dispatch(struct jsonl *j, const struct jsonl_line *line)
 {
     const char *type = js_str(js_get(line->message, "type"));
     char text[SY_ERR_MSG_MAX];
@@ -524,7 +162,7 @@ jsonl_on_line(struct protocol *p, const char *text, size_t len)
         return;
     }
 
-    const struct line line = {.message = doc.root, .doc = &doc};
+    const struct jsonl_line line = {.message = doc.root, .doc = &doc};
 
     dispatch(j, &line);
 }
@@ -548,7 +186,7 @@ jsonl_on_dropped(struct protocol *p, enum sy_code why)
 static void
 jsonl_on_eof(struct protocol *p)
 {
-    finish_if_over((struct jsonl *)p);
+    jsonl_finish_if_over((struct jsonl *)p);
 }
 
 static void
@@ -556,8 +194,8 @@ jsonl_on_gone(struct protocol *p)
 {
     struct jsonl *j = (struct jsonl *)p;
 
-    interrupt(j, NULL);
-    finish_if_over(j);
+    jsonl_interrupt(j, NULL);
+    jsonl_finish_if_over(j);
 }
 
 static void

@@ -85,7 +85,21 @@ struct jsonl {
     uint64_t subscription;
 };
 
+/* One line: the message and the document that holds it, which a handler may
+ * take (leaving root NULL). */
+struct jsonl_line {
+    const struct js *message;
+    struct json_doc *doc;
+};
+
+/* Groups (jsonl_group.c). Unanswered call of this id, or NULL. */
 struct jsonl_call *jsonl_call_find(const struct jsonl *j, const char *call_id);
+/* Takes the calls of a message; `items` NULL: the message is the call. */
+void jsonl_submit(struct jsonl *j, const struct jsonl_line *line, const struct js *items);
+/* Cancels the call with this id, or all if NULL. */
+void jsonl_interrupt(struct jsonl *j, const char *call_id);
+/* Ends the front if it is to end and no call is unanswered. */
+void jsonl_finish_if_over(struct jsonl *j);
 
 /* Out (jsonl_out.c). */
 void jsonl_send_output(struct jsonl *j, const struct jsonl_call *c);

@@ -50,9 +50,9 @@ void protocol_on_line(struct protocol *p, const char *text, size_t len);
 /* A line that could not be taken: SY_E_LIMIT too long, SY_E_NOMEM. */
 void protocol_on_dropped(struct protocol *p, enum sy_code why);
 /*
- * No more lines. MCP: running calls are cancelled and not answered. JSON
- * Lines: what was asked for is still done and answered, so that
- * `shellyard proto < calls.jsonl` works.
+ * No more lines. MCP: running calls have LIMIT_EOF_GRACE_MS to be answered,
+ * then they are cancelled. JSON Lines: what was asked for is still done and
+ * answered, so that `shellyard proto < calls.jsonl` works.
  */
 void protocol_on_eof(struct protocol *p);
 /* Nobody reads any more, or the program is asked to stop: all calls are

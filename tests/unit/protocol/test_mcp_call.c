@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "base/clock.h"
 #include "base/limits.h"
 #include "fake_tools.h"
 #include "peer.h"
@@ -238,25 +239,60 @@ cancelling_may_end_the_call_from_inside(void **state)
     peer_line(&peer, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\","
                      "\"params\":{\"requestId\":1}}");
     assert_int_equal(fake_open(), 1);
-    protocol_on_eof(peer.protocol);
+    protocol_on_gone(peer.protocol);
     assert_int_equal(fake_open(), 0);
     assert_int_equal(peer.n, 0);
 }
 
 static void
-eof_cancels_and_ends_after_the_last_call(void **state)
+after_eof_calls_may_still_be_answered(void **state)
 {
+    (void)state;
+    call("1", ",\"_meta\":{\"progressToken\":1}");
+    call("2", "");
+    protocol_on_eof(peer.protocol);
+    assert_false(fake_call(0)->is_cancelled);
+    fake_finish(0, "");
+    peer_turn(&peer, 2);
+    assert_false(peer.has_finished);
+    fake_finish(1, "");
+    peer_turn(&peer, 2);
+    assert_true(peer.has_finished);
+    assert_int_equal(peer.n, 2);
+}
+
+static void
+after_eof_calls_that_take_long_are_cancelled(void **state)
+{
+    uint64_t before = clock_mono_ns();
+
     (void)state;
     call("1", "");
     call("2", "");
     protocol_on_eof(peer.protocol);
-    assert_true(fake_call(0)->is_cancelled);
+    while (!fake_call(0)->is_cancelled) {
+        peer_turn(&peer, 1);
+    }
     assert_true(fake_call(1)->is_cancelled);
+    assert_in_range((clock_mono_ns() - before) / 1000000, LIMIT_EOF_GRACE_MS - 50,
+                    LIMIT_EOF_GRACE_MS + 8000);
     fake_finish(0, "");
-    uv_run(&peer.loop, UV_RUN_NOWAIT);
-    assert_false(peer.has_finished);
     fake_finish(1, "");
-    uv_run(&peer.loop, UV_RUN_DEFAULT);
+    peer_turn(&peer, 2);
+    assert_true(peer.has_finished);
+    assert_int_equal(peer.n, 0);
+}
+
+static void
+a_lost_peer_cancels_at_once(void **state)
+{
+    (void)state;
+    call("1", "");
+    protocol_on_eof(peer.protocol);
+    protocol_on_gone(peer.protocol);
+    assert_true(fake_call(0)->is_cancelled);
+    fake_finish(0, "");
+    peer_turn(&peer, 2);
     assert_true(peer.has_finished);
     assert_int_equal(peer.n, 0);
 }
@@ -365,7 +401,9 @@ main(void)
         TEST(too_many_calls_are_refused_until_one_ends),
         TEST(a_cancelled_call_is_not_answered),
         TEST(cancelling_may_end_the_call_from_inside),
-        TEST(eof_cancels_and_ends_after_the_last_call),
+        TEST(after_eof_calls_may_still_be_answered),
+        TEST(after_eof_calls_that_take_long_are_cancelled),
+        TEST(a_lost_peer_cancels_at_once),
         TEST_QUICK(progress_grows_and_shows_the_last_line),
         TEST_QUICK(progress_stops_with_the_answer),
         TEST_QUICK(a_long_last_line_is_cut),

@@ -154,7 +154,7 @@ jsonl_on_line(struct protocol *p, const char *text, size_t len)
     struct sy_error err = {0};
 
     j->line++;
-    if (line_is_blank(text, len)) {
+    if (protocol_line_is_blank(text, len)) {
         return;
     }
     if (json_parse(&doc, text, len, &err) != SY_E_OK) {

@@ -448,7 +448,7 @@ mcp_on_line(struct protocol *p, const char *text, size_t len)
     SY_AUTO(json_doc_fini) struct json_doc doc = {0};
     struct sy_error err = {0};
 
-    if (line_is_blank(text, len)) {
+    if (protocol_line_is_blank(text, len)) {
         return;
     }
     if (json_parse(&doc, text, len, &err) != SY_E_OK) {

@@ -80,7 +80,7 @@ out_send(struct protocol *p)
 }
 
 bool
-line_is_blank(const char *text, size_t len)
+protocol_line_is_blank(const char *text, size_t len)
 {
     for (size_t i = 0; i < len; i++) {
         if (text[i] != ' ' && text[i] != '\t' && text[i] != '\r') {

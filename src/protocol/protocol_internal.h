@@ -50,6 +50,6 @@ void out_begin(struct protocol *p, struct jw *w);
 void out_send(struct protocol *p);
 
 /* A line that is nothing but spaces. */
-bool line_is_blank(const char *text, size_t len);
+bool protocol_line_is_blank(const char *text, size_t len);
 
 #endif

@@ -30,6 +30,7 @@ check|command|clang|clang|clang|clang
 check|command|clang-format|clang-format|clang-tools-extra|clang
 check|command|clang-tidy|clang-tidy|clang-tools-extra|clang
 check|command|shellcheck|shellcheck|ShellCheck|shellcheck
+check|command|groff|groff-base|groff-base|groff
 fuzz|command|clang|clang|clang|clang
 fuzz|fuzzer|libFuzzer|@fuzzer|compiler-rt|compiler-rt
 cover|command|gcovr|gcovr|gcovr|gcovr

@@ -20,6 +20,19 @@ void mem_free(void *p);
 /* Wipes `size` bytes first, so that the compiler can't leave it out. */
 void mem_free_secret(void *p, size_t size);
 
+/* For interfaces of C and POSIX that take what they only read without const
+ * (execve(2), jansson): the same pointer. */
+static inline void *
+mem_unconst(const void *p)
+{
+    union {
+        const void *read_only;
+        void *plain;
+    } u = {.read_only = p};
+
+    return u.plain;
+}
+
 /* For `SY_AUTO(mem_free_charp) char *s`: frees *p. */
 void mem_free_charp(char **p);
 

@@ -33,8 +33,6 @@ struct sy_result {
     bool has_text[SY_BOTH + 1];
 };
 
-extern char **environ;
-
 const char *
 sy_version(void)
 {
@@ -92,9 +90,8 @@ fill_engine(struct sy_engine *e, const struct sy_engine_options *o, struct sy_er
 
     e->environ_list.max = LIMIT_ENV;
 
-    enum sy_code rc =
-        strv_add_all(&e->environ_list,
-                     o->environ_list != NULL ? (char *const *)(uintptr_t)o->environ_list : environ);
+    enum sy_code rc = strv_add_all(
+        &e->environ_list, o->environ_list != NULL ? mem_unconst(o->environ_list) : environ);
 
     if (rc == SY_E_LIMIT) {
         return sy_err_set(err, rc, "more than %u environment variables", LIMIT_ENV);
@@ -114,7 +111,7 @@ fill_engine(struct sy_engine *e, const struct sy_engine_options *o, struct sy_er
     struct config_sources sources = {
         .workspace = workspace,
         .environ_list = strv_view(&e->environ_list),
-        .overrides = (char *const *)(uintptr_t)o->overrides,
+        .overrides = mem_unconst(o->overrides),
     };
 
     rc = config_load(&e->config, &sources, err);
@@ -255,10 +252,10 @@ fill_request(struct exec_request *ret, const struct sy_engine *e, const struct s
     ret->keep_bytes = (size_t)e->config.output.keep_bytes;
     ret->login = c->login != 0;
 
-    enum sy_code rc = strv_add_all(&ret->params.argv, (char *const *)(uintptr_t)c->argv);
+    enum sy_code rc = strv_add_all(&ret->params.argv, mem_unconst(c->argv));
 
     if (rc == SY_E_OK) {
-        rc = strv_add_all(&ret->params.env, (char *const *)(uintptr_t)c->env);
+        rc = strv_add_all(&ret->params.env, mem_unconst(c->env));
     }
     if (rc == SY_E_OK) {
         rc = path_join(&cwd, e->turn.cwd, c->cwd != NULL ? c->cwd : e->turn.cwd);

@@ -83,7 +83,7 @@ orch_submit(struct orch_call **ret, struct session *session, const struct turn_c
     c->env.max = LIMIT_ENV;
     c->argv.max = LIMIT_ARGV;
     c->program.max = LIMIT_PATH;
-    c->last_line.max = LIMIT_STREAM_KEEP * 4;
+    c->last_line.max = (size_t)LIMIT_STREAM_KEEP * 4;
     *ret = c;
     return SY_E_OK;
 }
@@ -177,9 +177,8 @@ on_sandbox(struct orch_call *c)
 {
     struct sy_error err = {0};
     char note[SY_ERR_MSG_MAX] = "";
-    enum sy_code rc =
-        session_acquire_sandbox(c->session, &c->turn.sandbox, c->turn.sandbox_required, &c->entry,
-                                note, sizeof(note), &err);
+    enum sy_code rc = session_acquire_sandbox(c->session, &c->turn.sandbox,
+                                              c->turn.sandbox_required, &c->entry, note, &err);
 
     if (rc != SY_E_OK) {
         fail(c, EXEC_FAILED, &err);

@@ -80,7 +80,7 @@ call_emit_end(struct orch_call *c)
     }
 
     /* Invalid bytes grow threefold when they are replaced. */
-    size_t max = LIMIT_STREAM_KEEP * 4;
+    size_t max = (size_t)LIMIT_STREAM_KEEP * 4;
     struct end_texts t = {
         .out = {.max = max}, .err = {.max = max}, .all = {.max = max}, .preview = {.max = max}};
     struct event e = event_of(c, EVENT_EXEC_END);

@@ -21,8 +21,9 @@ struct sandbox_entry {
  * *ret_note filled. Give back with session_release_sandbox.
  */
 enum sy_code session_acquire_sandbox(struct session *s, const struct sandbox_policy *policy,
-                                     bool required, struct sandbox_entry **ret, char *ret_note,
-                                     size_t note_size, struct sy_error *err) SY_NODISCARD;
+                                     bool required, struct sandbox_entry **ret,
+                                     char ret_note[SY_ERR_MSG_MAX],
+                                     struct sy_error *err) SY_NODISCARD;
 void session_release_sandbox(struct session *s, struct sandbox_entry *entry);
 
 /*

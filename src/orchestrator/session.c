@@ -234,7 +234,7 @@ make_ready(struct session *s, struct sandbox_entry *e, struct sy_error *err)
 
 static enum sy_code
 entry_new(struct session *s, const struct sandbox_policy *policy, bool required,
-          struct sandbox_entry **ret, char *ret_note, size_t note_size, struct sy_error *err)
+          struct sandbox_entry **ret, char ret_note[SY_ERR_MSG_MAX], struct sy_error *err)
 {
     struct sandbox_entry *e = mem_alloc_zero(1, sizeof(*e));
 
@@ -248,8 +248,8 @@ entry_new(struct session *s, const struct sandbox_policy *policy, bool required,
 
     if (rc == SY_E_SANDBOX && !required) {
         /* The user's own configuration says sandbox.required: false. */
-        snprintf(ret_note, note_size, "run WITHOUT a sandbox (sandbox.required is false): %.150s",
-                 why.msg);
+        snprintf(ret_note, SY_ERR_MSG_MAX,
+                 "run WITHOUT a sandbox (sandbox.required is false): %.150s", why.msg);
         sandbox_plan_free(e->plan);
         e->plan = NULL;
         rc = SY_E_OK;
@@ -287,7 +287,7 @@ cache_place(const struct session *s)
 
 enum sy_code
 session_acquire_sandbox(struct session *s, const struct sandbox_policy *policy, bool required,
-                        struct sandbox_entry **ret, char *ret_note, size_t note_size,
+                        struct sandbox_entry **ret, char ret_note[SY_ERR_MSG_MAX],
                         struct sy_error *err)
 {
     for (size_t i = 0; i < SANDBOX_CACHE; i++) {
@@ -310,7 +310,7 @@ session_acquire_sandbox(struct session *s, const struct sandbox_policy *policy, 
     }
 
     struct sandbox_entry *made = NULL;
-    enum sy_code rc = entry_new(s, policy, required, &made, ret_note, note_size, err);
+    enum sy_code rc = entry_new(s, policy, required, &made, ret_note, err);
 
     if (rc != SY_E_OK) {
         return rc;

@@ -71,7 +71,7 @@ delta_from_body(struct output_chain *c, enum output_stream s, uint64_t seq, stru
         return n;
     }
 
-    size_t len = clean_some(text, sizeof(text), body.p, body.n, &used);
+    size_t len = output_clean_some(text, sizeof(text), body.p, body.n, &used);
 
     delta_send(c, s, seq, (struct span){text, len});
     return used;
@@ -83,10 +83,10 @@ delta_from_held(struct output_chain *c, enum output_stream s, uint64_t seq, cons
 {
     char text[LIMIT_DELTA_BYTES];
     size_t used = 0;
-    size_t len = clean_some(text, sizeof(text), j->prefix, j->prefix_n, &used);
+    size_t len = output_clean_some(text, sizeof(text), j->prefix, j->prefix_n, &used);
 
     if (j->body_n > 0) {
-        len += clean_some(text + len, sizeof(text) - len, j->body, j->body_n, &used);
+        len += output_clean_some(text + len, sizeof(text) - len, j->body, j->body_n, &used);
     } else {
         used = 0;
     }
@@ -154,7 +154,7 @@ sample(struct stream_state *st, const char *bytes, size_t n)
 }
 
 bool
-stream_is_mostly_binary(const struct stream_state *st)
+output_stream_is_mostly_binary(const struct stream_state *st)
 {
     return st->sample_seen >= SAMPLE_MIN && st->sample_bad * 10 > st->sample_seen * 3;
 }
@@ -259,7 +259,7 @@ output_stats_stream(const struct output_chain *c, enum output_stream s, struct o
         .total_lines = st->newlines + (st->total > 0 && !st->ends_line ? 1U : 0U),
         .omitted_bytes = k.omitted,
         .has_invalid_utf8 = kept_has_invalid(&k, c->is_finished),
-        .is_binary = st->has_nul || stream_is_mostly_binary(st),
+        .is_binary = st->has_nul || output_stream_is_mostly_binary(st),
     };
 }
 
@@ -276,7 +276,7 @@ output_stats_all(const struct output_chain *c, struct output_stats *ret)
 
         ret->total_bytes += st->total;
         ret->total_lines += st->newlines;
-        ret->is_binary = ret->is_binary || st->has_nul || stream_is_mostly_binary(st);
+        ret->is_binary = ret->is_binary || st->has_nul || output_stream_is_mostly_binary(st);
         is_open_line = is_open_line || st->joiner.len > 0;
     }
     ret->total_lines += is_open_line ? 1U : 0U;

@@ -51,7 +51,7 @@ control_string_len(const char *s, size_t n)
 }
 
 size_t
-escape_len(const char *s, size_t n)
+fold_escape_len(const char *s, size_t n)
 {
     size_t i = 2;
 
@@ -148,7 +148,7 @@ static enum sy_code
 line_take(struct screen_line *l, const char *text, size_t i, size_t n, size_t *ret_len)
 {
     uint32_t c = 0;
-    size_t len = text[i] == '\x1b' ? escape_len(text + i, n - i) : 0;
+    size_t len = text[i] == '\x1b' ? fold_escape_len(text + i, n - i) : 0;
 
     *ret_len = len > 0 ? len : 1;
     if (len > 0) {
@@ -263,7 +263,7 @@ visible_control(struct buf *out, const char *s, size_t n, size_t *ret_used)
     size_t times = 1;
 
     if (s[0] == '\x1b') {
-        size_t seq = escape_len(s, n);
+        size_t seq = fold_escape_len(s, n);
 
         if (seq > 0) {
             *ret_used = seq;
@@ -274,7 +274,7 @@ visible_control(struct buf *out, const char *s, size_t n, size_t *ret_used)
         times++;
     }
     /* The last of several ESC may begin a sequence. */
-    if (s[0] == '\x1b' && times > 1 && escape_len(s + (times - 1), n - (times - 1)) > 0) {
+    if (s[0] == '\x1b' && times > 1 && fold_escape_len(s + (times - 1), n - (times - 1)) > 0) {
         times--;
     }
     *ret_used = times * len;
@@ -282,7 +282,7 @@ visible_control(struct buf *out, const char *s, size_t n, size_t *ret_used)
 }
 
 enum sy_code
-visible_add(struct buf *out, const char *text, size_t n)
+fold_visible_add(struct buf *out, const char *text, size_t n)
 {
     enum sy_code rc = SY_E_OK;
 

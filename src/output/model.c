@@ -42,7 +42,7 @@ render(struct buf *text, bool is_folded)
         folded = (struct buf){.max = text->max};
     }
     if (rc == SY_E_OK) {
-        rc = visible_add(&shown, buf_view(text), text->len);
+        rc = fold_visible_add(&shown, buf_view(text), text->len);
     }
     buf_fini(text);
     *text = shown;
@@ -141,7 +141,7 @@ add_streams(struct buf *out, const struct output_chain *c, size_t max_bytes, boo
             const struct stream_state *st = &c->streams[s];
             struct part p = {.kept = &st->kept, .is_final = c->is_finished};
             size_t used = out->len - start;
-            bool is_binary = stream_is_mostly_binary(st);
+            bool is_binary = output_stream_is_mostly_binary(st);
             enum sy_code rc = SY_E_OK;
 
             if (st->total == 0 || is_binary != (pass == 0)) {
@@ -172,7 +172,7 @@ output_text_model(const struct output_chain *c, size_t max_bytes, struct buf *ou
     enum sy_code rc = SY_E_OK;
 
     for (int s = 0; s < STREAM_COUNT; s++) {
-        is_binary = is_binary || stream_is_mostly_binary(&c->streams[s]);
+        is_binary = is_binary || output_stream_is_mostly_binary(&c->streams[s]);
     }
     if (is_binary) {
         rc = add_streams(out, c, max_bytes, &is_truncated);

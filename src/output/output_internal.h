@@ -80,10 +80,10 @@ struct joined joiner_flush(struct joiner *j);
 
 /* Length of the invalid sequence at s (n > 0) that one U+FFFD stands for: the
  * "maximal subpart" of the Unicode standard, chapter 3.9. */
-size_t invalid_len(const char *s, size_t n);
+size_t output_invalid_len(const char *s, size_t n);
 /* Converts as much of src as fits into cap bytes at dst, at least one
  * character if cap >= 4; returns the bytes written. */
-size_t clean_some(char *dst, size_t cap, const char *src, size_t n, size_t *ret_used);
+size_t output_clean_some(char *dst, size_t cap, const char *src, size_t n, size_t *ret_used);
 
 /* scan.c: newlines, and whether there is a NUL byte. */
 uint64_t scan_bytes(const char *bytes, size_t n, bool *ret_nul);
@@ -92,10 +92,10 @@ size_t scan_not_text(const char *bytes, size_t n);
 
 /* fold.c. Length of the escape sequence at s (s[0] is ESC), 0 if it is none or
  * not complete. */
-size_t escape_len(const char *s, size_t n);
+size_t fold_escape_len(const char *s, size_t n);
 /* Appends valid UTF-8 without escape sequences and with the control
  * characters that are left made visible, long runs of one as a count. */
-enum sy_code visible_add(struct buf *out, const char *text, size_t n) SY_NODISCARD;
+enum sy_code fold_visible_add(struct buf *out, const char *text, size_t n) SY_NODISCARD;
 
 /* chain.c */
 struct stream_state {
@@ -127,7 +127,7 @@ struct output_chain {
 #define SAMPLE_MIN 64U
 
 /* More than 30 % of the sample is no text. NUL alone does not make it so. */
-bool stream_is_mostly_binary(const struct stream_state *st);
+bool output_stream_is_mostly_binary(const struct stream_state *st);
 
 /* truncate.c: a text in two parts with a gap between, or (has_gap false) one
  * text, which is then both head and tail. */

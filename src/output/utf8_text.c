@@ -5,7 +5,7 @@
 #include "base/utf8.h"
 
 size_t
-invalid_len(const char *s, size_t n)
+output_invalid_len(const char *s, size_t n)
 {
     for (size_t m = n < 3 ? n : 3; m > 1; m--) {
         if (utf8_incomplete_tail(s, m) == m) {
@@ -80,7 +80,7 @@ joiner_push(struct joiner *j, const char *bytes, size_t n)
 static const char replacement[REPLACEMENT_LEN] = {'\xEF', '\xBF', '\xBD'};
 
 size_t
-clean_some(char *dst, size_t cap, const char *src, size_t n, size_t *ret_used)
+output_clean_some(char *dst, size_t cap, const char *src, size_t n, size_t *ret_used)
 {
     size_t written = 0;
     size_t i = 0;
@@ -101,7 +101,7 @@ clean_some(char *dst, size_t cap, const char *src, size_t n, size_t *ret_used)
         if (utf8_decode(&c, src + i, n - i) == 0) {
             memcpy(dst + written, replacement, sizeof(replacement));
             written += REPLACEMENT_LEN;
-            i += invalid_len(src + i, n - i);
+            i += output_invalid_len(src + i, n - i);
         }
     }
     *ret_used = i;
@@ -120,7 +120,7 @@ output_clean_utf8(struct buf *out, const char *bytes, size_t n, bool *ret_replac
         i += valid;
         if (rc == SY_E_OK && i < n) {
             rc = buf_add(out, REPLACEMENT, REPLACEMENT_LEN);
-            i += invalid_len(bytes + i, n - i);
+            i += output_invalid_len(bytes + i, n - i);
             replaced = true;
         }
         if (rc != SY_E_OK) {

@@ -19,14 +19,14 @@
 
 /* The keeper's stack; its own child uses it too. Its deepest frame holds
  * about 2 KiB. */
-#define KEEPER_STACK (32U * 1024)
+#define KEEPER_STACK ((size_t)32 * 1024)
 
 /* Reads of one step: small first, so that a quiet command costs no pages, then
  * large ones straight from a full pipe (reference/performance.md section 3). */
 #define READ_SMALL 4096U
-#define READ_LARGE (256U * 1024)
+#define READ_LARGE ((size_t)256 * 1024)
 #define PIPE_BYTES (1024 * 1024)
-#define STEP_BYTES (4U * 1024 * 1024)
+#define STEP_BYTES ((size_t)4 * 1024 * 1024)
 
 #define NS_PER_MS 1000000ULL
 
@@ -102,8 +102,8 @@ script_argv_new(const struct exec_env *env)
     if (argv == NULL) {
         return NULL;
     }
-    argv[0] = (char *)(uintptr_t) "/bin/sh";
-    argv[1] = (char *)(uintptr_t)env->program;
+    argv[0] = mem_unconst("/bin/sh");
+    argv[1] = mem_unconst(env->program);
     for (size_t i = 1; i <= n; i++) {
         argv[i + 1] = env->argv[i];
     }
@@ -389,13 +389,11 @@ take_reports(struct process *p, uint64_t now_ns, struct sy_error *err)
 
         if (got == (ssize_t)sizeof(r)) {
             take_report(p, &r, now_ns);
-        } else if (got == 0) {
-            on_keeper_end(p);
         } else if (got > 0) {
             return sy_err_set(err, SY_E_INTERNAL, "a keeper's report of %zd bytes", got);
-        } else if (errno == EAGAIN) {
+        } else if (got < 0 && errno == EAGAIN) {
             return SY_E_OK;
-        } else if (errno != EINTR) {
+        } else if (got == 0 || errno != EINTR) {
             on_keeper_end(p);
         }
     }

@@ -120,7 +120,9 @@ set_features(struct sandbox_plan *plan, const struct sandbox_caps *caps)
     /* These hold for every command that we start, sandboxed or not. */
     f[FEATURE_RLIMITS] = FEATURE_ENFORCED;
     f[FEATURE_FD_CLOSE] = caps->has_close_range ? FEATURE_ENFORCED : FEATURE_EMULATED;
-    f[FEATURE_TREE_KILL] = FEATURE_ENFORCED;
+    /* A command that may signal the keeper can end it before its tree. */
+    f[FEATURE_TREE_KILL] =
+        f[FEATURE_SIGNAL_SCOPE] == FEATURE_ENFORCED ? FEATURE_ENFORCED : FEATURE_EMULATED;
 }
 
 static enum sy_code

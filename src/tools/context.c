@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "tools/tools_internal.h"
 
 /*
@@ -305,10 +306,13 @@ tool_start(struct tool_call **ret, const struct invocation *inv, tool_done_fn *d
            struct sy_error *err)
 {
     struct tool_context *c = inv->context;
-    const struct tool_handler *handler = tool_find(inv->tool_name);
+    /* Seed 001 section 1: "disabled" registers no shell tool at all. */
+    bool is_disabled = str_eq(c->config->tools.shell_type, "disabled");
+    const struct tool_handler *handler = is_disabled ? NULL : tool_find(inv->tool_name);
 
     if (handler == NULL) {
-        return sy_err_set(err, SY_E_NOTFOUND, "unknown tool '%.80s'", inv->tool_name);
+        return sy_err_set(err, SY_E_NOTFOUND, "unknown tool '%.80s'%s", inv->tool_name,
+                          is_disabled ? " (tools.shell_type is disabled)" : "");
     }
     if (c->calls >= LIMIT_CALLS) {
         return sy_err_set(err, SY_E_LIMIT, "%u calls are under way: wait for one to end",

@@ -196,12 +196,11 @@ a_token_cancels_a_run(void **state)
 static void *
 run_many(void *arg)
 {
+    int *good = arg;
     const char *argv[] = {"sh", "-c", "echo x", NULL};
     struct sy_engine_options options = {.size = sizeof(options), .workspace = "/var/tmp"};
     struct sy_engine *engine = NULL;
-    intptr_t good = 0;
 
-    (void)arg;
     if (sy_engine_new(&engine, &options, NULL, 0) != SY_OK) {
         return NULL;
     }
@@ -211,28 +210,27 @@ run_many(void *arg)
 
         if (sy_run(engine, &command, &r, NULL, 0) == SY_OK && sy_result_exit_code(r) == 0 &&
             strcmp(sy_result_text(r, SY_STDOUT, NULL), "x\n") == 0) {
-            good++;
+            (*good)++;
         }
         sy_result_free(r);
     }
     sy_engine_free(engine);
-    return (void *)good;
+    return NULL;
 }
 
 static void
 engines_of_several_threads_do_not_meet(void **state)
 {
     pthread_t threads[4];
+    int good[4] = {0};
 
     (void)state;
     for (size_t i = 0; i < 4; i++) {
-        assert_int_equal(pthread_create(&threads[i], NULL, run_many, NULL), 0);
+        assert_int_equal(pthread_create(&threads[i], NULL, run_many, &good[i]), 0);
     }
     for (size_t i = 0; i < 4; i++) {
-        void *good = NULL;
-
-        assert_int_equal(pthread_join(threads[i], &good), 0);
-        assert_int_equal((intptr_t)good, 20);
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+        assert_int_equal(good[i], 20);
     }
 }
 

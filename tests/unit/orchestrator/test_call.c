@@ -55,7 +55,7 @@ static int
 place_remove(void **state)
 {
     struct place *p = *state;
-    char *argv[] = {(char *)(uintptr_t) "rm", (char *)(uintptr_t) "-rf", p->root, NULL};
+    char *argv[] = {mem_unconst("rm"), mem_unconst("-rf"), p->root, NULL};
     struct exec_env env = {
         .program = "/bin/rm", .argv = argv, .envp = strv_view(&p->environ_list), .cwd = "/"};
     struct output_options options = {0};
@@ -142,8 +142,9 @@ answer_fini(struct answer *a)
 }
 
 static void
-run_in_session(struct answer *ret, struct session *session, const struct place *p,
-               enum sandbox_mode mode, const char *script, bool login, uint64_t timeout_ms)
+run_in_session(struct answer *ret, // NOLINT(readability-function-size)
+               struct session *session, const struct place *p, enum sandbox_mode mode,
+               const char *script, bool login, uint64_t timeout_ms)
 {
     struct turn_context turn;
     struct exec_request request;

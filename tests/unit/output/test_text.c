@@ -60,13 +60,13 @@ a_small_room_takes_whole_characters_only(void **state)
     size_t used = 0;
 
     (void)state;
-    assert_int_equal(clean_some(dst, 4, "ab\xE2\x82\xAC", 5, &used), 2);
+    assert_int_equal(output_clean_some(dst, 4, "ab\xE2\x82\xAC", 5, &used), 2);
     assert_int_equal(used, 2);
-    assert_int_equal(clean_some(dst, 4, "ab\xFF", 3, &used), 2);
+    assert_int_equal(output_clean_some(dst, 4, "ab\xFF", 3, &used), 2);
     assert_int_equal(used, 2);
-    assert_int_equal(clean_some(dst, 5, "ab\xFFz", 4, &used), 5);
+    assert_int_equal(output_clean_some(dst, 5, "ab\xFFz", 4, &used), 5);
     assert_int_equal(used, 3);
-    assert_int_equal(clean_some(dst, 8, "ab\xF0\x9F", 4, &used), 5);
+    assert_int_equal(output_clean_some(dst, 8, "ab\xF0\x9F", 4, &used), 5);
     assert_int_equal(used, 4);
 }
 
@@ -159,7 +159,7 @@ hostile_lines_fold_in_linear_time(void **state)
         }
         assert_int_equal(buf_add_char(&text, '\r'), SY_E_OK);
         assert_int_equal(output_fold_cr(&out, text.data, text.len), SY_E_OK);
-        assert_int_equal(visible_add(&shown, buf_view(&out), out.len), SY_E_OK);
+        assert_int_equal(fold_visible_add(&shown, buf_view(&out), out.len), SY_E_OK);
         assert_true(clock_mono_ns() - start < 20ULL * 1000 * 1000 * 1000);
     }
 }
@@ -169,7 +169,7 @@ assert_shows(const char *text, size_t n, const char *want)
 {
     SY_AUTO(buf_fini) struct buf b = {.max = 1000};
 
-    assert_int_equal(visible_add(&b, text, n), SY_E_OK);
+    assert_int_equal(fold_visible_add(&b, text, n), SY_E_OK);
     assert_string_equal(buf_view(&b), want);
 }
 
@@ -387,7 +387,7 @@ all_pieces(void *arg)
         rc = output_fold_cr(&b, text, sizeof(text));
     }
     if (rc == SY_E_OK) {
-        rc = visible_add(&b, text, sizeof(text));
+        rc = fold_visible_add(&b, text, sizeof(text));
     }
     if (rc == SY_E_OK) {
         rc = output_truncate_middle(&b, text, sizeof(text), 10,

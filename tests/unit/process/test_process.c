@@ -102,8 +102,7 @@ run_in(struct run *r, const char *program, char *const *argv, const char *cwd, u
 static void
 run_sh(struct run *r, const char *script, uint64_t kill_after)
 {
-    char *argv[] = {(char *)(uintptr_t) "sh", (char *)(uintptr_t) "-c", (char *)(uintptr_t)script,
-                    NULL};
+    char *argv[] = {mem_unconst("sh"), mem_unconst("-c"), mem_unconst(script), NULL};
 
     run_in(r, "/bin/sh", argv, "/", kill_after);
 }
@@ -184,7 +183,7 @@ tells_what_keeps_a_program_from_running(void **state)
     SY_AUTO(run_fini) struct run missing;
     SY_AUTO(run_fini) struct run directory;
     SY_AUTO(run_fini) struct run cwd;
-    char *argv[] = {(char *)(uintptr_t) "x", NULL};
+    char *argv[] = {mem_unconst("x"), NULL};
 
     (void)state;
     run_in(&missing, "/nonexistent/program", argv, "/", 0);
@@ -203,7 +202,7 @@ runs_a_script_without_interpreter_line(void **state)
     SY_AUTO(run_fini) struct run r;
     char path[] = "/tmp/sy-script-XXXXXX";
     int fd = mkostemp(path, O_CLOEXEC);
-    char *argv[] = {path, (char *)(uintptr_t) "one", (char *)(uintptr_t) "two", NULL};
+    char *argv[] = {path, mem_unconst("one"), mem_unconst("two"), NULL};
 
     (void)state;
     assert_true(fd >= 0);
@@ -316,7 +315,7 @@ be_an_engine(int ready_fd, const char *mark)
     struct output_options options = {0};
     struct exec_env env = {
         .program = "/bin/sh",
-        .argv = (char *[]){(char *)(uintptr_t) "sh", (char *)(uintptr_t) "-c", script, NULL},
+        .argv = (char *[]){mem_unconst("sh"), mem_unconst("-c"), script, NULL},
         .envp = small_env,
         .cwd = "/",
     };
@@ -386,7 +385,7 @@ freeing_a_running_process_ends_it(void **state)
 {
     struct output_options options = {0};
     struct output_chain *chain = output_new(&options);
-    char *argv[] = {(char *)(uintptr_t) "sleep", (char *)(uintptr_t)long_sleep(), NULL};
+    char *argv[] = {mem_unconst("sleep"), mem_unconst(long_sleep()), NULL};
     struct exec_env env = {.program = "/bin/sleep", .argv = argv, .envp = small_env, .cwd = "/"};
     struct process *p = NULL;
     size_t live = mem_live();
@@ -403,7 +402,7 @@ freeing_a_running_process_ends_it(void **state)
 static void
 two_hundred_runs_leave_no_zombie_and_no_descriptor(void **state)
 {
-    char *argv[] = {(char *)(uintptr_t) "true", NULL};
+    char *argv[] = {mem_unconst("true"), NULL};
     int before = dup(0);
     int after = -1;
 

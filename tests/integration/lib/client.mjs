@@ -258,12 +258,9 @@ class ExecFront {
   async close() {}
 }
 
-/** The number of the signals that the tests use; MCP names them, exec counts them. */
-const SIGNALS = { SIGINT: 2, SIGKILL: 9, SIGTERM: 15, SIGSYS: 31 };
-
 function normal(raw) {
   return {
-    status: raw.status, exitCode: raw.exit_code, signal: SIGNALS[raw.signal] ?? raw.signal, timedOut: raw.timed_out,
+    status: raw.status, exitCode: raw.exit_code, signal: raw.signal, timedOut: raw.timed_out,
     truncated: raw.truncated ?? false, totalBytes: raw.total_bytes, note: raw.note ?? '', error: raw.error,
     endedBackground: raw.ended_background ?? 0, sandbox: raw.sandbox,
   };

@@ -1,0 +1,179 @@
+// MCP through the official SDK: what a client lists, calls, cancels and waits for.
+import assert from 'node:assert/strict';
+import test from 'node:test';
+
+import { call, makeYard, processesOf, startMcp, textOf } from './lib/client.mjs';
+
+const limit = { timeout: 60_000 };
+
+async function open(t, settings = {}, options = {}) {
+  const yard = makeYard(t);
+  const server = await startMcp({
+    cwd: yard.ws, env: yard.env, settings: { 'shell.path': '/bin/bash', ...settings }, ...options,
+  });
+  t.after(() => server.close());
+  return { yard, ...server };
+}
+
+/** Resolves once `condition` holds, which something else is about to make true. */
+async function until(condition, what) {
+  const end = performance.now() + 20_000;
+  while (!condition()) {
+    assert.ok(performance.now() < end, `not within 20 s: ${what}`);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+test('the list of tools is small, flat and fully annotated', limit, async (t) => {
+  const { client } = await open(t);
+  const list = await client.listTools();
+  assert.deepEqual(list.tools.map((tool) => tool.name), ['shell', 'shell_command']);
+  assert.ok(JSON.stringify(list).length <= 12 * 1024, `${JSON.stringify(list).length} bytes`);
+  for (const tool of list.tools) {
+    assert.equal(tool.inputSchema.type, 'object');
+    assert.equal(tool.outputSchema.type, 'object');
+    for (const word of ['oneOf', 'anyOf', 'allOf', 'if', '$ref']) {
+      assert.ok(!(word in tool.inputSchema), `${tool.name} has ${word}`);
+    }
+    assert.deepEqual(tool.annotations, {
+      readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true,
+      ...(tool.annotations.title ? { title: tool.annotations.title } : {}),
+    });
+  }
+  const instructions = client.getInstructions();
+  assert.ok(instructions.length > 0 && Buffer.byteLength(instructions) <= 600);
+  assert.equal(client.getServerVersion().name, 'shellyard');
+});
+
+for (const [type, names] of Object.entries({
+  default: ['shell'], shell_command: ['shell_command'], all: ['shell', 'shell_command'], disabled: [], unified_exec: [],
+})) {
+  test(`tools.shell_type ${type} lists [${names}]`, limit, async (t) => {
+    const { client } = await open(t, { 'tools.shell_type': type });
+    const { tools } = await client.listTools();
+    assert.deepEqual(tools.map((tool) => tool.name), names);
+    const aliased = call(client, 'container.exec', { command: ['echo', 'hi'] });
+    if (type === 'disabled') {
+      await assert.rejects(aliased, /unknown tool/);
+    } else {
+      assert.equal((await aliased).structuredContent.output, 'hi\n');
+    }
+  });
+}
+
+test('shell runs an argument list that no shell reads, by each of its names', limit, async (t) => {
+  const { client } = await open(t);
+  for (const name of ['shell', 'container.exec', 'local_shell']) {
+    const result = await call(client, name, { command: ['printf', '%s|', 'a b', '$HOME', '*', ';'] });
+    assert.equal(result.structuredContent.output, 'a b|$HOME|*|;|');
+  }
+});
+
+test('both forms of an answer carry the same facts, the output once in each', limit, async (t) => {
+  const { client } = await open(t);
+  const result = await call(client, 'shell_command', { command: 'echo needle; exit 3' });
+  assert.notEqual(result.isError, true, 'a non-zero exit is a result');
+  assert.equal(result.structuredContent.exit_code, 3);
+  assert.equal(JSON.stringify(result.structuredContent).split('needle').length, 2);
+  const text = textOf(result);
+  assert.equal(text.split('needle').length, 2);
+  assert.match(text, /^Exit code: 3$/m);
+  assert.match(text, /^Sandbox: workspace-write/m);
+  assert.equal(result.structuredContent.sandbox.features.fs_write, 'enforced');
+});
+
+test('wrong arguments are errors that the model can mend, unknown tools protocol errors', limit, async (t) => {
+  const { client } = await open(t);
+  const result = await call(client, 'shell_command', { command: 'true', timeout_ms: 0 });
+  assert.equal(result.isError, true);
+  assert.match(textOf(result), /'timeout_ms' is 0: it must be from 1 to 86400000/);
+  await assert.rejects(call(client, 'nope', {}), (error) => error.code === -32602 && /nope/.test(error.message));
+  assert.equal((await call(client, 'shell_command', { command: 'echo ok' })).structuredContent.output, 'ok\n');
+});
+
+test('asking to leave the sandbox is refused, and the text says why', limit, async (t) => {
+  for (const [policy, reason] of [['never', /on-request/], ['on-request', /nobody can be asked/]]) {
+    const { client, yard } = await open(t, { 'approval.policy': policy });
+    const result = await call(client, 'shell_command', {
+      command: `touch ${yard.outside}/x`, sandbox_permissions: 'require_escalated', justification: 'please',
+    });
+    assert.equal(result.isError, true);
+    assert.equal(result.structuredContent.status, 'denied');
+    assert.match(textOf(result), reason);
+  }
+});
+
+test('ping is answered while a call runs, and progress shows the last line', { timeout: 60_000 }, async (t) => {
+  const { client } = await open(t);
+  const seen = [];
+  const running = call(client, 'shell_command', { command: 'echo first; echo now-here; sleep 6; echo end', timeout_ms: 30_000 }, {
+    onprogress: (progress) => seen.push(progress),
+  });
+  await client.ping();
+  const result = await running;
+  assert.equal(result.structuredContent.exit_code, 0);
+  assert.ok(seen.length >= 1, 'one notification in six seconds');
+  assert.match(seen[0].message, /now-here/);
+  for (let i = 1; i < seen.length; i += 1) {
+    assert.ok(seen[i].progress > seen[i - 1].progress);
+  }
+});
+
+test('a cancelled call is ended with its tree and not answered; the server lives on', limit, async (t) => {
+  const { client, yard, pid } = await open(t);
+  const abort = new AbortController();
+  const running = call(client, 'shell_command', {
+    command: 'setsid sleep 1000 & sleep 1000', timeout_ms: 600_000,
+  }, { signal: abort.signal });
+  const rejected = assert.rejects(running);
+  await until(() => processesOf(yard.mark, [pid]).length >= 3, 'the command runs');
+  abort.abort('enough');
+  await rejected;
+  await until(() => processesOf(yard.mark, [pid]).length === 0, 'nothing of it is left');
+  assert.equal((await call(client, 'shell_command', { command: 'echo ok' })).structuredContent.output, 'ok\n');
+});
+
+test('kill -9 of the server ends what it ran, setsid or not', limit, async (t) => {
+  const { client, yard, pid } = await open(t);
+  call(client, 'shell_command', { command: '(setsid sleep 1000 &); setsid setsid sleep 1000 & sleep 1000', timeout_ms: 600_000 }).catch(() => {});
+  await until(() => processesOf(yard.mark, [pid]).length >= 4, 'the command runs');
+  process.kill(pid, 'SIGKILL');
+  await until(() => processesOf(yard.mark, [pid]).length === 0, 'nothing of it is left');
+});
+
+test('fifty calls at once are all answered with their own output', limit, async (t) => {
+  const { client } = await open(t);
+  const results = await Promise.all(Array.from({ length: 50 }, (_, i) => call(client, 'shell', { command: ['echo', `n${i}`] })));
+  assert.deepEqual(results.map((r) => r.structuredContent.output), Array.from({ length: 50 }, (_, i) => `n${i}\n`));
+});
+
+test('an answer stays within 10,000 bytes unless more is asked for', limit, async (t) => {
+  const { client } = await open(t);
+  const small = await call(client, 'shell_command', { command: 'seq 1 200000' });
+  assert.ok(Buffer.byteLength(small.structuredContent.output) <= 10_000);
+  assert.equal(small.structuredContent.truncated, true);
+  assert.equal(small.structuredContent.total_bytes, 1_288_895);
+  assert.match(small.structuredContent.output, /^1\n2\n[^]*\n200000\n$/);
+  const large = await call(client, 'shell_command', { command: 'seq 1 200000', max_output_tokens: 10_000 });
+  assert.ok(Buffer.byteLength(large.structuredContent.output) > 39_000);
+});
+
+test('A05 A06 nothing waits for a person: pagers, editors, prompts', limit, async (t) => {
+  const { client } = await open(t, {}, {});
+  const run = async (command) => (await call(client, 'shell_command', { command, timeout_ms: 20_000 })).structuredContent;
+  const setup = await run('git init -q . && git config user.name t && git config user.email t@example.invalid && '
+    + 'for i in 1 2 3; do echo $i > f && git add f && git commit -qm c$i || exit 1; done; git rev-parse HEAD');
+  assert.equal(setup.exit_code, 0, setup.output);
+  const head = setup.output.trim();
+  const log = await run('git log -p');
+  assert.equal(log.exit_code, 0);
+  assert.match(log.output, /c1/);
+  const commit = await run('echo x > f && git add f && git commit; echo rc=$?; git rev-parse HEAD');
+  assert.match(commit.output, /rc=[1-9]/);
+  assert.ok(commit.output.trim().endsWith(head), 'HEAD is where it was');
+  const rebase = await run('git stash -q; git rebase -i HEAD~2; echo rc=$?; git rebase --abort 2>/dev/null; git rev-parse HEAD');
+  assert.match(rebase.output, /rc=[1-9]/, 'rebase -i fails, it does not succeed by itself');
+  assert.ok(rebase.output.trim().endsWith(head));
+  const prompt = await run('read -r x </dev/tty; echo rc=$?');
+  assert.match(prompt.output, /rc=1/);
+});

@@ -1,0 +1,119 @@
+// JSON Lines for people who build an agent: shellyard proto.
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import readline from 'node:readline';
+import test from 'node:test';
+
+import { makeYard, processesOf, program } from './lib/client.mjs';
+
+const limit = { timeout: 60_000 };
+
+/** A running `shellyard proto`: send(object), next(predicate) and all lines so far. */
+function open(t, yard, settings = {}) {
+  const flags = Object.entries({ 'shell.path': '/bin/bash', ...settings }).flatMap(([k, v]) => ['-c', `${k}=${v}`]);
+  const child = spawn(program, ['proto', ...flags], { cwd: yard.ws, env: yard.env, stdio: ['pipe', 'pipe', 'inherit'] });
+  const lines = [];
+  const waiting = [];
+  readline.createInterface({ input: child.stdout }).on('line', (line) => {
+    lines.push(line);
+    for (const w of [...waiting]) {
+      if (w.wants(JSON.parse(line))) {
+        waiting.splice(waiting.indexOf(w), 1);
+        w.resolve(JSON.parse(line));
+      }
+    }
+  });
+  t.after(() => child.kill('SIGKILL'));
+  return {
+    child, lines,
+    send: (message) => child.stdin.write(`${typeof message === 'string' ? message : JSON.stringify(message)}\n`),
+    next: (wants) => {
+      const had = lines.map((line) => JSON.parse(line)).find(wants);
+      return had ? Promise.resolve(had) : new Promise((resolve) => waiting.push({ wants, resolve }));
+    },
+  };
+}
+
+const output = (id) => (m) => m.type === 'function_call_output' && m.call_id === id;
+
+test('the worked example of the specification gives its bytes', limit, async (t) => {
+  const yard = makeYard(t);
+  fs.mkdirSync(path.join(yard.ws, 'src'));
+  fs.writeFileSync(path.join(yard.ws, 'src/main.rs'), `${'\n'.repeat(41)}    // TODO: refactor this\n`);
+  const proto = open(t, yard);
+  proto.send({
+    type: 'function_call', name: 'shell_command', call_id: 'call_abc123',
+    arguments: '{"command": "grep -rn \'TODO\' src/", "timeout_ms": 5000}',
+  });
+  await proto.next(output('call_abc123'));
+  assert.ok(proto.lines.includes(
+    '{"type":"function_call_output","call_id":"call_abc123","output":"src/main.rs:42:    // TODO: refactor this\\n"}',
+  ), proto.lines.join('\n'));
+});
+
+test('events come as begin, deltas, end, then the output', limit, async (t) => {
+  const proto = open(t, makeYard(t));
+  proto.send({ type: 'function_call', name: 'shell_command', call_id: 'c1', arguments: '{"command":"echo a; echo b >&2; exit 2"}' });
+  const answer = await proto.next(output('c1'));
+  const types = proto.lines.map((line) => JSON.parse(line)).filter((m) => m.call_id === 'c1').map((m) => m.type);
+  assert.equal(types[0], 'exec_command_begin');
+  assert.equal(types.at(-2), 'exec_command_end');
+  assert.equal(types.at(-1), 'function_call_output');
+  assert.ok(types.slice(1, -2).every((type) => type === 'exec_command_output_delta') && types.length >= 5);
+  assert.match(answer.output, /^Exit code: 2$/m);
+});
+
+test('local_shell_call runs an argument list', limit, async (t) => {
+  const proto = open(t, makeYard(t));
+  proto.send({ type: 'local_shell_call', call_id: 'l1', action: { type: 'exec', command: ['echo', 'a  b'], env: { X: '1' }, timeout_ms: 5000 } });
+  const answer = await proto.next((m) => m.type === 'local_shell_call_output');
+  assert.equal(answer.output, 'a  b\n');
+});
+
+test('bad lines are told and the process lives on', limit, async (t) => {
+  const proto = open(t, makeYard(t));
+  for (const bad of ['{', '[]', '{"type":"nope"}', '{"type":"function_call"}', '\u0000', '{"type":1}', `{"type":"${'x'.repeat(100_000)}"}`]) {
+    proto.send(bad);
+  }
+  proto.send({ type: 'function_call', name: 'shell', call_id: 'ok', arguments: { command: ['echo', 'ok'] } });
+  assert.equal((await proto.next(output('ok'))).output, 'ok\n');
+  assert.ok(proto.lines.filter((line) => JSON.parse(line).type === 'error').length >= 6);
+});
+
+test('a turn may narrow the policy but not widen it', limit, async (t) => {
+  const yard = makeYard(t);
+  const proto = open(t, yard);
+  proto.send({ type: 'turn', sandbox_mode: 'read-only' });
+  proto.send({ type: 'function_call', name: 'shell_command', call_id: 'ro', arguments: { command: 'touch f; echo rc=$?' } });
+  assert.match((await proto.next(output('ro'))).output, /rc=1/);
+  proto.send({ type: 'turn', sandbox_mode: 'danger-full-access' });
+  await proto.next((m) => m.type === 'error' && /danger-full-access|wide|narrow/.test(m.message));
+});
+
+test('interrupt ends what runs, shutdown ends the process', limit, async (t) => {
+  const yard = makeYard(t);
+  const proto = open(t, yard);
+  proto.send({ type: 'function_call', name: 'shell_command', call_id: 'long', arguments: { command: 'echo up; setsid sleep 1000 & sleep 1000', timeout_ms: 600_000 } });
+  await proto.next((m) => m.type === 'exec_command_output_delta');
+  proto.send({ type: 'interrupt' });
+  await proto.next(output('long'));
+  const end = await proto.next((m) => m.type === 'exec_command_end' && m.call_id === 'long');
+  assert.equal(end.status, 'cancelled');
+  assert.deepEqual(processesOf(yard.mark, [proto.child.pid]), []);
+  const closed = new Promise((resolve) => proto.child.once('close', resolve));
+  proto.send({ type: 'shutdown' });
+  assert.equal(await closed, 0);
+});
+
+test('a batch is answered in its order', limit, async (t) => {
+  const proto = open(t, makeYard(t));
+  proto.send({ type: 'batch', calls: [
+    { type: 'function_call', name: 'shell_command', call_id: 'b1', arguments: '{"command":"sleep 0.3; echo 1"}' },
+    { type: 'function_call', name: 'shell_command', call_id: 'b2', arguments: '{"command":"echo 2"}' },
+  ] });
+  await proto.next(output('b2'));
+  const order = proto.lines.map((line) => JSON.parse(line)).filter((m) => m.type === 'function_call_output').map((m) => m.call_id);
+  assert.deepEqual(order, ['b1', 'b2']);
+});

@@ -13,6 +13,7 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -60,6 +61,32 @@ report(const struct keeper *k, enum keeper_report_kind kind)
 
     /* The peer may be gone: then nobody needs it. */
     sy_raw6(SYS_sendto, KEEPER_CHANNEL_FD, (long)&r, (long)sizeof(r), MSG_NOSIGNAL, 0, 0);
+}
+
+/* Hands the listener to the engine and forgets it here. */
+RAW_CODE static void
+pass_listener(struct keeper *k)
+{
+    struct keeper_report r = {.kind = KEEPER_LISTENER};
+    struct iovec part = {.iov_base = &r, .iov_len = sizeof(r)};
+    union {
+        struct cmsghdr header;
+        char room[CMSG_SPACE(sizeof(int))];
+    } control = {
+        .header = {
+                   .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS}
+    };
+    struct msghdr message = {
+        .msg_iov = &part,
+        .msg_iovlen = 1,
+        .msg_control = &control,
+        .msg_controllen = sizeof(control.room),
+    };
+
+    *(int *)(void *)CMSG_DATA(&control.header) = k->job->listener_fd;
+    sy_raw3(SYS_sendmsg, KEEPER_CHANNEL_FD, (long)&message, MSG_NOSIGNAL);
+    sy_raw1(SYS_close, k->job->listener_fd);
+    k->job->listener_fd = -1;
 }
 
 /* Moves fd out of the way of the fixed numbers. Returns it, or -errno. */
@@ -216,7 +243,7 @@ child_main(struct keeper_job *job, pid_t keeper_pid, uint64_t reset_signals)
     }
 
     enum sandbox_stage stage = STAGE_NONE;
-    int sys = sandbox_apply(job->sandbox, &stage);
+    int sys = sandbox_apply_brokered(job->sandbox, &job->listener_fd, &stage);
 
     if (sys != 0) {
         child_die(job, stage, sys);
@@ -232,13 +259,15 @@ child_main(struct keeper_job *job, pid_t keeper_pid, uint64_t reset_signals)
  * vfork: the child runs on our stack below this frame while we are suspended,
  * so nothing here may be changed by it but through `job`. clone3 clears the
  * signal handlers for free (5.5), so that only ignored signals are left to
- * reset; an outer seccomp filter may refuse it.
+ * reset; an outer seccomp filter may refuse it. The descriptor table is shared
+ * up to the exec, which parts it, so that the listener of the child's filter
+ * appears in ours.
  */
 RAW_CODE static pid_t
 start_child(struct keeper *k)
 {
     struct clone_args args = {
-        .flags = CLONE_VM | CLONE_VFORK | CLONE_CLEAR_SIGHAND,
+        .flags = CLONE_VM | CLONE_VFORK | CLONE_FILES | CLONE_CLEAR_SIGHAND,
         .exit_signal = SIGCHLD,
     };
     long pid = sy_raw2(SYS_clone3, (long)&args, sizeof(args));
@@ -247,7 +276,7 @@ start_child(struct keeper *k)
         child_main(k->job, k->self, k->job->reset_signals);
     }
     if (pid == -ENOSYS || pid == -EPERM || pid == -EINVAL) {
-        pid = sy_raw5(SYS_clone, CLONE_VM | CLONE_VFORK | SIGCHLD, 0, 0, 0, 0);
+        pid = sy_raw5(SYS_clone, CLONE_VM | CLONE_VFORK | CLONE_FILES | SIGCHLD, 0, 0, 0, 0);
         if (pid == 0) {
             child_main(k->job, k->self, ~0ULL);
         }
@@ -309,8 +338,7 @@ kill_listed_children(pid_t self)
             break;
         }
         for (long i = 0; i < got; i++) {
-            /* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): read(2) filled it
-             */
+            /* The kernel filled it. NOLINTNEXTLINE(clang-analyzer-core.*) */
             if (text[i] >= '0' && text[i] <= '9') {
                 number = number * 10 + (text[i] - '0');
             } else if (number > 0) {
@@ -353,7 +381,7 @@ parent_of(pid_t pid)
     sy_raw1(SYS_close, fd);
     /* The name in brackets may hold anything: count from its last bracket. */
     for (long i = 0; i < got; i++) {
-        /* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): read(2) filled it */
+        /* The kernel filled it. NOLINTNEXTLINE(clang-analyzer-core.*) */
         if (text[i] == ')') {
             at = i;
         }
@@ -385,8 +413,7 @@ kill_scanned_children(pid_t self)
             const struct kernel_dirent *entry = (const void *)(entries + at);
             pid_t pid = 0;
 
-            /* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): getdents64(2) did
-             */
+            /* The kernel filled it. NOLINTNEXTLINE(clang-analyzer-core.*) */
             for (const char *c = entry->name; *c >= '0' && *c <= '9'; c++) {
                 pid = pid * 10 + (*c - '0');
             }
@@ -457,10 +484,11 @@ take_orders(struct keeper *k)
 RAW_CODE static void
 wait_for_something(struct keeper *k)
 {
-    struct pollfd fds[3] = {
+    struct pollfd fds[4] = {
         {.fd = KEEPER_SIGNAL_FD,                                           .events = POLLIN},
         {.fd = k->is_killing ? -1 : KEEPER_CHANNEL_FD,                     .events = POLLIN},
         {.fd = k->is_killing || !k->has_engine_fd ? -1 : KEEPER_ENGINE_FD, .events = POLLIN},
+        {.fd = k->is_killing ? -1 : k->job->listener_fd,                   .events = POLLIN},
     };
     /* While killing, look again soon: children of the killed arrive here. */
     struct {
@@ -468,7 +496,7 @@ wait_for_something(struct keeper *k)
         long nsec;
     } soon = {0, 2000000};
 
-    sy_raw5(SYS_ppoll, (long)fds, 3, k->is_killing ? (long)&soon : 0, 0, 0);
+    sy_raw5(SYS_ppoll, (long)fds, 4, k->is_killing ? (long)&soon : 0, 0, 0);
     if (fds[0].revents != 0) {
         struct signalfd_siginfo info;
 
@@ -480,6 +508,13 @@ wait_for_something(struct keeper *k)
     }
     if ((fds[2].revents & POLLIN) != 0) {
         k->is_killing = true;
+    }
+    if ((fds[3].revents & POLLIN) != 0) {
+        pass_listener(k);
+    } else if (fds[3].revents != 0) {
+        /* POLLHUP: nobody is left under the filter. */
+        sy_raw1(SYS_close, k->job->listener_fd);
+        k->job->listener_fd = -1;
     }
 }
 

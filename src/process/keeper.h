@@ -17,7 +17,9 @@
  * rest. It dies with us: it watches our pidfd and the channel.
  *
  * Channel (SOCK_SEQPACKET): we send struct keeper_order, it sends struct
- * keeper_report: at most one KEEPER_EXITED (the command is over but others of
+ * keeper_report: KEEPER_LISTENER with the listener's descriptor once something
+ * in the tree has called connect(2) for the first time (a command that never
+ * does costs nothing); at most one KEEPER_EXITED (the command is over but others of
  * its tree are not) and exactly one of KEEPER_DONE or KEEPER_FAILED as last.
  */
 struct keeper_job {
@@ -39,6 +41,8 @@ struct keeper_job {
     volatile int sys;
     /* The command's process id; written by the keeper. */
     volatile pid_t pid;
+    /* Of seccomp_unotify(2), in the keeper's table; set by the child, -1: none. */
+    volatile int listener_fd;
 };
 
 enum keeper_order_kind { KEEPER_KILL = 1, KEEPER_SIGNAL };
@@ -48,7 +52,7 @@ struct keeper_order {
     int32_t signal;
 };
 
-enum keeper_report_kind { KEEPER_EXITED = 1, KEEPER_DONE, KEEPER_FAILED };
+enum keeper_report_kind { KEEPER_EXITED = 1, KEEPER_DONE, KEEPER_FAILED, KEEPER_LISTENER };
 
 struct keeper_report {
     int32_t kind;

@@ -15,6 +15,7 @@
 #include "base/fd.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "process/broker.h"
 #include "process/keeper.h"
 
 /* The keeper's stack; its own child uses it too. Its deepest frame holds
@@ -37,6 +38,7 @@ struct process {
     void *stack;
     pid_t keeper_pid; /* 0: waited for */
     int channel_fd;
+    int listener_fd; /* connect(2) of the tree is judged here; -1: never called, or free */
     int read_fd[STREAM_COUNT];
     struct output_chain *chain;
     char *large; /* READ_LARGE bytes once a read has filled READ_SMALL */
@@ -165,6 +167,7 @@ start(struct process *p, const struct exec_env *env, struct sy_error *err)
         .out_fd = out,
         .err_fd = errfd,
         .channel_fd = keeper_end,
+        .listener_fd = -1,
         .engine_pid = getpid(),
     };
     p->started_ns = clock_mono_ns();
@@ -202,6 +205,7 @@ process_start(struct process **ret, const struct exec_env *env, struct output_ch
     }
     p->id = atomic_fetch_add(&next_id, 1);
     p->channel_fd = -1;
+    p->listener_fd = -1;
     p->read_fd[STREAM_STDOUT] = -1;
     p->read_fd[STREAM_STDERR] = -1;
     p->chain = chain;
@@ -229,6 +233,9 @@ process_watches(const struct process *p, struct process_watch out[PROCESS_WATCHE
     }
     if (!p->has_ended) {
         out[n++] = (struct process_watch){.fd = p->channel_fd, .events = POLLIN, .id = p->id};
+    }
+    if (p->listener_fd >= 0) {
+        out[n++] = (struct process_watch){.fd = p->listener_fd, .events = POLLIN, .id = p->id};
     }
     return n;
 }
@@ -360,6 +367,8 @@ static void
 take_report(struct process *p, const struct keeper_report *r, uint64_t now_ns)
 {
     switch ((enum keeper_report_kind)r->kind) {
+    case KEEPER_LISTENER:
+        break; /* its descriptor was taken by receive() */
     case KEEPER_EXITED:
         p->has_exited = true;
         set_outcome(p, r->status);
@@ -380,12 +389,40 @@ take_report(struct process *p, const struct keeper_report *r, uint64_t now_ns)
     }
 }
 
+/* One report, with the descriptor that came along with it. */
+static ssize_t
+receive(struct process *p, struct keeper_report *ret)
+{
+    struct iovec part = {.iov_base = ret, .iov_len = sizeof(*ret)};
+    union {
+        struct cmsghdr header;
+        char room[CMSG_SPACE(sizeof(int))];
+    } control;
+    struct msghdr message = {
+        .msg_iov = &part,
+        .msg_iovlen = 1,
+        .msg_control = &control,
+        .msg_controllen = sizeof(control.room),
+    };
+    ssize_t got = recvmsg(p->channel_fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+
+    if (got > 0) {
+        const struct cmsghdr *c = CMSG_FIRSTHDR(&message);
+
+        if (c != NULL && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(int))) {
+            fd_close(&p->listener_fd);
+            memcpy(&p->listener_fd, CMSG_DATA(c), sizeof(int));
+        }
+    }
+    return got;
+}
+
 static enum sy_code
 take_reports(struct process *p, uint64_t now_ns, struct sy_error *err)
 {
     while (!p->has_ended) {
         struct keeper_report r;
-        ssize_t got = recv(p->channel_fd, &r, sizeof(r), MSG_DONTWAIT);
+        ssize_t got = receive(p, &r);
 
         if (got == (ssize_t)sizeof(r)) {
             take_report(p, &r, now_ns);
@@ -498,6 +535,9 @@ process_step(struct process *p, uint64_t now_ns, bool *ret_is_done, struct sy_er
 {
     enum sy_code rc = take_reports(p, now_ns, err);
 
+    if (p->listener_fd >= 0 && (p->has_ended || !broker_step(p->listener_fd, p->keeper_pid))) {
+        fd_close(&p->listener_fd);
+    }
     for (int s = 0; s < STREAM_COUNT && rc == SY_E_OK; s++) {
         rc = p->has_ended ? drain_stream(p, (enum output_stream)s, err)
                           : read_stream(p, (enum output_stream)s, err);
@@ -537,6 +577,7 @@ process_free(struct process *p)
     }
     /* The end of the channel tells a living keeper to kill and to go. */
     fd_close(&p->channel_fd);
+    fd_close(&p->listener_fd);
     wait_for_keeper(p);
     fd_close(&p->read_fd[STREAM_STDOUT]);
     fd_close(&p->read_fd[STREAM_STDERR]);

@@ -55,7 +55,7 @@ struct process_result {
 enum sy_code process_start(struct process **ret, const struct exec_env *env,
                            struct output_chain *chain, struct sy_error *err) SY_NODISCARD;
 
-#define PROCESS_WATCHES 3
+#define PROCESS_WATCHES 4
 struct process_watch {
     int fd;
     short events; /* of poll(2) */

@@ -189,6 +189,12 @@ explain_connect(struct sandbox_explanation *ret, const struct sandbox_plan *plan
                 const char *object, struct sy_error *err)
 {
     (void)snprintf(ret->resolved, sizeof(ret->resolved), "%.4000s", object);
+    if (plan->has_broker && str_starts(object, "unix:")) {
+        RULE(ret, "network access is off: only Unix sockets on which a process of the same command "
+                  "listens are in reach");
+        (void)snprintf(ret->fix, sizeof(ret->fix), "sandbox.network_access: true");
+        return SY_E_OK;
+    }
     if (str_starts(object, "unix:@")) {
         ret->is_allowed = (plan->ruleset.scoped & LL_SCOPE_ABSTRACT_UNIX) == 0;
         RULE(ret,

@@ -109,7 +109,7 @@ set_features(struct sandbox_plan *plan, const struct sandbox_caps *caps)
     f[FEATURE_DEVICE_IOCTL] = state_if(is_on && abi >= 5);
     f[FEATURE_NETWORK] = state_if(is_on && !plan->has_network);
     f[FEATURE_UNIX_ABSTRACT] = state_if(is_on && abi >= 6);
-    f[FEATURE_UNIX_PATH] = state_if(is_on && abi >= 9);
+    f[FEATURE_UNIX_PATH] = state_if(is_on && (abi >= 9 || plan->has_broker));
     f[FEATURE_SIGNAL_SCOPE] = state_if(is_on && abi >= 6);
     f[FEATURE_SECCOMP] = state_if(is_on);
     f[FEATURE_NO_NEW_PRIVS] = state_if(is_on);
@@ -246,6 +246,7 @@ fill(struct sandbox_plan *plan, const struct sandbox_policy *policy,
 
     plan->mode = policy->mode;
     plan->has_network = sandbox_policy_has_network(policy);
+    plan->has_broker = is_wanted && !plan->has_network && caps->has_seccomp_notify;
     if (policy->cwd == NULL || policy->cwd[0] != '/') {
         return sy_err_set(err, SY_E_ARG, "the policy's working directory '%s' is not absolute",
                           policy->cwd != NULL ? policy->cwd : "");

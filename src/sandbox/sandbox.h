@@ -54,7 +54,7 @@ bool sandbox_policy_has_network(const struct sandbox_policy *p);
     X(FEATURE_FS_TRUNCATE, "fs_truncate", "truncate(2) outside writable roots refused")            \
     X(FEATURE_FS_METADATA, "fs_metadata", "chmod, chown, xattr and utime outside roots refused")   \
     X(FEATURE_DEVICE_IOCTL, "device_ioctl", "ioctl on devices restricted")                         \
-    X(FEATURE_NETWORK, "network", "no socket that reaches beyond the machine")                     \
+    X(FEATURE_NETWORK, "network", "no socket that reaches beyond the command's own processes")     \
     X(FEATURE_UNIX_ABSTRACT, "unix_abstract", "abstract Unix sockets of others unreachable")       \
     X(FEATURE_UNIX_PATH, "unix_path", "named Unix sockets of others unreachable")                  \
     X(FEATURE_SIGNAL_SCOPE, "signal_scope", "no signals to processes outside")                     \
@@ -177,6 +177,14 @@ const char *sandbox_stage_text(enum sandbox_stage s);
  * no core dumps.
  */
 int sandbox_apply(const struct sandbox_ready *ready, enum sandbox_stage *ret_stage);
+/*
+ * The same where somebody answers for connect(2) while the network is off:
+ * *ret_listener becomes the descriptor of seccomp_unotify(2), or stays as it is
+ * when there is none (network on, or a listener could not be had). Without a
+ * listener every connect(2) is refused.
+ */
+int sandbox_apply_brokered(const struct sandbox_ready *ready, volatile int *ret_listener,
+                           enum sandbox_stage *ret_stage);
 
 /* What the policy would do with an object, and which rule says so. */
 enum sandbox_operation { OPERATION_READ, OPERATION_WRITE, OPERATION_CONNECT };

@@ -37,6 +37,7 @@ struct sandbox_plan {
     enum sandbox_mode mode;
     char *cwd;
     bool has_network;
+    bool has_broker;  /* connect(2) to Unix sockets is judged by the engine */
     bool is_enforced; /* by us, and the kernel can */
     bool is_refused;  /* would have to be, and the kernel can't */
     int abi;

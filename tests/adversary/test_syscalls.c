@@ -393,8 +393,11 @@ check_inside(const struct world *w, const struct buf *lines)
     for (size_t i = 0; i < COUNT(expectations); i++) {
         const struct expectation *e = &expectations[i];
         int outcome = outcome_of(lines, e->name);
+        bool connects = str_starts(e->name, "unix-") && !str_eq(e->name, "unix-datagram");
+        /* Without an engine nobody answers for connect(2): all is refused. */
+        int inside = connects && n_runner == 0 ? EPERM : e->inside;
 
-        if (w->caps.landlock_abi >= e->since_abi && !is_as_expected(outcome, e->inside)) {
+        if (w->caps.landlock_abi >= e->since_abi && !is_as_expected(outcome, inside)) {
             print_message("inside, %s: %d (%s)\n", e->name, outcome, sy_errno_name(outcome));
             wrong++;
         }

@@ -169,3 +169,140 @@ eachFront('A37 under read-only an error names the temporary directory', async (t
   assert.ok(r.output.includes(scratch), r.output);
   assert.deepEqual(fs.readdirSync(scratch), []);
 });
+
+/** Listens in this process, so outside every sandbox; `seen` counts who came. */
+async function listenOutside(t, name) {
+  const server = net.createServer((socket) => {
+    server.seen += 1;
+    socket.destroy();
+  });
+  server.seen = 0;
+  await new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(name, resolve);
+  });
+  t.after(() => server.close());
+  return server;
+}
+
+const connectTo = (name) => `python3 - <<'PY'
+import socket
+c = socket.socket(socket.AF_UNIX)
+try:
+    c.connect(${JSON.stringify(name)}.replace('@', chr(0)))
+    c.send(b'x')
+    print('REACHED')
+except OSError as e:
+    print('refused', e.errno)
+PY`;
+
+eachFront('A39 Unix sockets of other processes are out of reach, wherever they lie', async (t, { yard, open }) => {
+  mustRun(t, has('python3'), 'no python3');
+  const front = await open({ settings: { 'sandbox.network_access': false } });
+  const names = [path.join(yard.ws, 'host.sock'), path.join(yard.outside, 'host.sock'), `/tmp/host-${process.pid}-${front.name}.sock`,
+    `@host-${process.pid}-${front.name}`];
+  for (const name of names) {
+    const server = await listenOutside(t, name.replace('@', '\0'));
+    const r = await front.run(connectTo(name));
+    assert.match(r.output, /^refused (1|13)$/m, name);
+    assert.equal(server.seen, 0, `${name}: somebody came`);
+    fs.symlinkSync(name, path.join(yard.ws, 'link'));
+    if (!name.startsWith('@')) {
+      assert.match((await front.run(connectTo('link'))).output, /^refused (1|13)$/m);
+    }
+    fs.unlinkSync(path.join(yard.ws, 'link'));
+    assert.equal(server.seen, 0);
+  }
+  const on = await open({ settings: { 'sandbox.network_access': true } });
+  const server = await listenOutside(t, path.join(yard.ws, 'control.sock'));
+  assert.match((await on.run(connectTo(path.join(yard.ws, 'control.sock')))).output, /^REACHED$/m, 'with the network on it is reached');
+  assert.equal(server.seen, 1);
+});
+
+eachFront('A36 Unix sockets of the command itself work in every form', async (t, { open }) => {
+  mustRun(t, has('python3'), 'no python3');
+  const front = await open({ settings: { 'sandbox.network_access': false } });
+  const r = await front.run(`python3 - <<'PY'
+import asyncio, os, socket, threading
+def serve(family_type, name):
+    l = socket.socket(socket.AF_UNIX, family_type); l.bind(name); l.listen(64); return l
+def once(l, name, family_type=socket.SOCK_STREAM):
+    c = socket.socket(socket.AF_UNIX, family_type); c.connect(name)
+    a, _ = l.accept(); c.send(b'hi'); got = a.recv(9); c.close(); a.close(); return got
+os.makedirs('deep/er', exist_ok=True)
+for name in ('rel.sock', os.getcwd() + '/abs.sock', 'deep/er/../s.sock', chr(0) + 'own-' + str(os.getpid())):
+    l = serve(socket.SOCK_STREAM, name); assert once(l, name) == b'hi'; l.close()
+l = serve(socket.SOCK_SEQPACKET, 'seq.sock'); assert once(l, 'seq.sock', socket.SOCK_SEQPACKET) == b'hi'; l.close()
+l = serve(socket.SOCK_STREAM, 'target.sock'); os.symlink('target.sock', 'via'); assert once(l, 'via') == b'hi'
+pid = os.fork()
+if pid == 0:
+    c = socket.socket(socket.AF_UNIX); c.connect('target.sock'); c.send(b'child'); os._exit(0)
+a, _ = l.accept(); assert a.recv(9) == b'child'; os.waitpid(pid, 0); a.close()
+done = []
+def client():
+    c = socket.socket(socket.AF_UNIX); c.connect('target.sock'); done.append(c.recv(1)); c.close()
+threads = [threading.Thread(target=client) for _ in range(40)]
+[x.start() for x in threads]
+for _ in threads:
+    a, _ = l.accept(); a.send(b'!'); a.close()
+[x.join() for x in threads]; assert len(done) == 40
+async def main():
+    async def handle(r, w):
+        w.write(await r.readline()); await w.drain(); w.close()
+    s = await asyncio.start_unix_server(handle, 'aio.sock')
+    r, w = await asyncio.open_unix_connection('aio.sock')
+    w.write(b'line' + bytes([10])); assert await r.readline() == b'line' + bytes([10]); s.close()
+asyncio.run(main())
+for bad, err in (('missing', 2), ('deep', 111)):
+    try: socket.socket(socket.AF_UNIX).connect(bad); raise SystemExit('connected to ' + bad)
+    except OSError as e: assert e.errno == err, (bad, e)
+print('all ok')
+PY
+node -e 'const net=require("net");const s=net.createServer(c=>c.end("node"));s.listen("n.sock",()=>net.connect("n.sock").on("data",d=>{console.log(String(d));s.close()}))'`, { timeoutMs: 20_000 });
+  assert.equal(r.exitCode, 0, r.output);
+  assert.match(r.output, /all ok\nnode\n/);
+});
+
+eachFront('A39 a name that changes during the call leads nowhere', async (t, { yard, open }) => {
+  mustRun(t, has('python3'), 'no python3');
+  const host = path.join(yard.outside, 'host.sock');
+  const server = await listenOutside(t, host);
+  const front = await open({ settings: { 'sandbox.network_access': false } });
+  const r = await front.run(`python3 - ${host} <<'PY'
+import ctypes, os, socket, sys, threading, time
+host = sys.argv[1]
+l = socket.socket(socket.AF_UNIX); l.bind('own.sock'); l.listen(128)
+os.symlink('own.sock', 'name'); os.symlink(host, 'evil')
+stop = False
+def swap():
+    while not stop:
+        for target in ('own.sock', host):
+            try: os.symlink(target, 'tmp'); os.rename('tmp', 'name')
+            except OSError: pass
+libc = ctypes.CDLL(None, use_errno=True)
+def sockaddr(p): return (socket.AF_UNIX).to_bytes(2, 'little') + p.encode() + bytes(108 - len(p))
+buffer = ctypes.create_string_buffer(sockaddr(os.getcwd() + '/own.sock'), 110)
+def scribble():
+    own, evil = sockaddr(os.getcwd() + '/own.sock'), sockaddr(host)
+    while not stop:
+        buffer[0:110] = evil; buffer[0:110] = own
+threads = [threading.Thread(target=swap), threading.Thread(target=scribble)]
+[x.start() for x in threads]
+good = bad = 0
+end = time.monotonic() + 2
+while time.monotonic() < end:
+    for raw in (False, True):
+        c = socket.socket(socket.AF_UNIX)
+        rc = libc.connect(c.fileno(), buffer, 110) if raw else c.connect_ex('name')
+        if rc == 0:
+            good += 1; a, _ = l.accept(); a.close()
+        else: bad += 1
+        c.close()
+stop = True
+[x.join() for x in threads]
+print('own', good > 0, 'refused', bad > 0)
+PY`, { timeoutMs: 30_000 });
+  assert.equal(r.exitCode, 0, r.output);
+  assert.match(r.output, /own True refused True/);
+  assert.equal(server.seen, 0);
+});

@@ -90,14 +90,14 @@ drop_capabilities(void)
 }
 
 static long
-load_filter(const struct seccomp_program *program)
+load_filter(const struct seccomp_program *program, unsigned long flags)
 {
     const struct {
         unsigned short len;
         const struct sock_filter *filter;
     } fprog = {program->n, program->insns};
 
-    return sy_raw3(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, sy_raw_ptr(&fprog));
+    return sy_raw3(SYS_seccomp, SECCOMP_SET_MODE_FILTER, (long)flags, sy_raw_ptr(&fprog));
 }
 
 static int
@@ -107,8 +107,34 @@ failed(enum sandbox_stage *ret_stage, enum sandbox_stage stage, long r)
     return (int)-r;
 }
 
+/*
+ * The filter with a listener if that can be had. It can't where an outer filter
+ * has one already (EBUSY: a process tree has one listener) or an outer sandbox
+ * forbids it: then connect(2) is refused, which needs no broker.
+ */
+static long
+load_filters(const struct sandbox_ready *ready, volatile int *ret_listener)
+{
+    if (ret_listener != NULL && ready->broker_program != NULL) {
+        long fd = load_filter(ready->broker_program, SECCOMP_FILTER_FLAG_NEW_LISTENER);
+
+        if (fd >= 0) {
+            *ret_listener = (int)fd;
+            return 0;
+        }
+    }
+    return load_filter(ready->program, 0);
+}
+
 int
 sandbox_apply(const struct sandbox_ready *ready, enum sandbox_stage *ret_stage)
+{
+    return sandbox_apply_brokered(ready, NULL, ret_stage);
+}
+
+int
+sandbox_apply_brokered(const struct sandbox_ready *ready, volatile int *ret_listener,
+                       enum sandbox_stage *ret_stage)
 {
     long r = no_core_dumps();
 
@@ -130,7 +156,7 @@ sandbox_apply(const struct sandbox_ready *ready, enum sandbox_stage *ret_stage)
     if (r < 0) {
         return failed(ret_stage, STAGE_LANDLOCK, r);
     }
-    r = load_filter(ready->program);
+    r = load_filters(ready, ret_listener);
     if (r < 0) {
         return failed(ret_stage, STAGE_SECCOMP, r);
     }

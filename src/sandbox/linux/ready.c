@@ -217,7 +217,10 @@ prepare(struct sandbox_ready *ready, const struct sandbox_plan *plan, struct sy_
     if (!plan->is_enforced) {
         return SY_E_OK;
     }
-    ready->program = sandbox_seccomp_find(sandbox_seccomp_arch(), plan->has_network);
+    ready->program = sandbox_seccomp_find(sandbox_seccomp_arch(), plan->has_network, false);
+    if (plan->has_broker) {
+        ready->broker_program = sandbox_seccomp_find(sandbox_seccomp_arch(), false, true);
+    }
     SY_ASSERT(ready->program != NULL);
     ready->roots = mem_alloc_zero(plan->n_rules, sizeof(ready->roots[0]));
 

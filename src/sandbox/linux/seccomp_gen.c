@@ -36,6 +36,7 @@ enum label {
     PERM,
     NOSYS,
     KILL,
+    NOTIFY,
     AT_NAMESPACE,
     AT_IOCTL,
     AT_PERSONA,
@@ -51,6 +52,7 @@ enum label {
 #define MAX_INSNS  256
 #define MAX_LABELS 128
 #define MAX_ITEMS  128
+#define VARIANTS   6
 
 struct insn {
     uint16_t code;
@@ -159,6 +161,8 @@ label_of(enum seccomp_verdict verdict)
         return AT_SOCKET;
     case SECCOMP_PRLIMIT:
         return AT_PRLIMIT;
+    case SECCOMP_CONNECT:
+        return NOTIFY;
     }
     die("unknown verdict", "seccomp_table.h");
 }
@@ -321,7 +325,8 @@ emit_checks(struct program *p)
 }
 
 static void
-build(struct program *p, uint32_t audit_arch, uint32_t libseccomp_arch, bool has_network)
+build(struct program *p, uint32_t audit_arch, uint32_t libseccomp_arch, bool has_network,
+      bool has_broker)
 {
     struct item items[MAX_ITEMS];
     size_t n = collect(items, libseccomp_arch);
@@ -339,6 +344,11 @@ build(struct program *p, uint32_t audit_arch, uint32_t libseccomp_arch, bool has
     emit_return(p, PERM, SECCOMP_RET_ERRNO | EPERM);
     emit_return(p, NOSYS, SECCOMP_RET_ERRNO | ENOSYS);
     emit_return(p, KILL, SECCOMP_RET_KILL_PROCESS);
+    if (has_broker) {
+        emit_return(p, NOTIFY, SECCOMP_RET_USER_NOTIF);
+    } else {
+        p->labels[NOTIFY] = p->labels[has_network ? ALLOW : PERM];
+    }
 }
 
 static unsigned
@@ -374,13 +384,16 @@ main(int argc, char **argv)
         uint32_t audit;
         uint32_t libseccomp;
         bool has_network;
+        bool has_broker;
     } variants[] = {
-        {"x86_64_off",  AUDIT_ARCH_X86_64,  SCMP_ARCH_X86_64,  false},
-        {"x86_64_on",   AUDIT_ARCH_X86_64,  SCMP_ARCH_X86_64,  true },
-        {"aarch64_off", AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, false},
-        {"aarch64_on",  AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, true },
+        {"x86_64_off",     AUDIT_ARCH_X86_64,  SCMP_ARCH_X86_64,  false, false},
+        {"x86_64_broker",  AUDIT_ARCH_X86_64,  SCMP_ARCH_X86_64,  false, true },
+        {"x86_64_on",      AUDIT_ARCH_X86_64,  SCMP_ARCH_X86_64,  true,  false},
+        {"aarch64_off",    AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, false, false},
+        {"aarch64_broker", AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, false, true },
+        {"aarch64_on",     AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, true,  false},
     };
-    static struct program programs[4];
+    static struct program programs[VARIANTS];
     FILE *out = argc == 2 ? fopen(argv[1], "w") : NULL;
 
     if (out == NULL) {
@@ -388,14 +401,16 @@ main(int argc, char **argv)
     }
     (void)fprintf(out, "/* Made by seccomp_gen from seccomp_table.h. */\n"
                        "#include \"sandbox/linux/seccomp_program.h\"\n\n");
-    for (size_t i = 0; i < 4; i++) {
-        build(&programs[i], variants[i].audit, variants[i].libseccomp, variants[i].has_network);
+    for (size_t i = 0; i < VARIANTS; i++) {
+        build(&programs[i], variants[i].audit, variants[i].libseccomp, variants[i].has_network,
+              variants[i].has_broker);
         print(out, &programs[i], variants[i].name);
     }
     (void)fprintf(out, "const struct seccomp_program sandbox_seccomp_programs[] = {\n");
-    for (size_t i = 0; i < 4; i++) {
-        (void)fprintf(out, "    {0x%08xU, %s, %d, %s},\n", variants[i].audit,
-                      variants[i].has_network ? "true" : "false", programs[i].n, variants[i].name);
+    for (size_t i = 0; i < VARIANTS; i++) {
+        (void)fprintf(out, "    {0x%08xU, %s, %s, %d, %s},\n", variants[i].audit,
+                      variants[i].has_network ? "true" : "false",
+                      variants[i].has_broker ? "true" : "false", programs[i].n, variants[i].name);
     }
     (void)fprintf(out, "};\n");
     if (fclose(out) != 0) {

@@ -17,7 +17,8 @@ enum seccomp_verdict {
     SECCOMP_IOCTL,     /* a few commands refused */
     SECCOMP_PERSONA,   /* only the usual values allowed */
     SECCOMP_SOCKET,    /* by family, type and protocol */
-    SECCOMP_PRLIMIT    /* only of the caller itself, or to read */
+    SECCOMP_PRLIMIT,   /* only of the caller itself, or to read */
+    SECCOMP_CONNECT    /* network off: the broker decides, or refused where there is none */
 };
 
 /* The highest call that was looked at for this list. Anything beyond answers
@@ -81,6 +82,7 @@ enum seccomp_verdict {
     X(personality, 0, SECCOMP_PERSONA, "0, ADDR_NO_RANDOMIZE and the query are allowed")           \
     X(ioctl, 0, SECCOMP_IOCTL, "TIOCSTI, TIOCLINUX, TIOCCONS, TIOCSETD would type for you")        \
     X(socket, 0, SECCOMP_SOCKET, "see the table of sockets")                                       \
-    X(socketpair, 0, SECCOMP_SOCKET, "see the table of sockets")
+    X(socketpair, 0, SECCOMP_SOCKET, "see the table of sockets")                                   \
+    X(connect, 0, SECCOMP_CONNECT, "network off: only to sockets of the same run")
 
 #endif

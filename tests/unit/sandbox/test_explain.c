@@ -120,6 +120,14 @@ named_sockets_are_told_by_what_the_kernel_restricts(void **state)
     (void)snprintf(inside, sizeof(inside), "unix:%s", place_path(p, "W/s"));
     (void)snprintf(outside, sizeof(outside), "unix:%s", place_path(p, "O/s"));
     p->caps.landlock_abi = 8;
+    p->caps.has_seccomp_notify = true;
+    assert_int_equal(sandbox_plan_new(&plan, &p->policy, &p->caps, NULL), SY_E_OK);
+    assert_int_equal(sandbox_explain(&said, plan, OPERATION_CONNECT, inside, NULL), SY_E_OK);
+    assert_false(said.is_allowed);
+    assert_non_null(strstr(said.rule, "a process of the same command listens"));
+    sandbox_plan_free(plan);
+
+    p->policy.has_network = true;
     assert_int_equal(sandbox_plan_new(&plan, &p->policy, &p->caps, NULL), SY_E_OK);
     assert_int_equal(sandbox_explain(&said, plan, OPERATION_CONNECT, outside, NULL), SY_E_OK);
     assert_true(said.is_allowed);

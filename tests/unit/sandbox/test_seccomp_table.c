@@ -100,7 +100,7 @@ run(const struct seccomp_program *p, const struct seccomp_data *data, struct mac
 static uint32_t
 answer(uint32_t arch, bool has_network, uint32_t nr, const uint64_t args[3])
 {
-    const struct seccomp_program *p = sandbox_seccomp_find(arch, has_network);
+    const struct seccomp_program *p = sandbox_seccomp_find(arch, has_network, false);
     struct seccomp_data data = {
         .nr = (int)nr, .arch = arch, .args = {args[0], args[1], args[2]}
     };
@@ -155,7 +155,7 @@ static void
 check_ordinary(int nr, uint32_t arch)
 {
     for (int has_network = 0; nr >= 0 && has_network < 2; has_network++) {
-        const struct seccomp_program *p = sandbox_seccomp_find(arch, has_network == 1);
+        const struct seccomp_program *p = sandbox_seccomp_find(arch, has_network == 1, false);
         struct seccomp_data data = {
             .nr = nr, .arch = arch, .args = {~0ULL, ~0ULL, ~0ULL}
         };
@@ -187,7 +187,6 @@ ordinary_calls_are_allowed_without_a_look_at_arguments(void **state)
         {202, 98 },
         {62,  129},
         {61,  260},
-        {42,  203},
         {49,  200},
         {50,  201},
         {51,  204},
@@ -494,6 +493,37 @@ is_listed(uint32_t libseccomp_arch, int nr)
     return false;
 }
 
+/* The program with a broker differs from the one without in connect alone. */
+static void
+the_broker_is_asked_for_connect_and_nothing_else(void **state)
+{
+    static const uint32_t arches[] = {X86, ARM};
+    static const int connects[] = {42, 203};
+
+    (void)state;
+    for (size_t a = 0; a < 2; a++) {
+        const struct seccomp_program *with = sandbox_seccomp_find(arches[a], false, true);
+
+        for (int nr = 0; nr <= SECCOMP_LAST_KNOWN + 1; nr++) {
+            static const uint64_t args[3] = {3, 0x7f0000000000, 16};
+            struct seccomp_data data = {
+                .nr = nr, .arch = arches[a], .args = {args[0], args[1], args[2]}
+            };
+            struct machine m;
+            uint32_t got = run(with, &data, &m);
+
+            if (nr == connects[a]) {
+                assert_int_equal(got, SECCOMP_RET_USER_NOTIF);
+                assert_int_equal(answer(arches[a], false, (uint32_t)nr, args),
+                                 SECCOMP_RET_ERRNO | EPERM);
+                assert_int_equal(answer(arches[a], true, (uint32_t)nr, args), ALLOW);
+            } else {
+                assert_int_equal(got, answer(arches[a], false, (uint32_t)nr, args));
+            }
+        }
+    }
+}
+
 static void
 only_what_the_list_names_is_ever_refused(void **state)
 {
@@ -527,9 +557,10 @@ the_programs_stay_short_and_well_formed(void **state)
         }
         assert_int_equal(BPF_CLASS(p->insns[p->n - 1].code), BPF_RET);
     }
-    assert_non_null(sandbox_seccomp_find(sandbox_seccomp_arch(), false));
-    assert_non_null(sandbox_seccomp_find(sandbox_seccomp_arch(), true));
-    assert_null(sandbox_seccomp_find(AUDIT_ARCH_I386, true));
+    assert_non_null(sandbox_seccomp_find(sandbox_seccomp_arch(), false, false));
+    assert_non_null(sandbox_seccomp_find(sandbox_seccomp_arch(), false, true));
+    assert_non_null(sandbox_seccomp_find(sandbox_seccomp_arch(), true, false));
+    assert_null(sandbox_seccomp_find(AUDIT_ARCH_I386, true, false));
 }
 
 static const char *
@@ -549,9 +580,11 @@ verdict_text(enum seccomp_verdict v)
     case SECCOMP_SOCKET:
         return "EPERM for most kinds";
     case SECCOMP_PRLIMIT:
+        return "EPERM to set another process's";
+    case SECCOMP_CONNECT:
         break;
     }
-    return "EPERM to set another process's";
+    return "EACCES to others' sockets";
 }
 
 static void
@@ -589,6 +622,7 @@ main(int argc, char **argv)
         cmocka_unit_test(limits_are_set_on_the_caller_alone),
         cmocka_unit_test(calls_that_reach_other_processes_or_the_kernel_are_refused),
         cmocka_unit_test(sockets_are_judged_by_family_type_and_protocol),
+        cmocka_unit_test(the_broker_is_asked_for_connect_and_nothing_else),
         cmocka_unit_test(only_what_the_list_names_is_ever_refused),
         cmocka_unit_test(the_programs_stay_short_and_well_formed),
         cmocka_unit_test(the_manual_lists_each_call_and_no_other),

@@ -92,18 +92,8 @@ static const char input_schema[] =
     "\"Program and arguments; no shell reads them. For pipes and redirects use "
     "[\\\"bash\\\",\\\"-c\\\",...] or shell_command.\"},"
     "\"workdir\":{\"type\":\"string\",\"description\":"
-    "\"Working directory, relative to the workspace or absolute. Default: the workspace.\"},"
-    "\"timeout_ms\":{\"type\":\"integer\",\"description\":"
-    "\"Milliseconds until the whole process tree is ended. Default 10000, at most 86400000.\"},"
-    "\"env\":{\"type\":\"object\",\"additionalProperties\":{\"type\":\"string\"},"
-    "\"description\":\"Variables to add.\"},"
-    "\"max_output_tokens\":{\"type\":\"integer\",\"description\":"
-    "\"Size of the output in the answer, in tokens of 4 bytes. Default 2500, at most 10000.\"},"
-    "\"sandbox_permissions\":{\"type\":\"string\",\"enum\":[\"use_default\","
-    "\"require_escalated\"],\"description\":\"require_escalated asks a person to run it outside "
-    "the sandbox. Default use_default.\"},"
-    "\"justification\":{\"type\":\"string\",\"description\":"
-    "\"Why it must leave the sandbox; shown to the person.\"}}}";
+    "\"Working directory, relative to the workspace or absolute. Default: the workspace.\"}," REQUEST_COMMON_SCHEMA
+    "}}";
 
 const struct tool_handler tool_shell = {
     .name = "shell",

@@ -211,7 +211,7 @@ struct target {
 };
 
 static bool
-is_target(const struct target *t, const struct nlmsghdr *h)
+is_target(const struct target *t, struct nlmsghdr *h)
 {
     const struct unix_diag_msg *m = NLMSG_DATA(h);
     size_t left = h->nlmsg_len - NLMSG_LENGTH(sizeof(*m));
@@ -278,8 +278,7 @@ find_listeners(const struct target *t, uint64_t inodes[CANDIDATES])
 
         size_t left = (size_t)got;
 
-        for (const struct nlmsghdr *h = (const void *)reply; NLMSG_OK(h, left);
-             h = NLMSG_NEXT(h, left)) {
+        for (struct nlmsghdr *h = (void *)reply; NLMSG_OK(h, left); h = NLMSG_NEXT(h, left)) {
             if (h->nlmsg_type == NLMSG_DONE || h->nlmsg_type == NLMSG_ERROR) {
                 return n;
             }

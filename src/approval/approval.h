@@ -7,7 +7,7 @@
 #include "command/exec_params.h"
 #include "sandbox/sandbox.h"
 
-/* Seed 000, AskForApproval. */
+/* Specification, AskForApproval. */
 enum approval_policy {
     APPROVAL_NEVER,
     APPROVAL_UNLESS_TRUSTED,
@@ -19,7 +19,7 @@ enum approval_policy {
 const char *approval_policy_name(enum approval_policy p);
 bool approval_policy_parse(enum approval_policy *ret, const char *name) SY_NODISCARD;
 
-/* Seed 000, ApprovalRequirement. */
+/* Specification, ApprovalRequirement. */
 enum requirement_kind { REQUIREMENT_SKIP, REQUIREMENT_NEEDS_APPROVAL, REQUIREMENT_FORBIDDEN };
 
 struct requirement {
@@ -30,7 +30,7 @@ struct requirement {
 
 /*
  * What a call needs before it may run. Pure. Rules, safe and dangerous
- * commands and ways to ask a person come with issue 4; until then a call that
+ * commands and ways to ask a person come later; until then a call that
  * would need a person is answered by a refusal that says so.
  */
 void requirement_compute(struct requirement *ret, const struct exec_params *params,

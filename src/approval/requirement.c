@@ -44,7 +44,7 @@ requirement_compute(struct requirement *ret, const struct exec_params *params,
 
     *ret = (struct requirement){.kind = REQUIREMENT_SKIP};
     if (escalates && policy != APPROVAL_ON_REQUEST) {
-        /* Seed 001 section 3.2. */
+        /* The specification of the shell tool, section 3.2. */
         snprintf(ret->reason, sizeof(ret->reason),
                  "sandbox_permissions \"require_escalated\" is only possible when approval.policy "
                  "is on-request (it is %s); go on without it",

@@ -29,21 +29,21 @@
  * (UNIFIED_EXEC_OUTPUT_MAX_BYTES of the specification). */
 #define LIMIT_STREAM_KEEP 1048576U /* 1 MiB */
 
-/* One output delta, and how many of them a call may emit (seed 000). */
+/* One output delta, and how many of them a call may emit (specification). */
 #define LIMIT_DELTA_BYTES     8192U
 #define LIMIT_DELTAS_PER_CALL 10000U
 
-/* Telemetry preview of a call's output (seed 000). */
+/* Telemetry preview of a call's output (specification). */
 #define LIMIT_PREVIEW_BYTES 2048U
 #define LIMIT_PREVIEW_LINES 50U
 
 /* Model text: 10,000 bytes over MCP, since clients cut larger results in the
- * middle; 10,000 tokens of 4 bytes elsewhere (design section 2). */
+ * middle; 10,000 tokens of 4 bytes elsewhere. */
 #define LIMIT_MODEL_BYTES_MCP 10000U
 #define LIMIT_MODEL_TOKENS    10000U
 #define LIMIT_BYTES_PER_TOKEN 4U
 
-/* Command timeout: default (seed 000) and maximum (24 h), in milliseconds. */
+/* Command timeout: default (specification) and maximum (24 h), in milliseconds. */
 #define LIMIT_TIMEOUT_DEFAULT_MS 10000
 #define LIMIT_TIMEOUT_MAX_MS     86400000
 

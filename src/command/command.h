@@ -7,8 +7,8 @@
 #include "base/err.h"
 
 /*
- * Shells: detection and argument vectors (seed 000 "Shell Detection" and
- * derive_exec_args; reference/codex-behaviour.md section 3).
+ * Shells: detection and argument vectors (the specification's "Shell Detection" and
+ * derive_exec_args).
  *
  * A shell type is one file shell_<name>.c that defines
  * `const struct shell_kind shell_kind_<name>`, and one row in shells.def; the
@@ -16,7 +16,7 @@
  */
 struct shell_kind {
     const char *name;           /* "bash" */
-    const char *display;        /* "Bash", as seed 000 writes the type */
+    const char *display;        /* "Bash", as the specification writes the type */
     const char *const *aliases; /* base names that mean it, without ".exe"; NULL-terminated */
     const char *const *paths;   /* fallback places, best first; NULL-terminated */
     bool has_login_env;         /* `-l` reads profiles whose environment can be snapshot */

@@ -6,10 +6,10 @@
 
 #include "base/buf.h"
 
-/* The per-call sandbox override (seed 000, SandboxPermissions). */
+/* The per-call sandbox override (specification, SandboxPermissions). */
 enum sandbox_permissions { PERMISSIONS_USE_DEFAULT, PERMISSIONS_REQUIRE_ESCALATED };
 
-/* When a command must end (seed 000, ExecExpiration). */
+/* When a command must end (specification, ExecExpiration). */
 enum expiration_kind {
     EXPIRE_DEFAULT,     /* LIMIT_TIMEOUT_DEFAULT_MS */
     EXPIRE_TIMEOUT,     /* timeout_ms */
@@ -22,7 +22,7 @@ struct exec_expiration {
 };
 
 /*
- * A command as the caller means it, before approval and sandbox (seed 000,
+ * A command as the caller means it, before approval and sandbox (the specification,
  * ExecParams). Made once by a tool, then only read. Owns its strings.
  */
 struct exec_params {

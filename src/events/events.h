@@ -12,7 +12,7 @@
  * The typed event bus: what happens to a call, told to whoever subscribed
  * (front ends, telemetry; later store, audit, dashboard). Synchronous, on the
  * loop's thread, in order of subscription. Texts are borrowed for the time of
- * the callback. Seed 000: begin, output delta, end.
+ * the callback. Specification: begin, output delta, end.
  */
 enum event_kind { EVENT_EXEC_BEGIN, EVENT_EXEC_OUTPUT_DELTA, EVENT_EXEC_END };
 
@@ -74,7 +74,7 @@ bool event_bus_has_subscribers(const struct event_bus *bus);
 
 /*
  * Telemetry preview: at most LIMIT_PREVIEW_BYTES and LIMIT_PREVIEW_LINES of
- * text, cut on a UTF-8 border, with the notice of seed 000,
+ * text, cut on a UTF-8 border, with the notice of the specification,
  * "[output truncated]", on a line of its own where something is missing.
  */
 #define EVENTS_PREVIEW_NOTICE "[output truncated]"

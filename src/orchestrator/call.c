@@ -9,7 +9,7 @@
 #include "base/str.h"
 #include "orchestrator/call_internal.h"
 
-/* Exit codes of calls whose command gave none (design section 2). */
+/* Exit codes of calls whose command gave none. */
 #define EXIT_TIMED_OUT   124
 #define EXIT_MACHINERY   125
 #define EXIT_CANCELLED   130

@@ -17,13 +17,13 @@
 #include "sandbox/sandbox.h"
 
 /*
- * One call as an explicit state machine (seed 000: approval, sandbox
+ * One call as an explicit state machine (the specification: approval, sandbox
  * selection, execution, retry), and the services that calls share. No event
  * loop inside: orch_watches / orch_deadline_ns / orch_step as in process.h;
  * loop_poll.c drives one call with poll(2), loop_uv.c any number on libuv.
  */
 
-/* Per-turn settings (seed 000, TurnContext). Owns its strings. */
+/* Per-turn settings (specification, TurnContext). Owns its strings. */
 struct turn_context {
     char *cwd; /* absolute */
     struct sandbox_policy sandbox;
@@ -73,7 +73,7 @@ enum orch_state {
 };
 const char *orch_state_name(enum orch_state s);
 
-/* Seed 000, ExecToolCallOutput, and what it became. */
+/* Specification, ExecToolCallOutput, and what it became. */
 enum exec_status {
     EXEC_EXITED,    /* exit_code */
     EXEC_SIGNALED,  /* exit_code 128+signal */

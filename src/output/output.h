@@ -15,7 +15,7 @@ const char *output_stream_name(enum output_stream s);
 
 /*
  * Keeps the first half and the last half of `max` bytes of a stream and counts
- * what it dropped between (seed 000, HeadTailBuffer; head max/2, tail the
+ * what it dropped between (specification, HeadTailBuffer; head max/2, tail the
  * rest). Memory grows with what is kept, never beyond max. Pure.
  */
 struct headtail;

@@ -10,7 +10,7 @@
 
 enum {
     IN_ONE_SHOT = 1, /* a command that runs to its end: nobody is there to answer */
-    IN_SESSION = 2,  /* an interactive session (seed 000, UNIFIED_EXEC_ENV) */
+    IN_SESSION = 2,  /* an interactive session (specification, UNIFIED_EXEC_ENV) */
     IN_BOTH = IN_ONE_SHOT | IN_SESSION
 };
 

@@ -7,9 +7,9 @@
 #include "base/err.h"
 
 /*
- * The environment of a command (seed 000 ShellEnvironmentPolicy, order of
- * reference/codex-behaviour.md 3.4): inherit, default excludes, exclude, set,
- * include_only, then what must hold whatever the policy says. Pure.
+ * The environment of a command (the specification's ShellEnvironmentPolicy, in
+ * the order that Codex has): inherit, default excludes, exclude, set, include_only, then what must
+ * hold whatever the policy says. Pure.
  */
 enum env_inherit { ENV_INHERIT_ALL, ENV_INHERIT_CORE, ENV_INHERIT_NONE };
 

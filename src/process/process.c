@@ -23,7 +23,7 @@
 #define KEEPER_STACK ((size_t)32 * 1024)
 
 /* Reads of one step: small first, so that a quiet command costs no pages, then
- * large ones straight from a full pipe (reference/performance.md section 3). */
+ * large ones straight from a full pipe (docs/bench.md). */
 #define READ_SMALL 4096U
 #define READ_LARGE ((size_t)256 * 1024)
 #define PIPE_BYTES (1024 * 1024)

@@ -11,7 +11,7 @@
 #include "sandbox/sandbox.h"
 
 /*
- * A command with its keeper, run by pipes (seed 000, ProcessHandle). No event
+ * A command with its keeper, run by pipes (specification, ProcessHandle). No event
  * loop inside: the owner waits on process_watches and process_deadline and
  * calls process_step; loop drivers are above (orchestrator/).
  *
@@ -22,7 +22,7 @@
  */
 struct process;
 
-/* What to execute: the end of the road from exec_params (seed 000, ExecEnv). */
+/* What to execute: the end of the road from exec_params (specification, ExecEnv). */
 struct exec_env {
     const char *program; /* resolved file */
     char *const *argv;   /* argv[0] already overridden if asked */

@@ -206,7 +206,7 @@ group_advance(struct jsonl_group *g)
     }
 }
 
-/* Seed 002: a batch runs in parallel only if no call of it changes anything;
+/* Specification: a batch runs in parallel only if no call of it changes anything;
  * whoever is unsure says it does. */
 static bool
 group_may_be_parallel(struct jsonl_group *g)

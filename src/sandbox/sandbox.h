@@ -9,7 +9,7 @@
 #include "base/err.h"
 #include "base/json.h"
 
-/* Seed 000, SandboxPolicy. */
+/* Specification, SandboxPolicy. */
 enum sandbox_mode {
     SANDBOX_READ_ONLY,
     SANDBOX_WORKSPACE_WRITE,
@@ -46,7 +46,7 @@ bool sandbox_policy_has_network(const struct sandbox_policy *p);
 
 /*
  * The features that a sandbox is made of, each with its state in every answer
- * (design section 6). X-macro: id, name, what it does.
+ * (X-macro): id, name, what it does.
  */
 #define SANDBOX_FEATURES(X)                                                                        \
     X(FEATURE_FS_WRITE, "fs_write", "writes only below writable roots")                            \

@@ -8,7 +8,7 @@
 #include "tools/tools_internal.h"
 
 /*
- * Calls of one session share a readers/writer lock (design section 2): calls
+ * Calls of one session share a readers/writer lock (docs/adr/0008): calls
  * judged non-mutating run side by side, others alone, in the order of arrival.
  */
 struct tool_context {
@@ -306,7 +306,7 @@ tool_start(struct tool_call **ret, const struct invocation *inv, tool_done_fn *d
            struct sy_error *err)
 {
     struct tool_context *c = inv->context;
-    /* Seed 001 section 1: "disabled" registers no shell tool at all. */
+    /* The specification (shell tool, section 1): "disabled" registers no shell tool at all. */
     bool is_disabled = str_eq(c->config->tools.shell_type, "disabled");
     const struct tool_handler *handler = is_disabled ? NULL : tool_find(inv->tool_name);
 

@@ -130,7 +130,7 @@ add_sandbox_line(struct buf *ret, const struct sandbox_plan *plan)
     return rc == SY_E_OK ? buf_add_char(ret, '\n') : rc;
 }
 
-/* The header that codex-behaviour.md 2.3 has, and lines for what else is true. */
+/* The header that Codex gives, and lines for what else is true. */
 static enum sy_code
 write_text(struct buf *ret, const struct facts *f)
 {

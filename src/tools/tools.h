@@ -12,7 +12,7 @@
 #include "orchestrator/orchestrator.h"
 
 /*
- * The registry of tools (seed 000, ToolHandler). A tool is one file
+ * The registry of tools (specification, ToolHandler). A tool is one file
  * tool_<name>.c that defines `const struct tool_handler tool_<name>` and one
  * row in tools.def; the build reads the row and compiles the file.
  */
@@ -22,7 +22,7 @@ enum payload_kind { PAYLOAD_FUNCTION, PAYLOAD_CUSTOM, PAYLOAD_LOCAL_SHELL, PAYLO
 /* Which front end asks: decides the default size of the model text. */
 enum tool_front { FRONT_MCP, FRONT_PROTO };
 
-/* Seed 000, ToolInvocation: what the caller sent. Borrowed during `start`. */
+/* Specification, ToolInvocation: what the caller sent. Borrowed during `start`. */
 struct invocation {
     struct tool_context *context;
     const struct turn_context *turn;
@@ -39,7 +39,7 @@ struct invocation {
 /* What a tool answers. The output stands once in each form. */
 struct tool_output {
     bool is_error;         /* bad arguments, refusal, machinery; never a non-zero exit */
-    bool is_success;       /* seed 000 `success`: ran and exit code 0 */
+    bool is_success;       /* the specification's `success`: ran and exit code 0 */
     struct buf text;       /* for people and models: header lines and output */
     struct buf content;    /* function_call_output.output: the output alone when it went well */
     struct buf structured; /* one JSON object that fits output_schema */

@@ -52,15 +52,18 @@ struct call {
     size_t length;
 };
 
-static bool
+/* Reads the address once. Returns 0 or the errno that the kernel would give. */
+static int
 read_address(struct call *c, const struct seccomp_notif *n)
 {
-    size_t length = (size_t)n->data.args[2];
+    /* An int for the kernel: the upper half of the register may hold anything. */
+    int given = (int)(uint32_t)n->data.args[2];
 
-    if (length < sizeof(sa_family_t) || length > sizeof(c->address)) {
-        return false;
+    if (given < (int)sizeof(sa_family_t) || given > (int)sizeof(c->address)) {
+        return EINVAL;
     }
 
+    size_t length = (size_t)given;
     struct iovec to = {.iov_base = &c->address, .iov_len = length};
     struct iovec from = {.iov_len = length};
     uintptr_t there = (uintptr_t)n->data.args[1];
@@ -68,7 +71,13 @@ read_address(struct call *c, const struct seccomp_notif *n)
     memcpy(&from.iov_base, &there, sizeof(there)); /* an address of the caller, not ours */
 
     c->length = length;
-    return process_vm_readv(c->tid, &to, 1, &from, 1, 0) == (ssize_t)length;
+
+    ssize_t got = process_vm_readv(c->tid, &to, 1, &from, 1, 0);
+
+    if (got < 0 && errno == EPERM) {
+        return EACCES; /* the process lets nobody look (PR_SET_DUMPABLE, or Yama) */
+    }
+    return got == (ssize_t)length ? 0 : EFAULT;
 }
 
 /* A number that a line of /proc/<pid>/status holds, 0 if it can't be read. */
@@ -409,8 +418,13 @@ connect_abstract(const struct call *c, pid_t keeper)
 static int
 decide(struct call *c, const struct seccomp_notif *n, int listener_fd, pid_t keeper)
 {
+    int sys = read_address(c, n);
+
+    if (sys != 0) {
+        return sys;
+    }
     c->tgid = status_number(c->tid, "\nTgid:");
-    if (c->tgid == 0 || !read_address(c, n)) {
+    if (c->tgid == 0) {
         return EFAULT;
     }
     /* All that was read is the caller's only if it is still in this very call. */
@@ -419,8 +433,9 @@ decide(struct call *c, const struct seccomp_notif *n, int listener_fd, pid_t kee
     }
     switch (c->address.any.sa_family) {
     case AF_UNIX:
-        if (c->length <= offsetof(struct sockaddr_un, sun_path)) {
-            return EINVAL;
+        if (c->length <= offsetof(struct sockaddr_un, sun_path) ||
+            c->length > sizeof(struct sockaddr_un)) {
+            return EINVAL; /* as the kernel; the name has room for no more */
         }
         return c->address.unix_name.sun_path[0] == '\0' ? connect_abstract(c, keeper)
                                                         : connect_named(c, keeper);

@@ -26,21 +26,32 @@
 #include <linux/sock_diag.h>
 #include <linux/unix_diag.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/limits.h"
 #include "base/str.h"
 
-/* Calls of one step, so that a flood of them can't starve other work. */
+/* One step's calls and time, so that a flood of them can't starve other work. */
 #define STEP_CALLS 16
+#define STEP_NS    20000000ULL
 
-/* Listening sockets that may be bound to one file: one, but for those that are
- * being replaced. */
-#define CANDIDATES 8
+/* Descriptors looked at for one call: a tree with more of them may be refused
+ * a connection, it can't stop the engine. */
+#define LOOKS_MAX 32768
+
+/* A list of children lacks some if others exit while it is read (proc(5)). */
+#define WALKS 3
+
+#ifndef PIDFD_THREAD
+#    define PIDFD_THREAD O_EXCL
+#endif
 
 #define TCP_LISTEN_STATE 10 /* the state number that unix_diag uses too */
 
 struct call {
     uint64_t id;
+    int listener_fd;
+    pid_t keeper;
     pid_t tid;
     pid_t tgid;
     int fd; /* in the caller */
@@ -51,6 +62,13 @@ struct call {
     } address;
     size_t length;
 };
+
+/* Is the caller still in this call? Only then its numbers are its own. */
+static bool
+is_waiting(const struct call *c)
+{
+    return ioctl(c->listener_fd, SECCOMP_IOCTL_NOTIF_ID_VALID, &c->id) == 0;
+}
 
 /* Reads the address once. Returns 0 or the errno that the kernel would give. */
 static int
@@ -105,11 +123,13 @@ status_number(pid_t pid, const char *field)
 }
 
 static bool
-holds_socket(pid_t pid, const uint64_t *inodes, size_t n)
+holds_socket(pid_t pid, uint64_t inode, unsigned *looks)
 {
     char path[64];
+    char wanted[64];
 
     (void)snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+    (void)snprintf(wanted, sizeof(wanted), "socket:[%llu]", (unsigned long long)inode);
 
     DIR *fds = opendir(path);
     bool is_held = false;
@@ -117,18 +137,13 @@ holds_socket(pid_t pid, const uint64_t *inodes, size_t n)
     if (fds == NULL) {
         return false;
     }
-    for (struct dirent *e = readdir(fds); e != NULL && !is_held; e = readdir(fds)) {
+    for (struct dirent *e = readdir(fds); e != NULL && !is_held && *looks > 0; e = readdir(fds)) {
         char target[64];
         ssize_t len = readlinkat(dirfd(fds), e->d_name, target, sizeof(target) - 1);
 
-        if (len <= 0) {
-            continue;
-        }
-        target[len] = '\0';
-        for (size_t i = 0; i < n && !is_held; i++) {
-            char wanted[64];
-
-            (void)snprintf(wanted, sizeof(wanted), "socket:[%llu]", (unsigned long long)inodes[i]);
+        *looks -= 1;
+        if (len > 0) {
+            target[len] = '\0';
             is_held = str_eq(target, wanted);
         }
     }
@@ -189,23 +204,37 @@ add_descendants(struct tree *t, pid_t pid)
     closedir(tasks);
 }
 
-/* Does a process of the tree hold one of these sockets? Orphans are children
- * of the keeper, so nothing of the tree is missed. */
 static bool
-is_held_in_tree(const uint64_t *inodes, size_t n, pid_t keeper)
+is_held_below(pid_t keeper, uint64_t inode, unsigned *looks)
 {
     struct tree t;
 
     t.n = 0;
-    if (n == 0) {
-        return false;
-    }
     add_descendants(&t, keeper);
-    for (size_t i = 0; i < t.n; i++) {
-        if (holds_socket(t.pids[i], inodes, n)) {
+    for (size_t i = 0; i<t.n && * looks> 0; i++) {
+        if (holds_socket(t.pids[i], inode, looks)) {
             return true;
         }
         add_descendants(&t, t.pids[i]);
+    }
+    return false;
+}
+
+/* Does a process of the tree hold this socket? Orphans are children of the
+ * keeper, so nothing of the tree is missed. */
+static bool
+is_held_in_tree(const struct call *c, uint64_t inode)
+{
+    unsigned looks = LOOKS_MAX;
+
+    /* Most often the caller itself, or one whose list is quickly found. */
+    if (holds_socket(c->tgid, inode, &looks)) {
+        return true;
+    }
+    for (int i = 0; i < WALKS; i++) {
+        if (is_held_below(c->keeper, inode, &looks)) {
+            return true;
+        }
     }
     return false;
 }
@@ -214,7 +243,6 @@ is_held_in_tree(const uint64_t *inodes, size_t n, pid_t keeper)
 struct target {
     const struct call *call; /* abstract: by its name */
     bool is_abstract;
-    bool ignores_device; /* overlayfs and btrfs: stat(2) tells another device than the socket */
     uint32_t ino;
     uint32_t dev; /* as the kernel counts: major << 20 | minor */
 };
@@ -236,8 +264,7 @@ is_target(const struct target *t, const struct nlmsghdr *h)
             struct unix_diag_vfs vfs;
 
             memcpy(&vfs, value, sizeof(vfs));
-            return vfs.udiag_vfs_ino == t->ino &&
-                   (t->ignores_device || vfs.udiag_vfs_dev == t->dev);
+            return vfs.udiag_vfs_ino == t->ino && vfs.udiag_vfs_dev == t->dev;
         }
         if (t->is_abstract && a->nla_type == UNIX_DIAG_NAME) {
             size_t n = t->call->length - offsetof(struct sockaddr_un, sun_path);
@@ -253,9 +280,33 @@ is_target(const struct target *t, const struct nlmsghdr *h)
     return false;
 }
 
-/* The listening sockets that `t` means (sock_diag(7)). Returns how many. */
-static size_t
-find_listeners(const struct target *t, uint64_t inodes[CANDIDATES])
+/* Takes what one datagram of the dump holds. Returns false at its end. */
+static bool
+take_listeners(const struct target *t, const char *reply, size_t left, uint64_t *inode,
+               bool *is_ambiguous)
+{
+    for (const struct nlmsghdr *h = (const void *)reply; NLMSG_OK(h, left);
+         h = NLMSG_NEXT(h, left)) {
+        if (h->nlmsg_type == NLMSG_DONE || h->nlmsg_type == NLMSG_ERROR) {
+            return false;
+        }
+        if (h->nlmsg_len >= NLMSG_LENGTH(sizeof(struct unix_diag_msg)) && is_target(t, h)) {
+            uint64_t found = ((const struct unix_diag_msg *)NLMSG_DATA(h))->udiag_ino;
+
+            *is_ambiguous = *is_ambiguous || (*inode != 0 && *inode != found);
+            *inode = found;
+        }
+    }
+    return true;
+}
+
+/*
+ * The listening socket that `t` means (sock_diag(7)), 0 if there is none. A
+ * file or a name has one socket; but of the file's number the kernel tells 32
+ * bits only, so two may look alike: then there is none either.
+ */
+static uint64_t
+find_listener(const struct target *t)
 {
     struct {
         struct nlmsghdr header;
@@ -269,35 +320,23 @@ find_listeners(const struct target *t, uint64_t inodes[CANDIDATES])
                    .udiag_show = UDIAG_SHOW_NAME | UDIAG_SHOW_VFS},
     };
     _Alignas(struct nlmsghdr) char reply[32768];
-    size_t n = 0;
+    uint64_t inode = 0;
+    bool is_ambiguous = false;
+    bool has_more = true;
     SY_FD fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
 
     if (fd < 0 || send(fd, &ask, sizeof(ask), 0) != (ssize_t)sizeof(ask)) {
         return 0;
     }
-    for (;;) {
+    while (has_more) {
         ssize_t got = recv(fd, reply, sizeof(reply), 0);
 
         if (got < 0 && errno == EINTR) {
             continue;
         }
-        if (got <= 0) {
-            return n;
-        }
-
-        size_t left = (size_t)got;
-
-        for (const struct nlmsghdr *h = (const void *)reply; NLMSG_OK(h, left);
-             h = NLMSG_NEXT(h, left)) {
-            if (h->nlmsg_type == NLMSG_DONE || h->nlmsg_type == NLMSG_ERROR) {
-                return n;
-            }
-            if (h->nlmsg_len >= NLMSG_LENGTH(sizeof(struct unix_diag_msg)) && is_target(t, h) &&
-                n < CANDIDATES) {
-                inodes[n++] = ((const struct unix_diag_msg *)NLMSG_DATA(h))->udiag_ino;
-            }
-        }
+        has_more = got > 0 && take_listeners(t, reply, (size_t)got, &inode, &is_ambiguous);
     }
+    return is_ambiguous ? 0 : inode;
 }
 
 /* The file that the caller's path names, as the caller would find it. */
@@ -328,6 +367,41 @@ open_named(const struct call *c, int *ret_fd)
     return 0;
 }
 
+/*
+ * The device of the file system that is mounted there, as sock_diag(7) tells
+ * it: on overlayfs and btrfs stat(2) tells a layer's or a subvolume's.
+ */
+static bool
+mounted_device(uint64_t mount_id, uint32_t *ret)
+{
+    SY_AUTO(buf_fini) struct buf text = {.max = (size_t)4 << 20};
+
+    if (fd_read_file("/proc/self/mountinfo", &text, NULL) != SY_E_OK || text.len == 0) {
+        return false;
+    }
+    for (char *line = text.data; line != NULL && *line != '\0';) {
+        char *next = strchr(line, '\n');
+        uint64_t words[4] = {0}; /* id, parent, major:minor */
+        size_t n = 0;
+        bool is_number = true;
+
+        for (char *word = line; n < 4 && is_number; n++) {
+            size_t len = strcspn(word, " :\n");
+            bool is_last = word[len] == '\0' || word[len] == '\n';
+
+            word[len] = '\0';
+            is_number = !is_last && str_to_u64(&words[n], word, 0, UINT32_MAX);
+            word += is_last ? len : len + 1;
+        }
+        if (is_number && words[0] == mount_id) {
+            *ret = (uint32_t)(words[2] << 20 | words[3]);
+            return true;
+        }
+        line = next != NULL ? next + 1 : NULL;
+    }
+    return false;
+}
+
 /* Fills *t with the identity of the socket's file. */
 static int
 identify(int fd, struct target *t)
@@ -335,7 +409,8 @@ identify(int fd, struct target *t)
     struct statx st;
     struct statfs fs;
 
-    if (statx(fd, "", AT_EMPTY_PATH, STATX_TYPE | STATX_INO, &st) != 0 || fstatfs(fd, &fs) != 0) {
+    if (statx(fd, "", AT_EMPTY_PATH, STATX_TYPE | STATX_INO | STATX_MNT_ID, &st) != 0 ||
+        fstatfs(fd, &fs) != 0) {
         return EACCES;
     }
     if (!S_ISSOCK(st.stx_mode)) {
@@ -343,7 +418,35 @@ identify(int fd, struct target *t)
     }
     t->ino = (uint32_t)st.stx_ino;
     t->dev = st.stx_dev_major << 20 | st.stx_dev_minor;
-    t->ignores_device = fs.f_type == OVERLAYFS_SUPER_MAGIC || fs.f_type == BTRFS_SUPER_MAGIC;
+    if ((fs.f_type == OVERLAYFS_SUPER_MAGIC || fs.f_type == BTRFS_SUPER_MAGIC) &&
+        !mounted_device(st.stx_mnt_id, &t->dev)) {
+        return EACCES;
+    }
+    return 0;
+}
+
+/* The caller's socket as a descriptor of ours too. Returns 0 or an errno. */
+static int
+take_socket(const struct call *c, int *ret_fd)
+{
+    /* A thread may have a table of its own; kernels before 6.9 find only that
+     * of its process. */
+    SY_FD process = (int)syscall(SYS_pidfd_open, c->tid, PIDFD_THREAD);
+
+    if (process < 0) {
+        process = (int)syscall(SYS_pidfd_open, c->tgid, 0);
+    }
+    /* Once more: the number may be another process's by now. */
+    if (process < 0 || !is_waiting(c)) {
+        return EACCES;
+    }
+
+    int fd = (int)syscall(SYS_pidfd_getfd, process, c->fd, 0);
+
+    if (fd < 0) {
+        return errno == EBADF ? EBADF : EACCES;
+    }
+    *ret_fd = fd;
     return 0;
 }
 
@@ -352,16 +455,11 @@ identify(int fd, struct target *t)
 static int
 connect_for(const struct call *c, const struct sockaddr *address, socklen_t length)
 {
-    SY_FD process = (int)syscall(SYS_pidfd_open, c->tgid, 0);
+    SY_FD sock = -1;
+    int taken = take_socket(c, &sock);
 
-    if (process < 0) {
-        return EACCES;
-    }
-
-    SY_FD sock = (int)syscall(SYS_pidfd_getfd, process, c->fd, 0);
-
-    if (sock < 0) {
-        return errno == EBADF ? EBADF : EACCES;
+    if (taken != 0) {
+        return taken;
     }
 
     struct timeval before = {0};
@@ -381,11 +479,10 @@ connect_for(const struct call *c, const struct sockaddr *address, socklen_t leng
 }
 
 static int
-connect_named(const struct call *c, pid_t keeper)
+connect_named(const struct call *c)
 {
     struct target t = {.call = c};
     struct sockaddr_un through = {.sun_family = AF_UNIX};
-    uint64_t inodes[CANDIDATES];
     SY_FD file = -1;
     int sys = open_named(c, &file);
 
@@ -395,7 +492,10 @@ connect_named(const struct call *c, pid_t keeper)
     if (sys != 0) {
         return sys;
     }
-    if (!is_held_in_tree(inodes, find_listeners(&t, inodes), keeper)) {
+
+    uint64_t inode = find_listener(&t);
+
+    if (inode == 0 || !is_held_in_tree(c, inode)) {
         return EACCES;
     }
     (void)snprintf(through.sun_path, sizeof(through.sun_path), "/proc/self/fd/%d", file);
@@ -403,20 +503,37 @@ connect_named(const struct call *c, pid_t keeper)
 }
 
 static int
-connect_abstract(const struct call *c, pid_t keeper)
+connect_abstract(const struct call *c)
 {
     struct target t = {.call = c, .is_abstract = true};
-    uint64_t inodes[CANDIDATES];
+    uint64_t inode = find_listener(&t);
 
-    if (!is_held_in_tree(inodes, find_listeners(&t, inodes), keeper)) {
+    if (inode == 0 || !is_held_in_tree(c, inode)) {
         return EPERM; /* as Landlock's scope has it */
     }
     return connect_for(c, &c->address.any, (socklen_t)c->length);
 }
 
+/* To the kernel alone (socket(2) gives NETLINK_ROUTE only): we may have the
+ * right to address other programs, which the caller has not. */
+static int
+connect_netlink(const struct call *c)
+{
+    struct sockaddr_nl to;
+
+    if (c->length < sizeof(to)) {
+        return EINVAL;
+    }
+    memcpy(&to, &c->address, sizeof(to));
+    if (to.nl_pid != 0 || to.nl_groups != 0) {
+        return EPERM;
+    }
+    return connect_for(c, (const struct sockaddr *)&to, sizeof(to));
+}
+
 /* The errno that the caller's connect(2) gets, or 0. */
 static int
-decide(struct call *c, const struct seccomp_notif *n, int listener_fd, pid_t keeper)
+decide(struct call *c, const struct seccomp_notif *n)
 {
     int sys = read_address(c, n);
 
@@ -428,7 +545,7 @@ decide(struct call *c, const struct seccomp_notif *n, int listener_fd, pid_t kee
         return EFAULT;
     }
     /* All that was read is the caller's only if it is still in this very call. */
-    if (ioctl(listener_fd, SECCOMP_IOCTL_NOTIF_ID_VALID, &c->id) != 0) {
+    if (!is_waiting(c)) {
         return EINTR;
     }
     switch (c->address.any.sa_family) {
@@ -437,9 +554,9 @@ decide(struct call *c, const struct seccomp_notif *n, int listener_fd, pid_t kee
             c->length > sizeof(struct sockaddr_un)) {
             return EINVAL; /* as the kernel; the name has room for no more */
         }
-        return c->address.unix_name.sun_path[0] == '\0' ? connect_abstract(c, keeper)
-                                                        : connect_named(c, keeper);
-    case AF_NETLINK: /* the kernel alone: socket(2) gives NETLINK_ROUTE only */
+        return c->address.unix_name.sun_path[0] == '\0' ? connect_abstract(c) : connect_named(c);
+    case AF_NETLINK:
+        return connect_netlink(c);
     case AF_UNSPEC:
         return connect_for(c, &c->address.any, (socklen_t)c->length);
     default:
@@ -467,10 +584,16 @@ answer_one(int listener_fd, pid_t keeper)
         return errno == EINTR;
     }
 
-    struct call c = {.id = got.n.id, .tid = (pid_t)got.n.pid, .fd = (int)got.n.data.args[0]};
+    struct call c = {
+        .id = got.n.id,
+        .listener_fd = listener_fd,
+        .keeper = keeper,
+        .tid = (pid_t)got.n.pid,
+        .fd = (int)got.n.data.args[0],
+    };
 
     answer.r.id = got.n.id;
-    answer.r.error = -decide(&c, &got.n, listener_fd, keeper);
+    answer.r.error = -decide(&c, &got.n);
     /* ENOENT: the caller was killed meanwhile. */
     (void)ioctl(listener_fd, SECCOMP_IOCTL_NOTIF_SEND, &answer);
     return true;
@@ -479,7 +602,9 @@ answer_one(int listener_fd, pid_t keeper)
 bool
 broker_step(int listener_fd, pid_t keeper)
 {
-    for (int i = 0; i < STEP_CALLS; i++) {
+    uint64_t end_ns = clock_mono_ns() + STEP_NS;
+
+    for (int i = 0; i < STEP_CALLS && (i == 0 || clock_mono_ns() < end_ns); i++) {
         struct pollfd ready = {.fd = listener_fd, .events = POLLIN};
 
         if (poll(&ready, 1, 0) <= 0) {

@@ -1,6 +1,5 @@
 #include "process/broker.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -12,7 +11,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/sysmacros.h>
 #include <sys/time.h>
 #include <sys/uio.h>
 #include <sys/un.h>
@@ -23,30 +21,20 @@
 #include <linux/netlink.h>
 #include <linux/openat2.h>
 #include <linux/seccomp.h>
-#include <linux/sock_diag.h>
-#include <linux/unix_diag.h>
 
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/limits.h"
 #include "base/str.h"
+#include "process/listener.h"
 
 /* One step's calls and time, so that a flood of them can't starve other work. */
 #define STEP_CALLS 16
 #define STEP_NS    20000000ULL
 
-/* Descriptors looked at for one call: a tree with more of them may be refused
- * a connection, it can't stop the engine. */
-#define LOOKS_MAX 32768
-
-/* A list of children lacks some if others exit while it is read (proc(5)). */
-#define WALKS 3
-
 #ifndef PIDFD_THREAD
 #    define PIDFD_THREAD O_EXCL
 #endif
-
-#define TCP_LISTEN_STATE 10 /* the state number that unix_diag uses too */
 
 struct call {
     uint64_t id;
@@ -122,223 +110,6 @@ status_number(pid_t pid, const char *field)
     return str_to_u64(&number, at, 1, INT32_MAX) ? (pid_t)number : 0;
 }
 
-static bool
-holds_socket(pid_t pid, uint64_t inode, unsigned *looks)
-{
-    char path[64];
-    char wanted[64];
-
-    (void)snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
-    (void)snprintf(wanted, sizeof(wanted), "socket:[%llu]", (unsigned long long)inode);
-
-    DIR *fds = opendir(path);
-    bool is_held = false;
-
-    if (fds == NULL) {
-        return false;
-    }
-    for (struct dirent *e = readdir(fds); e != NULL && !is_held && *looks > 0; e = readdir(fds)) {
-        char target[64];
-        ssize_t len = readlinkat(dirfd(fds), e->d_name, target, sizeof(target) - 1);
-
-        *looks -= 1;
-        if (len > 0) {
-            target[len] = '\0';
-            is_held = str_eq(target, wanted);
-        }
-    }
-    closedir(fds);
-    return is_held;
-}
-
-/* Processes still to be looked at. What does not fit is not looked at: such a
- * tree may be refused a connection, never given one. */
-#define TREE_MAX 4096
-
-struct tree {
-    pid_t pids[TREE_MAX];
-    size_t n;
-};
-
-/* Adds the children of one thread. */
-static void
-add_children(struct tree *t, pid_t pid, const char *tid)
-{
-    char path[300];
-    SY_AUTO(buf_fini) struct buf text = {.max = (size_t)1 << 20};
-
-    (void)snprintf(path, sizeof(path), "/proc/%d/task/%s/children", (int)pid, tid);
-    if (fd_read_file(path, &text, NULL) != SY_E_OK || text.len == 0) {
-        return;
-    }
-    for (char *word = text.data; *word != '\0' && t->n < TREE_MAX;) {
-        uint64_t child = 0;
-        size_t n = strcspn(word, " ");
-        bool is_last = word[n] == '\0';
-
-        word[n] = '\0';
-        if (str_to_u64(&child, word, 1, INT32_MAX)) {
-            t->pids[t->n++] = (pid_t)child;
-        }
-        word += is_last ? n : n + 1;
-    }
-}
-
-static void
-add_descendants(struct tree *t, pid_t pid)
-{
-    char path[64];
-
-    (void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-
-    DIR *tasks = opendir(path);
-
-    if (tasks == NULL) {
-        return;
-    }
-    for (struct dirent *e = readdir(tasks); e != NULL; e = readdir(tasks)) {
-        if (e->d_name[0] != '.') {
-            add_children(t, pid, e->d_name);
-        }
-    }
-    closedir(tasks);
-}
-
-static bool
-is_held_below(pid_t keeper, uint64_t inode, unsigned *looks)
-{
-    struct tree t;
-
-    t.n = 0;
-    add_descendants(&t, keeper);
-    for (size_t i = 0; i<t.n && * looks> 0; i++) {
-        if (holds_socket(t.pids[i], inode, looks)) {
-            return true;
-        }
-        add_descendants(&t, t.pids[i]);
-    }
-    return false;
-}
-
-/* Does a process of the tree hold this socket? Orphans are children of the
- * keeper, so nothing of the tree is missed. */
-static bool
-is_held_in_tree(const struct call *c, uint64_t inode)
-{
-    unsigned looks = LOOKS_MAX;
-
-    /* Most often the caller itself, or one whose list is quickly found. */
-    if (holds_socket(c->tgid, inode, &looks)) {
-        return true;
-    }
-    for (int i = 0; i < WALKS; i++) {
-        if (is_held_below(c->keeper, inode, &looks)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* What a listening socket is looked for by. */
-struct target {
-    const struct call *call; /* abstract: by its name */
-    bool is_abstract;
-    uint32_t ino;
-    uint32_t dev; /* as the kernel counts: major << 20 | minor */
-};
-
-static bool
-is_target(const struct target *t, const struct nlmsghdr *h)
-{
-    const struct unix_diag_msg *m = NLMSG_DATA(h);
-    size_t left = h->nlmsg_len - NLMSG_LENGTH(sizeof(*m));
-
-    for (const struct nlattr *a = (const void *)(m + 1);
-         left >= sizeof(*a) && a->nla_len >= sizeof(*a) && a->nla_len <= left;) {
-        const char *value = (const char *)(a + 1);
-        size_t size = a->nla_len - sizeof(*a);
-        size_t step = NLMSG_ALIGN(a->nla_len);
-
-        if (!t->is_abstract && a->nla_type == UNIX_DIAG_VFS &&
-            size >= sizeof(struct unix_diag_vfs)) {
-            struct unix_diag_vfs vfs;
-
-            memcpy(&vfs, value, sizeof(vfs));
-            return vfs.udiag_vfs_ino == t->ino && vfs.udiag_vfs_dev == t->dev;
-        }
-        if (t->is_abstract && a->nla_type == UNIX_DIAG_NAME) {
-            size_t n = t->call->length - offsetof(struct sockaddr_un, sun_path);
-
-            return size == n && memcmp(value, t->call->address.unix_name.sun_path, n) == 0;
-        }
-        if (step >= left) {
-            break;
-        }
-        left -= step;
-        a = (const void *)((const char *)a + step);
-    }
-    return false;
-}
-
-/* Takes what one datagram of the dump holds. Returns false at its end. */
-static bool
-take_listeners(const struct target *t, const char *reply, size_t left, uint64_t *inode,
-               bool *is_ambiguous)
-{
-    for (const struct nlmsghdr *h = (const void *)reply; NLMSG_OK(h, left);
-         h = NLMSG_NEXT(h, left)) {
-        if (h->nlmsg_type == NLMSG_DONE || h->nlmsg_type == NLMSG_ERROR) {
-            return false;
-        }
-        if (h->nlmsg_len >= NLMSG_LENGTH(sizeof(struct unix_diag_msg)) && is_target(t, h)) {
-            uint64_t found = ((const struct unix_diag_msg *)NLMSG_DATA(h))->udiag_ino;
-
-            *is_ambiguous = *is_ambiguous || (*inode != 0 && *inode != found);
-            *inode = found;
-        }
-    }
-    return true;
-}
-
-/*
- * The listening socket that `t` means (sock_diag(7)), 0 if there is none. A
- * file or a name has one socket; but of the file's number the kernel tells 32
- * bits only, so two may look alike: then there is none either.
- */
-static uint64_t
-find_listener(const struct target *t)
-{
-    struct {
-        struct nlmsghdr header;
-        struct unix_diag_req request;
-    } ask = {
-        .header = {.nlmsg_len = sizeof(ask),
-                   .nlmsg_type = SOCK_DIAG_BY_FAMILY,
-                   .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP     },
-        .request = {.sdiag_family = AF_UNIX,
-                   .udiag_states = 1U << TCP_LISTEN_STATE,
-                   .udiag_show = UDIAG_SHOW_NAME | UDIAG_SHOW_VFS},
-    };
-    _Alignas(struct nlmsghdr) char reply[32768];
-    uint64_t inode = 0;
-    bool is_ambiguous = false;
-    bool has_more = true;
-    SY_FD fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
-
-    if (fd < 0 || send(fd, &ask, sizeof(ask), 0) != (ssize_t)sizeof(ask)) {
-        return 0;
-    }
-    while (has_more) {
-        ssize_t got = recv(fd, reply, sizeof(reply), 0);
-
-        if (got < 0 && errno == EINTR) {
-            continue;
-        }
-        has_more = got > 0 && take_listeners(t, reply, (size_t)got, &inode, &is_ambiguous);
-    }
-    return is_ambiguous ? 0 : inode;
-}
-
 /* The file that the caller's path names, as the caller would find it. */
 static int
 open_named(const struct call *c, int *ret_fd)
@@ -404,7 +175,7 @@ mounted_device(uint64_t mount_id, uint32_t *ret)
 
 /* Fills *t with the identity of the socket's file. */
 static int
-identify(int fd, struct target *t)
+identify(int fd, struct listener_key *t)
 {
     struct statx st;
     struct statfs fs;
@@ -481,7 +252,7 @@ connect_for(const struct call *c, const struct sockaddr *address, socklen_t leng
 static int
 connect_named(const struct call *c)
 {
-    struct target t = {.call = c};
+    struct listener_key t = {.name = NULL};
     struct sockaddr_un through = {.sun_family = AF_UNIX};
     SY_FD file = -1;
     int sys = open_named(c, &file);
@@ -493,9 +264,9 @@ connect_named(const struct call *c)
         return sys;
     }
 
-    uint64_t inode = find_listener(&t);
+    uint64_t inode = listener_find(&t);
 
-    if (inode == 0 || !is_held_in_tree(c, inode)) {
+    if (inode == 0 || !listener_is_held(inode, c->tgid, c->keeper)) {
         return EACCES;
     }
     (void)snprintf(through.sun_path, sizeof(through.sun_path), "/proc/self/fd/%d", file);
@@ -505,10 +276,13 @@ connect_named(const struct call *c)
 static int
 connect_abstract(const struct call *c)
 {
-    struct target t = {.call = c, .is_abstract = true};
-    uint64_t inode = find_listener(&t);
+    struct listener_key t = {
+        .name = c->address.unix_name.sun_path,
+        .name_length = c->length - offsetof(struct sockaddr_un, sun_path),
+    };
+    uint64_t inode = listener_find(&t);
 
-    if (inode == 0 || !is_held_in_tree(c, inode)) {
+    if (inode == 0 || !listener_is_held(inode, c->tgid, c->keeper)) {
         return EPERM; /* as Landlock's scope has it */
     }
     return connect_for(c, &c->address.any, (socklen_t)c->length);

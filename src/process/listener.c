@@ -24,7 +24,7 @@
 #define TCP_LISTEN_STATE 10 /* the state number that unix_diag uses too */
 
 static bool
-is_target(const struct listener_key *t, const struct nlmsghdr *h)
+is_target(const struct listener_key *key, const struct nlmsghdr *h)
 {
     const struct unix_diag_msg *m = NLMSG_DATA(h);
     size_t left = h->nlmsg_len - NLMSG_LENGTH(sizeof(*m));
@@ -35,15 +35,15 @@ is_target(const struct listener_key *t, const struct nlmsghdr *h)
         size_t size = a->nla_len - sizeof(*a);
         size_t step = NLMSG_ALIGN(a->nla_len);
 
-        if (t->name == NULL && a->nla_type == UNIX_DIAG_VFS &&
+        if (key->name == NULL && a->nla_type == UNIX_DIAG_VFS &&
             size >= sizeof(struct unix_diag_vfs)) {
             struct unix_diag_vfs vfs;
 
             memcpy(&vfs, value, sizeof(vfs));
-            return vfs.udiag_vfs_ino == t->ino && vfs.udiag_vfs_dev == t->dev;
+            return vfs.udiag_vfs_ino == key->ino && vfs.udiag_vfs_dev == key->dev;
         }
-        if (t->name != NULL && a->nla_type == UNIX_DIAG_NAME) {
-            return size == t->name_length && memcmp(value, t->name, size) == 0;
+        if (key->name != NULL && a->nla_type == UNIX_DIAG_NAME) {
+            return size == key->name_length && memcmp(value, key->name, size) == 0;
         }
         if (step >= left) {
             break;
@@ -56,7 +56,7 @@ is_target(const struct listener_key *t, const struct nlmsghdr *h)
 
 /* Takes what one datagram of the dump holds. Returns false at its end. */
 static bool
-take_listeners(const struct listener_key *t, const char *reply, size_t left, uint64_t *inode,
+take_listeners(const struct listener_key *key, const char *reply, size_t left, uint64_t *inode,
                bool *is_ambiguous)
 {
     for (const struct nlmsghdr *h = (const void *)reply; NLMSG_OK(h, left);
@@ -64,7 +64,7 @@ take_listeners(const struct listener_key *t, const char *reply, size_t left, uin
         if (h->nlmsg_type == NLMSG_DONE || h->nlmsg_type == NLMSG_ERROR) {
             return false;
         }
-        if (h->nlmsg_len >= NLMSG_LENGTH(sizeof(struct unix_diag_msg)) && is_target(t, h)) {
+        if (h->nlmsg_len >= NLMSG_LENGTH(sizeof(struct unix_diag_msg)) && is_target(key, h)) {
             uint64_t found = ((const struct unix_diag_msg *)NLMSG_DATA(h))->udiag_ino;
 
             *is_ambiguous = *is_ambiguous || (*inode != 0 && *inode != found);
@@ -75,7 +75,7 @@ take_listeners(const struct listener_key *t, const char *reply, size_t left, uin
 }
 
 uint64_t
-listener_find(const struct listener_key *t)
+listener_find(const struct listener_key *key)
 {
     struct {
         struct nlmsghdr header;
@@ -103,7 +103,7 @@ listener_find(const struct listener_key *t)
         if (got < 0 && errno == EINTR) {
             continue;
         }
-        has_more = got > 0 && take_listeners(t, reply, (size_t)got, &inode, &is_ambiguous);
+        has_more = got > 0 && take_listeners(key, reply, (size_t)got, &inode, &is_ambiguous);
     }
     return is_ambiguous ? 0 : inode;
 }

@@ -1,6 +1,5 @@
 #include "process/broker.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -12,7 +11,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/sysmacros.h>
 #include <sys/time.h>
 #include <sys/uio.h>
 #include <sys/un.h>
@@ -23,24 +21,25 @@
 #include <linux/netlink.h>
 #include <linux/openat2.h>
 #include <linux/seccomp.h>
-#include <linux/sock_diag.h>
-#include <linux/unix_diag.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/limits.h"
 #include "base/str.h"
+#include "process/listener.h"
 
-/* Calls of one step, so that a flood of them can't starve other work. */
+/* One step's calls and time, so that a flood of them can't starve other work. */
 #define STEP_CALLS 16
+#define STEP_NS    20000000ULL
 
-/* Listening sockets that may be bound to one file: one, but for those that are
- * being replaced. */
-#define CANDIDATES 8
-
-#define TCP_LISTEN_STATE 10 /* the state number that unix_diag uses too */
+#ifndef PIDFD_THREAD
+#    define PIDFD_THREAD O_EXCL
+#endif
 
 struct call {
     uint64_t id;
+    int listener_fd;
+    pid_t keeper;
     pid_t tid;
     pid_t tgid;
     int fd; /* in the caller */
@@ -52,15 +51,25 @@ struct call {
     size_t length;
 };
 
+/* Is the caller still in this call? Only then its numbers are its own. */
 static bool
+is_waiting(const struct call *c)
+{
+    return ioctl(c->listener_fd, SECCOMP_IOCTL_NOTIF_ID_VALID, &c->id) == 0;
+}
+
+/* Reads the address once. Returns 0 or the errno that the kernel would give. */
+static int
 read_address(struct call *c, const struct seccomp_notif *n)
 {
-    size_t length = (size_t)n->data.args[2];
+    /* An int for the kernel: the upper half of the register may hold anything. */
+    int given = (int)(uint32_t)n->data.args[2];
 
-    if (length < sizeof(sa_family_t) || length > sizeof(c->address)) {
-        return false;
+    if (given < (int)sizeof(sa_family_t) || given > (int)sizeof(c->address)) {
+        return EINVAL;
     }
 
+    size_t length = (size_t)given;
     struct iovec to = {.iov_base = &c->address, .iov_len = length};
     struct iovec from = {.iov_len = length};
     uintptr_t there = (uintptr_t)n->data.args[1];
@@ -68,7 +77,13 @@ read_address(struct call *c, const struct seccomp_notif *n)
     memcpy(&from.iov_base, &there, sizeof(there)); /* an address of the caller, not ours */
 
     c->length = length;
-    return process_vm_readv(c->tid, &to, 1, &from, 1, 0) == (ssize_t)length;
+
+    ssize_t got = process_vm_readv(c->tid, &to, 1, &from, 1, 0);
+
+    if (got < 0 && errno == EPERM) {
+        return EACCES; /* the process lets nobody look (PR_SET_DUMPABLE, or Yama) */
+    }
+    return got == (ssize_t)length ? 0 : EFAULT;
 }
 
 /* A number that a line of /proc/<pid>/status holds, 0 if it can't be read. */
@@ -93,201 +108,6 @@ status_number(pid_t pid, const char *field)
     at += strspn(at, " \t");
     at[strcspn(at, "\n")] = '\0';
     return str_to_u64(&number, at, 1, INT32_MAX) ? (pid_t)number : 0;
-}
-
-static bool
-holds_socket(pid_t pid, const uint64_t *inodes, size_t n)
-{
-    char path[64];
-
-    (void)snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
-
-    DIR *fds = opendir(path);
-    bool is_held = false;
-
-    if (fds == NULL) {
-        return false;
-    }
-    for (struct dirent *e = readdir(fds); e != NULL && !is_held; e = readdir(fds)) {
-        char target[64];
-        ssize_t len = readlinkat(dirfd(fds), e->d_name, target, sizeof(target) - 1);
-
-        if (len <= 0) {
-            continue;
-        }
-        target[len] = '\0';
-        for (size_t i = 0; i < n && !is_held; i++) {
-            char wanted[64];
-
-            (void)snprintf(wanted, sizeof(wanted), "socket:[%llu]", (unsigned long long)inodes[i]);
-            is_held = str_eq(target, wanted);
-        }
-    }
-    closedir(fds);
-    return is_held;
-}
-
-/* Processes still to be looked at. What does not fit is not looked at: such a
- * tree may be refused a connection, never given one. */
-#define TREE_MAX 4096
-
-struct tree {
-    pid_t pids[TREE_MAX];
-    size_t n;
-};
-
-/* Adds the children of one thread. */
-static void
-add_children(struct tree *t, pid_t pid, const char *tid)
-{
-    char path[300];
-    SY_AUTO(buf_fini) struct buf text = {.max = (size_t)1 << 20};
-
-    (void)snprintf(path, sizeof(path), "/proc/%d/task/%s/children", (int)pid, tid);
-    if (fd_read_file(path, &text, NULL) != SY_E_OK || text.len == 0) {
-        return;
-    }
-    for (char *word = text.data; *word != '\0' && t->n < TREE_MAX;) {
-        uint64_t child = 0;
-        size_t n = strcspn(word, " ");
-        bool is_last = word[n] == '\0';
-
-        word[n] = '\0';
-        if (str_to_u64(&child, word, 1, INT32_MAX)) {
-            t->pids[t->n++] = (pid_t)child;
-        }
-        word += is_last ? n : n + 1;
-    }
-}
-
-static void
-add_descendants(struct tree *t, pid_t pid)
-{
-    char path[64];
-
-    (void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-
-    DIR *tasks = opendir(path);
-
-    if (tasks == NULL) {
-        return;
-    }
-    for (struct dirent *e = readdir(tasks); e != NULL; e = readdir(tasks)) {
-        if (e->d_name[0] != '.') {
-            add_children(t, pid, e->d_name);
-        }
-    }
-    closedir(tasks);
-}
-
-/* Does a process of the tree hold one of these sockets? Orphans are children
- * of the keeper, so nothing of the tree is missed. */
-static bool
-is_held_in_tree(const uint64_t *inodes, size_t n, pid_t keeper)
-{
-    struct tree t;
-
-    t.n = 0;
-    if (n == 0) {
-        return false;
-    }
-    add_descendants(&t, keeper);
-    for (size_t i = 0; i < t.n; i++) {
-        if (holds_socket(t.pids[i], inodes, n)) {
-            return true;
-        }
-        add_descendants(&t, t.pids[i]);
-    }
-    return false;
-}
-
-/* What a listening socket is looked for by. */
-struct target {
-    const struct call *call; /* abstract: by its name */
-    bool is_abstract;
-    bool ignores_device; /* overlayfs and btrfs: stat(2) tells another device than the socket */
-    uint32_t ino;
-    uint32_t dev; /* as the kernel counts: major << 20 | minor */
-};
-
-static bool
-is_target(const struct target *t, struct nlmsghdr *h)
-{
-    const struct unix_diag_msg *m = NLMSG_DATA(h);
-    size_t left = h->nlmsg_len - NLMSG_LENGTH(sizeof(*m));
-
-    for (const struct nlattr *a = (const void *)(m + 1);
-         left >= sizeof(*a) && a->nla_len >= sizeof(*a) && a->nla_len <= left;) {
-        const char *value = (const char *)(a + 1);
-        size_t size = a->nla_len - sizeof(*a);
-        size_t step = NLMSG_ALIGN(a->nla_len);
-
-        if (!t->is_abstract && a->nla_type == UNIX_DIAG_VFS &&
-            size >= sizeof(struct unix_diag_vfs)) {
-            struct unix_diag_vfs vfs;
-
-            memcpy(&vfs, value, sizeof(vfs));
-            return vfs.udiag_vfs_ino == t->ino &&
-                   (t->ignores_device || vfs.udiag_vfs_dev == t->dev);
-        }
-        if (t->is_abstract && a->nla_type == UNIX_DIAG_NAME) {
-            size_t n = t->call->length - offsetof(struct sockaddr_un, sun_path);
-
-            return size == n && memcmp(value, t->call->address.unix_name.sun_path, n) == 0;
-        }
-        if (step >= left) {
-            break;
-        }
-        left -= step;
-        a = (const void *)((const char *)a + step);
-    }
-    return false;
-}
-
-/* The listening sockets that `t` means (sock_diag(7)). Returns how many. */
-static size_t
-find_listeners(const struct target *t, uint64_t inodes[CANDIDATES])
-{
-    struct {
-        struct nlmsghdr header;
-        struct unix_diag_req request;
-    } ask = {
-        .header = {.nlmsg_len = sizeof(ask),
-                   .nlmsg_type = SOCK_DIAG_BY_FAMILY,
-                   .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP     },
-        .request = {.sdiag_family = AF_UNIX,
-                   .udiag_states = 1U << TCP_LISTEN_STATE,
-                   .udiag_show = UDIAG_SHOW_NAME | UDIAG_SHOW_VFS},
-    };
-    _Alignas(struct nlmsghdr) char reply[32768];
-    size_t n = 0;
-    SY_FD fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
-
-    if (fd < 0 || send(fd, &ask, sizeof(ask), 0) != (ssize_t)sizeof(ask)) {
-        return 0;
-    }
-    for (;;) {
-        ssize_t got = recv(fd, reply, sizeof(reply), 0);
-
-        if (got < 0 && errno == EINTR) {
-            continue;
-        }
-        if (got <= 0) {
-            return n;
-        }
-
-        size_t left = (size_t)got;
-
-        for (struct nlmsghdr *h = (void *)reply; NLMSG_OK(h, left); h = NLMSG_NEXT(h, left)) {
-            if (h->nlmsg_type == NLMSG_DONE || h->nlmsg_type == NLMSG_ERROR) {
-                return n;
-            }
-            if (h->nlmsg_len >= NLMSG_LENGTH(sizeof(struct unix_diag_msg)) && is_target(t, h) &&
-                n < CANDIDATES) {
-                inodes[n++] = ((const struct unix_diag_msg *)NLMSG_DATA(h))->udiag_ino;
-            }
-        }
-    }
 }
 
 /* The file that the caller's path names, as the caller would find it. */
@@ -318,14 +138,50 @@ open_named(const struct call *c, int *ret_fd)
     return 0;
 }
 
+/*
+ * The device of the file system that is mounted there, as sock_diag(7) tells
+ * it: on overlayfs and btrfs stat(2) tells a layer's or a subvolume's.
+ */
+static bool
+mounted_device(uint64_t mount_id, uint32_t *ret)
+{
+    SY_AUTO(buf_fini) struct buf text = {.max = (size_t)4 << 20};
+
+    if (fd_read_file("/proc/self/mountinfo", &text, NULL) != SY_E_OK || text.len == 0) {
+        return false;
+    }
+    for (char *line = text.data; line != NULL && *line != '\0';) {
+        char *next = strchr(line, '\n');
+        uint64_t words[4] = {0}; /* id, parent, major:minor */
+        size_t n = 0;
+        bool is_number = true;
+
+        for (char *word = line; n < 4 && is_number; n++) {
+            size_t len = strcspn(word, " :\n");
+            bool is_last = word[len] == '\0' || word[len] == '\n';
+
+            word[len] = '\0';
+            is_number = !is_last && str_to_u64(&words[n], word, 0, UINT32_MAX);
+            word += is_last ? len : len + 1;
+        }
+        if (is_number && words[0] == mount_id) {
+            *ret = (uint32_t)(words[2] << 20 | words[3]);
+            return true;
+        }
+        line = next != NULL ? next + 1 : NULL;
+    }
+    return false;
+}
+
 /* Fills *t with the identity of the socket's file. */
 static int
-identify(int fd, struct target *t)
+identify(int fd, struct listener_key *t)
 {
     struct statx st;
     struct statfs fs;
 
-    if (statx(fd, "", AT_EMPTY_PATH, STATX_TYPE | STATX_INO, &st) != 0 || fstatfs(fd, &fs) != 0) {
+    if (statx(fd, "", AT_EMPTY_PATH, STATX_TYPE | STATX_INO | STATX_MNT_ID, &st) != 0 ||
+        fstatfs(fd, &fs) != 0) {
         return EACCES;
     }
     if (!S_ISSOCK(st.stx_mode)) {
@@ -333,7 +189,35 @@ identify(int fd, struct target *t)
     }
     t->ino = (uint32_t)st.stx_ino;
     t->dev = st.stx_dev_major << 20 | st.stx_dev_minor;
-    t->ignores_device = fs.f_type == OVERLAYFS_SUPER_MAGIC || fs.f_type == BTRFS_SUPER_MAGIC;
+    if ((fs.f_type == OVERLAYFS_SUPER_MAGIC || fs.f_type == BTRFS_SUPER_MAGIC) &&
+        !mounted_device(st.stx_mnt_id, &t->dev)) {
+        return EACCES;
+    }
+    return 0;
+}
+
+/* The caller's socket as a descriptor of ours too. Returns 0 or an errno. */
+static int
+take_socket(const struct call *c, int *ret_fd)
+{
+    /* A thread may have a table of its own; kernels before 6.9 find only that
+     * of its process. */
+    SY_FD process = (int)syscall(SYS_pidfd_open, c->tid, PIDFD_THREAD);
+
+    if (process < 0) {
+        process = (int)syscall(SYS_pidfd_open, c->tgid, 0);
+    }
+    /* Once more: the number may be another process's by now. */
+    if (process < 0 || !is_waiting(c)) {
+        return EACCES;
+    }
+
+    int fd = (int)syscall(SYS_pidfd_getfd, process, c->fd, 0);
+
+    if (fd < 0) {
+        return errno == EBADF ? EBADF : EACCES;
+    }
+    *ret_fd = fd;
     return 0;
 }
 
@@ -342,16 +226,11 @@ identify(int fd, struct target *t)
 static int
 connect_for(const struct call *c, const struct sockaddr *address, socklen_t length)
 {
-    SY_FD process = (int)syscall(SYS_pidfd_open, c->tgid, 0);
+    SY_FD sock = -1;
+    int taken = take_socket(c, &sock);
 
-    if (process < 0) {
-        return EACCES;
-    }
-
-    SY_FD sock = (int)syscall(SYS_pidfd_getfd, process, c->fd, 0);
-
-    if (sock < 0) {
-        return errno == EBADF ? EBADF : EACCES;
+    if (taken != 0) {
+        return taken;
     }
 
     struct timeval before = {0};
@@ -371,11 +250,10 @@ connect_for(const struct call *c, const struct sockaddr *address, socklen_t leng
 }
 
 static int
-connect_named(const struct call *c, pid_t keeper)
+connect_named(const struct call *c)
 {
-    struct target t = {.call = c};
+    struct listener_key t = {.name = NULL};
     struct sockaddr_un through = {.sun_family = AF_UNIX};
-    uint64_t inodes[CANDIDATES];
     SY_FD file = -1;
     int sys = open_named(c, &file);
 
@@ -385,7 +263,10 @@ connect_named(const struct call *c, pid_t keeper)
     if (sys != 0) {
         return sys;
     }
-    if (!is_held_in_tree(inodes, find_listeners(&t, inodes), keeper)) {
+
+    uint64_t inode = listener_find(&t);
+
+    if (inode == 0 || !listener_is_held(inode, c->tgid, c->keeper)) {
         return EACCES;
     }
     (void)snprintf(through.sun_path, sizeof(through.sun_path), "/proc/self/fd/%d", file);
@@ -393,37 +274,63 @@ connect_named(const struct call *c, pid_t keeper)
 }
 
 static int
-connect_abstract(const struct call *c, pid_t keeper)
+connect_abstract(const struct call *c)
 {
-    struct target t = {.call = c, .is_abstract = true};
-    uint64_t inodes[CANDIDATES];
+    struct listener_key t = {
+        .name = c->address.unix_name.sun_path,
+        .name_length = c->length - offsetof(struct sockaddr_un, sun_path),
+    };
+    uint64_t inode = listener_find(&t);
 
-    if (!is_held_in_tree(inodes, find_listeners(&t, inodes), keeper)) {
+    if (inode == 0 || !listener_is_held(inode, c->tgid, c->keeper)) {
         return EPERM; /* as Landlock's scope has it */
     }
     return connect_for(c, &c->address.any, (socklen_t)c->length);
 }
 
+/* To the kernel alone (socket(2) gives NETLINK_ROUTE only): we may have the
+ * right to address other programs, which the caller has not. */
+static int
+connect_netlink(const struct call *c)
+{
+    struct sockaddr_nl to;
+
+    if (c->length < sizeof(to)) {
+        return EINVAL;
+    }
+    memcpy(&to, &c->address, sizeof(to));
+    if (to.nl_pid != 0 || to.nl_groups != 0) {
+        return EPERM;
+    }
+    return connect_for(c, (const struct sockaddr *)&to, sizeof(to));
+}
+
 /* The errno that the caller's connect(2) gets, or 0. */
 static int
-decide(struct call *c, const struct seccomp_notif *n, int listener_fd, pid_t keeper)
+decide(struct call *c, const struct seccomp_notif *n)
 {
+    int sys = read_address(c, n);
+
+    if (sys != 0) {
+        return sys;
+    }
     c->tgid = status_number(c->tid, "\nTgid:");
-    if (c->tgid == 0 || !read_address(c, n)) {
+    if (c->tgid == 0) {
         return EFAULT;
     }
     /* All that was read is the caller's only if it is still in this very call. */
-    if (ioctl(listener_fd, SECCOMP_IOCTL_NOTIF_ID_VALID, &c->id) != 0) {
+    if (!is_waiting(c)) {
         return EINTR;
     }
     switch (c->address.any.sa_family) {
     case AF_UNIX:
-        if (c->length <= offsetof(struct sockaddr_un, sun_path)) {
-            return EINVAL;
+        if (c->length <= offsetof(struct sockaddr_un, sun_path) ||
+            c->length > sizeof(struct sockaddr_un)) {
+            return EINVAL; /* as the kernel; the name has room for no more */
         }
-        return c->address.unix_name.sun_path[0] == '\0' ? connect_abstract(c, keeper)
-                                                        : connect_named(c, keeper);
-    case AF_NETLINK: /* the kernel alone: socket(2) gives NETLINK_ROUTE only */
+        return c->address.unix_name.sun_path[0] == '\0' ? connect_abstract(c) : connect_named(c);
+    case AF_NETLINK:
+        return connect_netlink(c);
     case AF_UNSPEC:
         return connect_for(c, &c->address.any, (socklen_t)c->length);
     default:
@@ -451,10 +358,16 @@ answer_one(int listener_fd, pid_t keeper)
         return errno == EINTR;
     }
 
-    struct call c = {.id = got.n.id, .tid = (pid_t)got.n.pid, .fd = (int)got.n.data.args[0]};
+    struct call c = {
+        .id = got.n.id,
+        .listener_fd = listener_fd,
+        .keeper = keeper,
+        .tid = (pid_t)got.n.pid,
+        .fd = (int)got.n.data.args[0],
+    };
 
     answer.r.id = got.n.id;
-    answer.r.error = -decide(&c, &got.n, listener_fd, keeper);
+    answer.r.error = -decide(&c, &got.n);
     /* ENOENT: the caller was killed meanwhile. */
     (void)ioctl(listener_fd, SECCOMP_IOCTL_NOTIF_SEND, &answer);
     return true;
@@ -463,7 +376,9 @@ answer_one(int listener_fd, pid_t keeper)
 bool
 broker_step(int listener_fd, pid_t keeper)
 {
-    for (int i = 0; i < STEP_CALLS; i++) {
+    uint64_t end_ns = clock_mono_ns() + STEP_NS;
+
+    for (int i = 0; i < STEP_CALLS && (i == 0 || clock_mono_ns() < end_ns); i++) {
         struct pollfd ready = {.fd = listener_fd, .events = POLLIN};
 
         if (poll(&ready, 1, 0) <= 0) {

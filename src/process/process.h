@@ -61,7 +61,8 @@ struct process_watch {
     short events; /* of poll(2) */
     uint64_t id;  /* of the process: the same number may come again as another descriptor */
 };
-/* Descriptors to wait on now; the set only shrinks. Returns how many. */
+/* Descriptors to wait on now; ask again after each step. The set shrinks but
+ * for one, the listener of the first connect(2). Returns how many. */
 size_t process_watches(const struct process *p, struct process_watch out[PROCESS_WATCHES]);
 /* Monotonic time at which process_step must be called anyway; UINT64_MAX: none. */
 uint64_t process_deadline_ns(const struct process *p);

@@ -100,6 +100,10 @@ load_filter(const struct seccomp_program *program, unsigned long flags)
     return sy_raw3(SYS_seccomp, SECCOMP_SET_MODE_FILTER, (long)flags, sy_raw_ptr(&fprog));
 }
 
+#ifndef SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
+#    define SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV (1UL << 5)
+#endif
+
 static int
 failed(enum sandbox_stage *ret_stage, enum sandbox_stage stage, long r)
 {
@@ -116,8 +120,14 @@ static long
 load_filters(const struct sandbox_ready *ready, volatile int *ret_listener)
 {
     if (ret_listener != NULL && ready->broker_program != NULL) {
-        long fd = load_filter(ready->broker_program, SECCOMP_FILTER_FLAG_NEW_LISTENER);
+        /* A signal must not end a call that is being answered (5.19): begun
+         * again, it would find its socket connected. */
+        long fd = load_filter(ready->broker_program, SECCOMP_FILTER_FLAG_NEW_LISTENER |
+                                                         SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV);
 
+        if (fd == -EINVAL) {
+            fd = load_filter(ready->broker_program, SECCOMP_FILTER_FLAG_NEW_LISTENER);
+        }
         if (fd >= 0) {
             *ret_listener = (int)fd;
             return 0;

@@ -1,0 +1,335 @@
+#include <errno.h>
+#include <ftw.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <linux/netlink.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/mem.h"
+#include "process/process.h"
+#include "sandbox/sandbox.h"
+
+#define SECOND_NS 1000000000ULL
+
+static char *probe; /* absolute */
+
+struct world {
+    char base[256]; /* with a workspace W, and O outside of it */
+    char cwd[300];
+    struct sandbox_policy policy;
+    struct sandbox_caps caps;
+    struct sandbox_plan *plan;
+    struct sandbox_ready *ready;
+};
+
+static void
+prepare(struct world *w, bool has_network)
+{
+    sandbox_ready_free(w->ready);
+    sandbox_plan_free(w->plan);
+    w->ready = NULL;
+    w->plan = NULL;
+    w->policy.has_network = has_network;
+    assert_int_equal(sandbox_plan_new(&w->plan, &w->policy, &w->caps, NULL), SY_E_OK);
+    assert_int_equal(sandbox_ready_new(&w->ready, w->plan, NULL), SY_E_OK);
+}
+
+static int
+setup(void **state)
+{
+    struct world *w = mem_alloc_zero(1, sizeof(*w));
+    char template[] = "/tmp/broker-test-XXXXXX"; /* short: a socket's name has 107 bytes */
+    char outside[300];
+
+    assert_non_null(w);
+    assert_non_null(mkdtemp(template));
+    (void)snprintf(w->base, sizeof(w->base), "%s", template);
+    (void)snprintf(w->cwd, sizeof(w->cwd), "%s/W", w->base);
+    (void)snprintf(outside, sizeof(outside), "%s/O", w->base);
+    assert_int_equal(mkdir(w->cwd, 0755), 0);
+    assert_int_equal(mkdir(outside, 0755), 0);
+    w->policy = (struct sandbox_policy){
+        .mode = SANDBOX_WORKSPACE_WRITE,
+        .cwd = mem_strdup(w->cwd),
+        .excludes_slash_tmp = true,
+    };
+    sandbox_probe(&w->caps);
+    assert_true(w->caps.has_seccomp_notify);
+    prepare(w, false);
+    *state = w;
+    return 0;
+}
+
+static int
+remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+    (void)st;
+    (void)type;
+    (void)ftw;
+    return remove(path);
+}
+
+static int
+teardown(void **state)
+{
+    struct world *w = *state;
+
+    sandbox_ready_free(w->ready);
+    sandbox_plan_free(w->plan);
+    sandbox_policy_fini(&w->policy);
+    (void)nftw(w->base, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    mem_free(w);
+    return 0;
+}
+
+static void
+drive(struct process *p)
+{
+    struct sy_error err = {0};
+    uint64_t give_up_ns = clock_mono_ns() + 20 * SECOND_NS;
+
+    for (;;) {
+        struct process_watch watches[PROCESS_WATCHES];
+        struct pollfd fds[PROCESS_WATCHES];
+        bool is_done = false;
+        uint64_t now = clock_mono_ns();
+        uint64_t wake = process_deadline_ns(p);
+
+        assert_int_equal(process_step(p, now, &is_done, &err), SY_E_OK);
+        if (is_done) {
+            return;
+        }
+        assert_true(now < give_up_ns);
+        wake = wake < give_up_ns ? wake : give_up_ns;
+
+        size_t n = process_watches(p, watches);
+
+        for (size_t i = 0; i < n; i++) {
+            fds[i] = (struct pollfd){.fd = watches[i].fd, .events = watches[i].events};
+        }
+        poll(fds, (nfds_t)n, wake > now ? (int)((wake - now) / 1000000) + 1 : 0);
+    }
+}
+
+/* The exit code of one act of the probe. */
+static int
+act(const struct world *w, const char *name, const char *one, const char *two)
+{
+    struct output_options options = {0};
+    struct output_chain *chain = output_new(&options);
+    char *argv[] = {probe, mem_unconst(name), mem_unconst(one), mem_unconst(two), NULL};
+    char *envp[] = {NULL};
+    struct exec_env env = {
+        .program = probe, .argv = argv, .envp = envp, .cwd = w->cwd, .sandbox = w->ready};
+    struct process *p = NULL;
+    struct sy_error err = {0};
+
+    assert_non_null(chain);
+    assert_int_equal(process_start(&p, &env, chain, &err), SY_E_OK);
+    drive(p);
+    assert_int_equal(process_result(p)->outcome, PROCESS_EXITED);
+
+    int code = process_result(p)->exit_code;
+
+    process_free(p);
+    output_free(chain);
+    return code;
+}
+
+/* Listens in this process, so outside every sandbox. */
+static int
+listen_outside(const char *name)
+{
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    size_t n = strlen(name);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    assert_true(fd >= 0 && n < sizeof(a.sun_path));
+    memcpy(a.sun_path, name, n);
+    if (name[0] == '@') {
+        a.sun_path[0] = '\0';
+    }
+    assert_int_equal(
+        bind(fd, (struct sockaddr *)&a, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n)),
+        0);
+    assert_int_equal(listen(fd, 8), 0);
+    return fd;
+}
+
+static bool
+somebody_came(int fd)
+{
+    struct pollfd came = {.fd = fd, .events = POLLIN};
+
+    return poll(&came, 1, 0) == 1;
+}
+
+static void
+a_command_reaches_its_own_sockets(void **state)
+{
+    const struct world *w = *state;
+    char absolute[400];
+    char abstract[64];
+
+    (void)snprintf(absolute, sizeof(absolute), "%s/absolute", w->cwd);
+    (void)snprintf(abstract, sizeof(abstract), "@broker-own-%d", (int)getpid());
+    assert_int_equal(act(w, "stream", "relative", NULL), 0);
+    assert_int_equal(act(w, "seqpacket", "packets", NULL), 0);
+    assert_int_equal(act(w, "stream", absolute, NULL), 0);
+    assert_int_equal(act(w, "stream", "../W/dots", NULL), 0);
+    assert_int_equal(act(w, "stream", abstract, NULL), 0);
+    assert_int_equal(act(w, "orphan", "orphan", NULL), 0);
+}
+
+static void
+a_socket_of_another_process_is_out_of_reach(void **state)
+{
+    struct world *w = *state;
+    char names[3][400];
+
+    (void)snprintf(names[0], sizeof(names[0]), "%s/host", w->cwd);
+    (void)snprintf(names[1], sizeof(names[1]), "%s/O/host", w->base);
+    (void)snprintf(names[2], sizeof(names[2]), "@broker-host-%d", (int)getpid());
+    for (size_t i = 0; i < 3; i++) {
+        SY_FD fd = listen_outside(names[i]);
+        int code = act(w, "connect", names[i], NULL);
+
+        assert_int_equal(code, i == 2 ? EPERM : EACCES);
+        assert_false(somebody_came(fd));
+        if (i < 2) {
+            /* The control: nothing but the network's being off holds it. */
+            prepare(w, true);
+            code = act(w, "connect", names[i], NULL);
+            prepare(w, false);
+            assert_int_equal(code, w->caps.landlock_abi >= 9 && i == 1 ? EACCES : 0);
+            assert_true(code != 0 || somebody_came(fd));
+        }
+    }
+}
+
+static void
+a_link_to_a_foreign_socket_leads_nowhere(void **state)
+{
+    const struct world *w = *state;
+    char name[400];
+    char link_name[400];
+
+    (void)snprintf(name, sizeof(name), "%s/O/host", w->base);
+
+    SY_FD fd = listen_outside(name);
+
+    (void)snprintf(link_name, sizeof(link_name), "%s/soft", w->cwd);
+    assert_int_equal(symlink(name, link_name), 0);
+    assert_int_equal(act(w, "connect", "soft", NULL), EACCES);
+    (void)snprintf(link_name, sizeof(link_name), "%s/hard", w->cwd);
+    assert_int_equal(link(name, link_name), 0);
+    assert_int_equal(act(w, "connect", "hard", NULL), EACCES);
+    assert_false(somebody_came(fd));
+}
+
+static void
+what_is_exchanged_during_the_call_leads_nowhere(void **state)
+{
+    const struct world *w = *state;
+    char name[400];
+
+    (void)snprintf(name, sizeof(name), "%s/O/host", w->base);
+
+    SY_FD fd = listen_outside(name);
+
+    assert_int_equal(act(w, "exchange", "own", name), 0);
+    assert_false(somebody_came(fd));
+}
+
+static void
+names_that_are_no_socket_give_the_kernels_errno(void **state)
+{
+    const struct world *w = *state;
+
+    assert_int_equal(act(w, "connect", "missing", NULL), ENOENT);
+    assert_int_equal(act(w, "connect", "/etc/passwd", NULL), ECONNREFUSED);
+    assert_int_equal(act(w, "connect", "/proc/self/cwd/x", NULL), ELOOP);
+}
+
+static void
+an_address_of_any_length_is_survived(void **state)
+{
+    static const char *const wrong[] = {"-1", "0", "1", "2", "111", "127", "128", "129", "4096"};
+    const struct world *w = *state;
+
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        assert_int_equal(act(w, "long", wrong[i], NULL), EINVAL);
+    }
+    assert_int_equal(act(w, "long", "3", NULL), ENOENT);
+    assert_int_equal(act(w, "long", "110", NULL), ENOENT);
+}
+
+static void
+a_crowd_signals_and_kills_disturb_nobody(void **state)
+{
+    const struct world *w = *state;
+
+    assert_int_equal(act(w, "parallel", "crowd", NULL), 0);
+    assert_int_equal(act(w, "signals", "signals", NULL), 0);
+    assert_int_equal(act(w, "killed", "killed", NULL), 0);
+}
+
+static void
+a_full_backlog_gives_eagain_in_bounded_time(void **state)
+{
+    assert_int_equal(act(*state, "backlog", "full", NULL), 0);
+}
+
+static void
+netlink_reaches_the_kernel_and_no_program(void **state)
+{
+    struct sockaddr_nl own = {.nl_family = AF_NETLINK};
+    socklen_t size = sizeof(own);
+    char port[16];
+    SY_FD fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+
+    assert_int_equal(bind(fd, (struct sockaddr *)&own, sizeof(own)), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&own, &size), 0);
+    (void)snprintf(port, sizeof(port), "%u", own.nl_pid);
+    assert_int_equal(act(*state, "netlink", "0", NULL), 0);
+    assert_int_equal(act(*state, "netlink", port, NULL), EPERM);
+}
+
+int
+main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+#define BROKER_TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+        BROKER_TEST(a_command_reaches_its_own_sockets),
+        BROKER_TEST(a_socket_of_another_process_is_out_of_reach),
+        BROKER_TEST(a_link_to_a_foreign_socket_leads_nowhere),
+        BROKER_TEST(what_is_exchanged_during_the_call_leads_nowhere),
+        BROKER_TEST(names_that_are_no_socket_give_the_kernels_errno),
+        BROKER_TEST(an_address_of_any_length_is_survived),
+        BROKER_TEST(a_crowd_signals_and_kills_disturb_nobody),
+        BROKER_TEST(a_full_backlog_gives_eagain_in_bounded_time),
+        BROKER_TEST(netlink_reaches_the_kernel_and_no_program),
+    };
+    static char absolute[4096];
+
+    probe = argc == 2 ? realpath(argv[1], absolute) : NULL;
+    if (probe == NULL) {
+        (void)fprintf(stderr, "usage: test_broker PROBE\n");
+        return 2;
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -24,7 +24,7 @@
 #define TCP_LISTEN_STATE 10 /* the state number that unix_diag uses too */
 
 static bool
-is_target(const struct listener_key *key, const struct nlmsghdr *h)
+is_target(const struct listener_key *key, struct nlmsghdr *h)
 {
     const struct unix_diag_msg *m = NLMSG_DATA(h);
     size_t left = h->nlmsg_len - NLMSG_LENGTH(sizeof(*m));
@@ -56,11 +56,10 @@ is_target(const struct listener_key *key, const struct nlmsghdr *h)
 
 /* Takes what one datagram of the dump holds. Returns false at its end. */
 static bool
-take_listeners(const struct listener_key *key, const char *reply, size_t left, uint64_t *inode,
+take_listeners(const struct listener_key *key, char *reply, size_t left, uint64_t *inode,
                bool *is_ambiguous)
 {
-    for (const struct nlmsghdr *h = (const void *)reply; NLMSG_OK(h, left);
-         h = NLMSG_NEXT(h, left)) {
+    for (struct nlmsghdr *h = (void *)reply; NLMSG_OK(h, left); h = NLMSG_NEXT(h, left)) {
         if (h->nlmsg_type == NLMSG_DONE || h->nlmsg_type == NLMSG_ERROR) {
             return false;
         }

@@ -345,8 +345,8 @@ exchange(const char *own, const char *foreign)
     return 0;
 }
 
-int
-main(int argc, char **argv)
+static int
+run(int argc, char **argv)
 {
     static const struct {
         const char *name;
@@ -377,4 +377,13 @@ main(int argc, char **argv)
         }
     }
     return WRONG + 15;
+}
+
+int
+main(int argc, char **argv)
+{
+    int status = run(argc, argv);
+
+    (void)fflush(stdout);
+    _exit(status); /* a leak checker would want ptrace, which is among the refused */
 }

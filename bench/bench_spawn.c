@@ -140,7 +140,10 @@ start_in_engine(struct engine *e, struct process **ret, const struct exec_env *e
 static void
 make_spares(struct engine *e)
 {
-    const struct sandbox_base bases[2] = {{NULL, NULL}, sandbox_ready_base(e->ready)};
+    const struct sandbox_base bases[2] = {
+        {NULL, NULL},
+        sandbox_ready_base(e->ready)
+    };
     struct sy_error err = {0};
 
     for (size_t i = 0; i < 2; i++) {

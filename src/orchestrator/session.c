@@ -228,8 +228,7 @@ same_policy(const struct sandbox_policy *a, const struct sandbox_policy *b)
 void
 session_make_spare(struct session *s, const struct sandbox_base *base)
 {
-    if (s->spare_mode == SPARE_NONE ||
-        (s->spare != NULL && process_is_prepared(s->spare, base))) {
+    if (s->spare_mode == SPARE_NONE || (s->spare != NULL && process_is_prepared(s->spare, base))) {
         return;
     }
     process_free(s->spare);

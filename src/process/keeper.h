@@ -22,10 +22,10 @@
  *
  * Channel (SOCK_SEQPACKET): we send struct keeper_order, first KEEPER_GO with the
  * descriptor of the Landlock ruleset if there is one; the end of the channel
- * before that ends both. It sends struct keeper_report: KEEPER_LISTENER with the listener's descriptor once something
- * in the tree has called connect(2) for the first time (a command that never
- * does costs nothing); at most one KEEPER_EXITED (the command is over but others of
- * its tree are not) and exactly one of KEEPER_DONE or KEEPER_FAILED as last.
+ * before that ends both. It sends struct keeper_report: KEEPER_LISTENER with the listener's
+ * descriptor once something in the tree has called connect(2) for the first time (a command that
+ * never does costs nothing); at most one KEEPER_EXITED (the command is over but others of its tree
+ * are not) and exactly one of KEEPER_DONE or KEEPER_FAILED as last.
  */
 struct keeper_job {
     /* Set before the start, only read by the keeper and its child. */

@@ -68,15 +68,15 @@ receive_order(struct keeper_job *job, struct keeper_order *ret)
     union {
         struct cmsghdr header;
         char room[CMSG_SPACE(sizeof(int))];
-    } control;
+    } control = {.header = {0}};
     struct msghdr message = {
         .msg_iov = &part,
         .msg_iovlen = 1,
         .msg_control = &control,
         .msg_controllen = sizeof(control.room),
     };
-    long got = sy_raw3(SYS_recvmsg, KEEPER_CHANNEL_FD, (long)&message,
-                       MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    long got =
+        sy_raw3(SYS_recvmsg, KEEPER_CHANNEL_FD, (long)&message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 
     if (got > 0 && message.msg_controllen >= CMSG_LEN(sizeof(int)) &&
         control.header.cmsg_type == SCM_RIGHTS) {

@@ -147,7 +147,8 @@ process_prepare(struct process **ret, const struct sandbox_base *base, struct sy
     struct process *p = mem_alloc_zero(1, sizeof(*p));
 
     if (p == NULL) {
-        return sy_err_nomem(err);
+        (void)sy_err_nomem(err);
+        return SY_E_NOMEM;
     }
     p->id = atomic_fetch_add(&next_id, 1);
     p->channel_fd = -1;
@@ -174,8 +175,7 @@ process_is_prepared(const struct process *p, const struct sandbox_base *base)
     /* A keeper that waits has nothing to say; one that is gone has ended the
      * channel. */
     return !p->has_gone && sandbox_base_equal(&p->job.base, base) &&
-           recv(p->channel_fd, &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT) < 0 &&
-           errno == EAGAIN;
+           recv(p->channel_fd, &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
 }
 
 /* The order to execute, with the ruleset. A keeper that is gone needs none: its

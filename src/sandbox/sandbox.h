@@ -151,7 +151,7 @@ int sandbox_ready_fd(const struct sandbox_ready *ready);
     X(STAGE_SESSION, "setsid")                                                                     \
     X(STAGE_DEATH_SIGNAL, "setting the parent-death signal")                                       \
     X(STAGE_STDIO, "standard descriptors")                                                         \
-    X(STAGE_ORDER, "waiting for the order to start")                                                         \
+    X(STAGE_ORDER, "waiting for the order to start")                                               \
     X(STAGE_CWD, "entering the working directory")                                                 \
     X(STAGE_RLIMITS, "resource limits")                                                            \
     X(STAGE_CAPABILITIES, "dropping capabilities")                                                 \

@@ -123,7 +123,7 @@ load_filters(const struct sandbox_base *base, volatile int *ret_listener)
         /* A signal must not end a call that is being answered (5.19): begun
          * again, it would find its socket connected. */
         long fd = load_filter(base->broker_program, SECCOMP_FILTER_FLAG_NEW_LISTENER |
-                                                         SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV);
+                                                        SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV);
 
         if (fd == -EINVAL) {
             fd = load_filter(base->broker_program, SECCOMP_FILTER_FLAG_NEW_LISTENER);

@@ -154,13 +154,13 @@ without_a_command_it_dies_with_the_engine(void **state)
 
     if (engine == 0) {
         struct process *p = NULL;
-        bool is_up = process_prepare(&p, &no_base, NULL) == SY_E_OK &&
-                     fd_write_all(ready[1], "!", 1, NULL) == SY_E_OK;
-
-        while (is_up) {
+        if (process_prepare(&p, &no_base, NULL) != SY_E_OK ||
+            fd_write_all(ready[1], "!", 1, NULL) != SY_E_OK) {
+            _exit(1);
+        }
+        for (;;) {
             pause();
         }
-        _exit(1);
     }
     fd_close(&ready[1]);
     assert_int_equal(read(ready[0], &byte, 1), 1);
@@ -222,7 +222,9 @@ sandboxed_make(struct sandboxed *s, bool has_network)
     struct sandbox_caps caps;
     struct sy_error err = {0};
 
-    *s = (struct sandboxed){.policy = {.mode = SANDBOX_READ_ONLY, .has_network = has_network}};
+    *s = (struct sandboxed){
+        .policy = {.mode = SANDBOX_READ_ONLY, .has_network = has_network}
+    };
     s->policy.cwd = mem_strdup("/");
     assert_non_null(s->policy.cwd);
     sandbox_probe(&caps);

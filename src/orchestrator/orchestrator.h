@@ -13,7 +13,7 @@
 #include "events/events.h"
 #include "output/output.h"
 #include "process/env.h"
-#include "process/process.h"
+#include "process/pool.h"
 #include "sandbox/sandbox.h"
 
 /*

@@ -6,7 +6,6 @@
 #include "process/keeper_internal.h"
 
 #include <errno.h>
-#include <linux/sched.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -131,6 +130,10 @@ make_ready(const struct keeper *k)
         child_die(job, STAGE_DEATH_SIGNAL, ESRCH);
     }
 
+    if (job->has_base) {
+        return;
+    }
+
     int sys = sandbox_apply_base(&job->base, &job->listener_fd, &stage);
 
     if (sys != 0) {
@@ -139,14 +142,14 @@ make_ready(const struct keeper *k)
 }
 
 RAW_CODE __attribute__((noreturn)) static void
-child_main(const struct keeper *k, bool has_handlers)
+child_main(const struct keeper *k)
 {
     struct keeper_job *job = k->job;
     enum sandbox_stage stage = STAGE_NONE;
 
     make_ready(k);
     await_go(k);
-    reset(has_handlers ? ~0ULL : job->reset_signals);
+    reset(job->has_handlers ? ~0ULL : job->reset_signals);
 
     long rc = sy_raw1(SYS_chdir, (long)job->cwd);
 
@@ -168,29 +171,18 @@ child_main(const struct keeper *k, bool has_handlers)
 
 /*
  * vfork: the child runs on our stack below this frame while we are suspended,
- * so nothing here may be changed by it but through `job`. clone3 clears the
- * signal handlers for free (5.5), so that only ignored signals are left to
- * reset; an outer seccomp filter may refuse it. The descriptor table is shared
+ * so nothing here may be changed by it but through `job`. clone, since our own
+ * filter refuses clone3 where we are under it. The descriptor table is shared
  * up to the exec, which parts it, so that the listener of the child's filter
  * appears in ours.
  */
 RAW_CODE pid_t
 keeper_start_child(struct keeper *k)
 {
-    struct clone_args args = {
-        .flags = CLONE_VM | CLONE_VFORK | CLONE_FILES | CLONE_CLEAR_SIGHAND,
-        .exit_signal = SIGCHLD,
-    };
-    long pid = sy_raw2(SYS_clone3, (long)&args, sizeof(args));
+    long pid = sy_raw5(SYS_clone, CLONE_VM | CLONE_VFORK | CLONE_FILES | SIGCHLD, 0, 0, 0, 0);
 
     if (pid == 0) {
-        child_main(k, false);
-    }
-    if (pid == -ENOSYS || pid == -EPERM || pid == -EINVAL) {
-        pid = sy_raw5(SYS_clone, CLONE_VM | CLONE_VFORK | CLONE_FILES | SIGCHLD, 0, 0, 0, 0);
-        if (pid == 0) {
-            child_main(k, true);
-        }
+        child_main(k);
     }
     return (pid_t)pid;
 }

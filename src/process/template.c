@@ -101,7 +101,7 @@ make_keeper(const struct template_order *order, const int *fds)
 {
     struct keeper_job *job = order->job;
 
-    job->out_fd = fds[0];
+    job->out_fd = fds[0]; // NOLINT(clang-analyzer-core.*): the kernel filled them
     job->err_fd = fds[1];
     job->channel_fd = fds[2];
 

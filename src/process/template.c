@@ -101,7 +101,7 @@ make_keeper(const struct template_order *order, const int *fds)
 {
     struct keeper_job *job = order->job;
 
-    job->out_fd = fds[0]; // NOLINT(clang-analyzer-core.*): the kernel filled them
+    job->out_fd = fds[0];
     job->err_fd = fds[1];
     job->channel_fd = fds[2];
 
@@ -125,7 +125,7 @@ take_order(bool has_engine_fd)
         {.fd = KEEPER_CHANNEL_FD,                     .events = POLLIN},
         {.fd = has_engine_fd ? KEEPER_ENGINE_FD : -1, .events = POLLIN},
     };
-    struct template_order order;
+    struct template_order order = {NULL, NULL};
     struct fd_message m;
 
     sy_raw5(SYS_ppoll, (long)fds, 2, 0, 0, 0);

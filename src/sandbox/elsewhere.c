@@ -143,6 +143,95 @@ elsewhere_check_names(const struct elsewhere_request *r, struct sy_error *err)
     return SY_E_OK;
 }
 
+static char
+lower(char c)
+{
+    return (char)(c >= 'A' && c <= 'Z' ? c + 0x20 : c);
+}
+
+/* One component, in which '*' stands for any part: the usual way with one
+ * remembered star. */
+static bool
+component_fits(const char *pattern, size_t n_pattern, const char *s, size_t n)
+{
+    size_t p = 0;
+    size_t i = 0;
+    size_t star = n_pattern;
+    size_t from = 0;
+
+    while (i < n) {
+        if (p < n_pattern && pattern[p] == '*') {
+            star = p;
+            from = i;
+            p++;
+        } else if (p < n_pattern && lower(pattern[p]) == lower(s[i])) {
+            p++;
+            i++;
+        } else if (star < n_pattern) {
+            p = star + 1;
+            from++;
+            i = from;
+        } else {
+            return false;
+        }
+    }
+    while (p < n_pattern && pattern[p] == '*') {
+        p++;
+    }
+    return p == n_pattern;
+}
+
+static const char *
+behind(const char *s, size_t n)
+{
+    return s + n + (s[n] == '/' ? 1 : 0);
+}
+
+/* Whether components from the start of `s` are all of `name`; more may follow.
+ * As above, with "**" for the star and components for the letters. */
+static bool
+name_fits(const char *name, const char *s)
+{
+    const char *star = NULL;
+    const char *from = s;
+
+    while (*name != '\0') {
+        size_t n_name = strcspn(name, "/");
+        size_t n = strcspn(s, "/");
+
+        if (n_name == 2 && name[0] == '*' && name[1] == '*') {
+            name = behind(name, n_name);
+            star = name;
+            from = s;
+        } else if (*s == '\0') {
+            return false;
+        } else if (component_fits(name, n_name, s, n)) {
+            name = behind(name, n_name);
+            s = behind(s, n);
+        } else if (star != NULL) {
+            from = behind(from, strcspn(from, "/"));
+            name = star;
+            s = from;
+        } else {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool
+elsewhere_is_protected(char *const *names, const char *below)
+{
+    for (; *below != '\0'; below = behind(below, strcspn(below, "/"))) {
+        for (size_t i = 0; names[i] != NULL; i++) {
+            if (name_fits(names[i], below)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 void
 elsewhere_features_none(enum feature_state features[FEATURE_COUNT])
 {

@@ -63,6 +63,12 @@ enum sy_code elsewhere_check_names(const struct elsewhere_request *r,
 /* A name without '*' stands for one path below a root. */
 bool elsewhere_name_is_plain(const char *name);
 
+/*
+ * Whether a path below a root ("a/.git/hooks/x", '/' between components) is a
+ * protected name or below one. Letters of either ASCII case are alike.
+ */
+bool elsewhere_is_protected(char *const *names, const char *below);
+
 /* All absent: the state of a mode that is not ours to enforce. */
 void elsewhere_features_none(enum feature_state features[FEATURE_COUNT]);
 /* "features": {name: state} into an open object. */

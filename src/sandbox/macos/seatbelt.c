@@ -127,6 +127,25 @@ add_root(struct maker *m, const char *what, const char *path, bool has_sockets,
     return SY_E_OK;
 }
 
+/*
+ * A root below another adds nothing: granted again, behind the outer one's
+ * rules, it would lose the names that begin above it (.git as a root, and
+ * .git/hooks). Only inside a protected name it is what a person gave back.
+ */
+static void
+mark_granted(struct seatbelt_shape *s, char *const *names)
+{
+    for (size_t i = 1; i < s->n_roots; i++) {
+        for (size_t k = 0; k < i && !s->roots[i].is_granted; k++) {
+            const char *outer = s->roots[k].path;
+            size_t n = str_eq(outer, "/") ? 0 : strlen(outer);
+
+            s->roots[i].is_granted = path_is_below(s->roots[i].path, outer) &&
+                                     !elsewhere_is_protected(names, s->roots[i].path + n + 1);
+        }
+    }
+}
+
 static enum sy_code
 add_roots(struct maker *m, struct sy_error *err)
 {
@@ -152,6 +171,7 @@ add_roots(struct maker *m, struct sy_error *err)
     if (rc == SY_E_OK && !p->excludes_slash_tmp) {
         rc = add_root(m, "/tmp", "/tmp", false, err);
     }
+    mark_granted(&m->shape, elsewhere_names(m->r));
     return rc;
 }
 
@@ -195,7 +215,7 @@ param_root(struct maker *m, size_t i)
     char *const *names = elsewhere_names(m->r);
     enum sy_code rc = strv_addf(&m->plan->params, "WRITABLE_ROOT_%zu=%s", i, root->path);
 
-    if (rc != SY_E_OK || !m->shape.has_names) {
+    if (rc != SY_E_OK || !m->shape.has_names || root->is_granted) {
         return rc;
     }
     buf_reset(&m->pattern);

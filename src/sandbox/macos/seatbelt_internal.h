@@ -12,6 +12,7 @@
 struct seatbelt_root {
     char *path;        /* canonical */
     size_t n_excluded; /* WRITABLE_ROOT_i_EXCLUDED_j */
+    bool is_granted;   /* another root's rules let it be written already */
     bool has_sockets;  /* Unix sockets below it may be used: it is work, not everybody's */
 };
 

@@ -131,10 +131,12 @@ add_network(struct buf *out, const struct seatbelt_shape *s)
                     (unsigned)s->proxy_port);
 }
 
+/* Twice where a path is known, by path and by expression: the expression holds
+ * at each depth, and neither way has to be trusted alone. */
 static enum sy_code
-add_protected(struct buf *out, const struct seatbelt_shape *s, size_t i, const char *operations)
+add_protected(struct buf *out, const struct seatbelt_shape *s, size_t i)
 {
-    enum sy_code rc = buf_addf(out, "(deny %s", operations);
+    enum sy_code rc = buf_add_str(out, "(deny file-write*");
 
     for (size_t j = 0; rc == SY_E_OK && j < s->roots[i].n_excluded; j++) {
         rc = buf_addf(out,
@@ -143,10 +145,14 @@ add_protected(struct buf *out, const struct seatbelt_shape *s, size_t i, const c
                       i, j, i, j);
     }
     if (rc == SY_E_OK) {
+        /* A hard link would be another name for the same file. */
         rc = buf_addf(out,
                       "\n  (regex (string-append (param \"WRITABLE_ROOT_%zu_REGEX\")"
-                      " (param \"PROTECTED_REGEX\"))))",
-                      i);
+                      " (param \"PROTECTED_REGEX\"))))\n"
+                      "(if (defined? 'file-link) (deny file-link\n"
+                      "  (regex (string-append (param \"WRITABLE_ROOT_%zu_REGEX\")"
+                      " (param \"PROTECTED_REGEX\")))))\n",
+                      i, i);
     }
     return rc;
 }
@@ -182,26 +188,19 @@ add_sockets(struct buf *out, size_t i)
 static enum sy_code
 add_root(struct buf *out, const struct seatbelt_shape *s, size_t i)
 {
-    enum sy_code rc =
-        buf_addf(out, "\n(allow file-write* (subpath (param \"WRITABLE_ROOT_%zu\")))\n", i);
+    const struct seatbelt_root *root = &s->roots[i];
+    enum sy_code rc = buf_add_char(out, '\n');
 
-    if (rc == SY_E_OK && s->roots[i].has_sockets) {
+    if (rc == SY_E_OK && !root->is_granted) {
+        rc = buf_addf(out, "(allow file-write* (subpath (param \"WRITABLE_ROOT_%zu\")))\n", i);
+    }
+    if (rc == SY_E_OK && root->has_sockets) {
         rc = add_sockets(out, i);
     }
-    if (rc == SY_E_OK && s->has_names) {
-        rc = add_protected(out, s, i, "file-write*");
+    if (rc == SY_E_OK && s->has_names && !root->is_granted) {
+        rc = add_protected(out, s, i);
     }
-    if (rc == SY_E_OK && s->has_names) {
-        /* A hard link would be another name for the same file. */
-        rc = buf_add_str(out, "\n(if (defined? 'file-link)\n");
-    }
-    if (rc == SY_E_OK && s->has_names) {
-        rc = add_protected(out, s, i, "file-link");
-    }
-    if (rc == SY_E_OK && s->has_names) {
-        rc = buf_add_str(out, ")\n");
-    }
-    return rc == SY_E_OK && s->has_pins ? add_pins(out, i) : rc;
+    return rc == SY_E_OK && s->has_pins && !root->is_granted ? add_pins(out, i) : rc;
 }
 
 static enum sy_code

@@ -40,6 +40,12 @@ static const char *const dead_proxy = "http://127.0.0.1:9";
 
 static const char *const proxy_names[] = {"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"};
 
+/* Before it is known whether another grants it. */
+struct root {
+    char *path;
+    bool must_exist; /* named in the configuration */
+};
+
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 void
@@ -118,15 +124,51 @@ protect(struct token_plan *plan, const char *root, char *sid, char *const *names
     return rc;
 }
 
-static bool
-sid_is_known(const struct token_plan *plan, const char *sid)
+static char
+folded(char c)
 {
-    for (size_t i = 0; i < plan->restricting.n; i++) {
-        if (str_eq(plan->restricting.v[i], sid)) {
-            return true;
+    return (char)(c == '\\' ? '/' : c >= 'A' && c <= 'Z' ? c + 0x20 : c);
+}
+
+/* What `path` is below `dir`, "" for itself; NULL if it is not. */
+static const char *
+below(const char *path, const char *dir)
+{
+    size_t n = strlen(dir);
+
+    for (size_t i = 0; i < n; i++) {
+        if (folded(path[i]) != folded(dir[i])) {
+            return NULL;
         }
     }
-    return false;
+    if (path[n] == '\0' || dir[n - 1] == '\\') {
+        return path + n;
+    }
+    return path[n] == '\\' ? path + n + 1 : NULL;
+}
+
+/*
+ * A root below another adds nothing, and with a SID of its own it would lose
+ * the names that begin above it. Only inside a protected name it is what a
+ * person gave back.
+ */
+static enum sy_code
+is_granted(bool *ret, const struct token_plan *plan, const char *root, char *const *names)
+{
+    SY_AUTO(buf_fini) struct buf rest = {.max = LIMIT_PATH};
+    enum sy_code rc = SY_E_OK;
+
+    *ret = false;
+    for (size_t i = 0; rc == SY_E_OK && i < plan->n_aces && !*ret; i++) {
+        const char *s = plan->aces[i].kind == ACE_ALLOW ? below(root, plan->aces[i].path) : NULL;
+
+        buf_reset(&rest);
+        for (const char *c = s; rc == SY_E_OK && c != NULL && *c != '\0'; c++) {
+            rc = buf_add_char(&rest, folded(*c));
+        }
+        *ret = s != NULL && !elsewhere_is_protected(names, buf_view(&rest));
+    }
+    return rc;
 }
 
 /* The path that the policy names, as the system has it. */
@@ -151,69 +193,111 @@ resolve(struct buf *ret, const struct elsewhere_request *r, const char *what, co
 }
 
 static enum sy_code
-add_root(struct token_plan *plan, const struct elsewhere_request *r, const char *what,
-         const char *path, struct sy_error *err)
+add_root(struct token_plan *plan, const struct root *from, char *const *names)
 {
-    SY_AUTO(buf_fini) struct buf root = {.max = LIMIT_PATH};
     SY_AUTO(buf_fini) struct buf sid = {.max = LIMIT_PATH};
-    bool is_named = !str_eq(what, "%TEMP%");
-    enum sy_code rc = resolve(&root, r, what, path, err);
+    bool has_it = false;
+    enum sy_code rc = is_granted(&has_it, plan, from->path, names);
 
-    if (rc != SY_E_OK) {
+    if (rc != SY_E_OK || has_it) {
         return rc;
     }
-    rc = token_root_sid(&sid, buf_view(&root));
-    if (rc == SY_E_OK && sid_is_known(plan, buf_view(&sid))) {
-        return SY_E_OK;
-    }
+    rc = token_root_sid(&sid, from->path);
     if (rc == SY_E_OK) {
         rc = strv_add(&plan->restricting, buf_view(&sid));
     }
     if (rc == SY_E_OK) {
         rc = add_ace(plan, &(struct token_ace){.kind = ACE_ALLOW,
-                                               .path = root.data,
+                                               .path = from->path,
                                                .sid = sid.data,
                                                .access = TOKEN_ACE_MODIFY,
                                                .inherit = TOKEN_ACE_INHERIT,
-                                               .must_exist = is_named});
+                                               .must_exist = from->must_exist});
     }
-    if (rc == SY_E_OK) {
-        rc = protect(plan, buf_view(&root), sid.data, elsewhere_names(r));
+    return rc == SY_E_OK ? protect(plan, from->path, sid.data, names) : rc;
+}
+
+/* From the shortest to the longest, equal ones as they come. */
+static enum sy_code
+collect(struct root *roots, size_t *n, const struct elsewhere_request *r, const char *what,
+        const char *path, struct sy_error *err)
+{
+    SY_AUTO(buf_fini) struct buf real = {.max = LIMIT_PATH};
+    struct root root = {.must_exist = !str_eq(what, "%TEMP%")};
+    enum sy_code rc = resolve(&real, r, what, path, err);
+    size_t i = *n;
+
+    if (rc != SY_E_OK) {
+        return rc;
     }
-    return rc == SY_E_OK ? rc : sy_err_nomem(err);
+    root.path = buf_take(&real);
+    if (root.path == NULL) {
+        return sy_err_nomem(err);
+    }
+    for (; i > 0 && strlen(roots[i - 1].path) > strlen(root.path); i--) {
+        roots[i] = roots[i - 1];
+    }
+    roots[i] = root;
+    *n += 1;
+    return SY_E_OK;
+}
+
+static enum sy_code
+collect_all(struct root *roots, size_t *n, const struct elsewhere_request *r, struct sy_error *err)
+{
+    const struct sandbox_policy *p = r->policy;
+    enum sy_code rc = collect(roots, n, r, "policy cwd", p->cwd, err);
+
+    for (size_t i = 0; rc == SY_E_OK && i < p->writable_roots.n; i++) {
+        rc = collect(roots, n, r, "writable_roots", p->writable_roots.v[i], err);
+    }
+    /* There is no /tmp, so exclude_slash_tmp has nothing to exclude. */
+    if (rc == SY_E_OK && p->tmpdir != NULL && !p->excludes_tmpdir) {
+        rc = collect(roots, n, r, "%TEMP%", p->tmpdir, err);
+    }
+    return rc;
+}
+
+static size_t
+count(char *const *list)
+{
+    size_t n = 0;
+
+    while (list[n] != NULL) {
+        n++;
+    }
+    return n;
 }
 
 static enum sy_code
 add_roots(struct token_plan *plan, const struct elsewhere_request *r, struct sy_error *err)
 {
-    const struct sandbox_policy *p = r->policy;
-    size_t n_names = 0;
-    size_t n_aces = 0;
+    size_t n_max = r->policy->writable_roots.n + OTHER_ROOTS;
+    char *const *names = elsewhere_names(r);
+    struct root *roots = NULL;
+    size_t n = 0;
+    enum sy_code rc = SY_E_OK;
 
-    if (p->writable_roots.n > LIMIT_ROOTS) {
+    if (r->policy->writable_roots.n > LIMIT_ROOTS) {
         return sy_err_set(err, SY_E_CONFIG, "%zu writable roots, at most %u are possible",
-                          p->writable_roots.n, LIMIT_ROOTS);
+                          r->policy->writable_roots.n, LIMIT_ROOTS);
     }
-    while (elsewhere_names(r)[n_names] != NULL) {
-        n_names++;
-    }
-    if (!size_mul(&n_aces, p->writable_roots.n + OTHER_ROOTS, n_names + 1)) {
+    roots = mem_alloc_zero(n_max, sizeof(roots[0]));
+    plan->aces = mem_alloc_zero(n_max * (count(names) + 1), sizeof(plan->aces[0]));
+    if (roots == NULL || plan->aces == NULL) {
+        mem_free(roots);
         return sy_err_nomem(err);
     }
-    plan->aces = mem_alloc_zero(n_aces, sizeof(plan->aces[0]));
-    if (plan->aces == NULL) {
-        return sy_err_nomem(err);
+    rc = collect_all(roots, &n, r, err);
+    for (size_t i = 0; rc == SY_E_OK && i < n; i++) {
+        if (add_root(plan, &roots[i], names) != SY_E_OK) {
+            rc = sy_err_nomem(err);
+        }
     }
-
-    enum sy_code rc = add_root(plan, r, "policy cwd", p->cwd, err);
-
-    for (size_t i = 0; rc == SY_E_OK && i < p->writable_roots.n; i++) {
-        rc = add_root(plan, r, "writable_roots", p->writable_roots.v[i], err);
+    for (size_t i = 0; i < n; i++) {
+        mem_free(roots[i].path);
     }
-    /* There is no /tmp, so exclude_slash_tmp has nothing to exclude. */
-    if (rc == SY_E_OK && p->tmpdir != NULL && !p->excludes_tmpdir) {
-        rc = add_root(plan, r, "%TEMP%", p->tmpdir, err);
-    }
+    mem_free(roots);
     return rc;
 }
 

@@ -203,12 +203,10 @@ name_fits(const char *name, const char *s)
             name = behind(name, n_name);
             star = name;
             from = s;
-        } else if (*s == '\0') {
-            return false;
-        } else if (component_fits(name, n_name, s, n)) {
+        } else if (n > 0 && component_fits(name, n_name, s, n)) {
             name = behind(name, n_name);
             s = behind(s, n);
-        } else if (star != NULL) {
+        } else if (n > 0 && star != NULL) {
             from = behind(from, strcspn(from, "/"));
             name = star;
             s = from;

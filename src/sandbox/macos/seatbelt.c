@@ -116,7 +116,7 @@ add_root(struct maker *m, const char *what, const char *path, bool has_sockets,
     struct seatbelt_root root = {.has_sockets = has_sockets};
     enum sy_code rc = canonical(&root.path, m->r, what, path, err);
 
-    if (rc != SY_E_OK) {
+    if (rc != SY_E_OK || root.path == NULL) {
         return rc;
     }
     if (root_is_known(&m->shape, root.path)) {
@@ -404,7 +404,7 @@ seatbelt_plan_init(struct seatbelt_plan *ret, const struct elsewhere_request *r,
         .shape = {.has_network = plan.has_network, .proxy_port = plan.proxy_port},
         .secrets = {.max = LIMIT_ROOTS                              },
  /* A path, each byte with a backslash. */
-        .pattern = {.max = 4 * LIMIT_PATH},
+        .pattern = {.max = (size_t)4 * LIMIT_PATH},
     };
     enum sy_code rc = make(&m, err);
 

@@ -93,7 +93,7 @@ static const char write_text[] =
     "  (ipc-posix-name-regex #\"^/__KMP_REGISTERED_LIB_[0-9]+$\"))\n";
 
 static const char unix_text[] = "\n"
-                                "; Unix sockets where the work is.\n"
+                                "; Unix sockets may be made; with whom they speak is said below.\n"
                                 "(allow system-socket (socket-domain AF_UNIX))\n";
 
 static const char network_text[] =
@@ -231,7 +231,7 @@ seatbelt_profile_write(struct buf *out, const struct seatbelt_shape *s)
     if (rc == SY_E_OK && s->may_write) {
         rc = buf_add_str(out, write_text);
     }
-    if (rc == SY_E_OK && s->may_write) {
+    if (rc == SY_E_OK && (s->may_write || s->has_network)) {
         rc = buf_add_str(out, unix_text);
     }
     if (rc == SY_E_OK) {

@@ -7,6 +7,7 @@
 #include "base/str.h"
 
 static void
+// NOLINTNEXTLINE(misc-no-recursion): as deep as a list
 node_free(struct node *n)
 {
     while (n != NULL) {
@@ -173,7 +174,8 @@ read_items(struct reader *r)
 }
 
 struct sbpl *
-sbpl_read(const char *text, const struct strv *params, char why[256])
+sbpl_read(const char *text, const struct strv *params,
+          char why[256]) // NOLINT(readability-non-const-parameter): written by the reader
 {
     struct reader r = {.at = text, .params = params, .why = why};
     struct node *forms = read_items(&r);
@@ -240,6 +242,7 @@ end_fits(const struct sbpl *p, const struct node *n, const struct sbpl_question 
 static bool filter_fits(const struct sbpl *p, const struct node *n, const struct sbpl_question *q);
 
 static bool
+// NOLINTNEXTLINE(misc-no-recursion): as deep as a list
 any_fits(const struct sbpl *p, const struct node *n, const struct sbpl_question *q, bool wants_all)
 {
     for (; n != NULL; n = n->next) {
@@ -251,6 +254,7 @@ any_fits(const struct sbpl *p, const struct node *n, const struct sbpl_question 
 }
 
 static bool
+// NOLINTNEXTLINE(misc-no-recursion): as deep as a list
 filter_fits(const struct sbpl *p, const struct node *n, const struct sbpl_question *q)
 {
     const char *name = n->head->text;

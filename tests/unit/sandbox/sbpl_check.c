@@ -91,12 +91,14 @@ param_value(const struct strv *params, const char *name)
 
 /* Appends what a string expression stands for; false if it is none. */
 bool
+// NOLINTNEXTLINE(misc-no-recursion): as deep as a list
 sbpl_string(struct buf *out, const struct strv *params, const struct node *n)
 {
     if (n->kind == NODE_STRING) {
         return buf_add_str(out, n->text) == SY_E_OK;
     }
-    if (n->kind != NODE_LIST || n->head == NULL || n->head->kind != NODE_SYMBOL) {
+    if (n->kind != NODE_LIST || n->head == NULL || n->head->kind != NODE_SYMBOL ||
+        n->head->text == NULL) {
         return false;
     }
     if (strcmp(n->head->text, "param") == 0) {
@@ -205,6 +207,7 @@ sbpl_filter_takes(const struct node *filter)
 }
 
 static void
+// NOLINTNEXTLINE(misc-no-recursion): as deep as a list
 check_arguments(struct reader *r, const char *operation, const struct node *n, size_t i)
 {
     const struct node *arg = n->head->next;
@@ -229,6 +232,7 @@ check_arguments(struct reader *r, const char *operation, const struct node *n, s
 }
 
 static void
+// NOLINTNEXTLINE(misc-no-recursion): as deep as a list
 check_filter(struct reader *r, const char *operation, const struct node *n)
 {
     if (n->kind != NODE_LIST || n->head == NULL || n->head->kind != NODE_SYMBOL) {

@@ -87,11 +87,12 @@ refused(struct wrapped *w, struct sy_error *err)
 static void
 is_command(const struct wrapped *w, const char *const *words)
 {
+    char *const *command = strv_view(&w->env.command);
     size_t n = 0;
 
     for (; words[n] != NULL; n++) {
         assert_true(n < w->env.command.n);
-        assert_string_equal(w->env.command.v[n], words[n]);
+        assert_string_equal(command[n], words[n]);
     }
     assert_int_equal(w->env.command.n, n);
 }

@@ -26,6 +26,13 @@ enum sy_code session_acquire_sandbox(struct session *s, const struct sandbox_pol
                                      struct sy_error *err) SY_NODISCARD;
 void session_release_sandbox(struct session *s, struct sandbox_entry *entry);
 
+/* A process for the next command is made ready, if the session wants one. */
+void session_make_spare(struct session *s, const struct sandbox_base *base);
+/* Where its commands get their processes. */
+struct process_pool *session_pool(struct session *s);
+/* Is the next one to be made as soon as a command has started? */
+bool session_keeps_spare(const struct session *s);
+
 /*
  * The login environment (snapshot.c). One call, the owner, drives the login
  * shell's process; others wait until it wakes them.

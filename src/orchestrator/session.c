@@ -27,6 +27,8 @@ struct session {
     struct orch_call *first_waiter;
     struct sandbox_entry *cache[SANDBOX_CACHE];
     uint64_t cache_clock;
+    enum session_spare spare_mode;
+    struct process_pool *pool;
 };
 
 static enum sy_code
@@ -41,6 +43,7 @@ fill(struct session *s, const struct session_options *o)
             snprintf(s->id + i * 2, 3, "%02x", (unsigned)random[i]);
         }
     }
+    s->spare_mode = o->spare;
     s->login_snapshot = o->login_snapshot;
     s->snapshot_timeout_ms =
         o->snapshot_timeout_ms > 0 ? o->snapshot_timeout_ms : LIMIT_SNAPSHOT_MS;
@@ -68,7 +71,10 @@ fill(struct session *s, const struct session_options *o)
     }
     s->bus = event_bus_new();
     s->snapshot = snapshot_new();
-    return s->bus == NULL || s->snapshot == NULL ? SY_E_NOMEM : SY_E_OK;
+    if (s->bus == NULL || s->snapshot == NULL) {
+        return SY_E_NOMEM;
+    }
+    return process_pool_new(&s->pool, o->spare == SPARE_ALWAYS, NULL);
 }
 
 enum sy_code
@@ -110,6 +116,7 @@ session_free(struct session *s)
     if (s == NULL) {
         return;
     }
+    process_pool_free(s->pool);
     snapshot_free(s->snapshot);
     for (size_t i = 0; i < SANDBOX_CACHE; i++) {
         entry_free(s->cache[i]);
@@ -221,13 +228,41 @@ same_policy(const struct sandbox_policy *a, const struct sandbox_policy *b)
     return true;
 }
 
+void
+session_make_spare(struct session *s, const struct sandbox_base *base)
+{
+    if (s->spare_mode != SPARE_NONE) {
+        process_pool_make_spare(s->pool, base);
+    }
+}
+
+struct process_pool *
+session_pool(struct session *s)
+{
+    return s->pool;
+}
+
+bool
+session_keeps_spare(const struct session *s)
+{
+    return s->spare_mode == SPARE_ALWAYS;
+}
+
 static enum sy_code
 make_ready(struct session *s, struct sandbox_entry *e, struct sy_error *err)
 {
     enum sy_code rc = sandbox_plan_new(&e->plan, &e->policy, session_caps(s), err);
 
-    if (rc != SY_E_OK || !sandbox_mode_is_enforced(e->policy.mode)) {
+    if (rc != SY_E_OK) {
         return rc;
+    }
+
+    const struct sandbox_base base = sandbox_plan_base(e->plan);
+
+    /* Roots take about as long to open as a process to get ready. */
+    session_make_spare(s, &base);
+    if (!sandbox_mode_is_enforced(e->policy.mode)) {
+        return SY_E_OK;
     }
     return sandbox_ready_new(&e->ready, e->plan, err);
 }

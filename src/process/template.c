@@ -140,7 +140,8 @@ take_order(bool has_engine_fd)
     if (got == -EAGAIN || got == -EINTR) {
         return true;
     }
-    if (got != (long)sizeof(order) || m.message.msg_controllen < CMSG_LEN(sizeof(int) * JOB_FDS)) {
+    if (got != (long)sizeof(order) || order.job == NULL ||
+        m.message.msg_controllen < CMSG_LEN(sizeof(int) * JOB_FDS)) {
         return false;
     }
     make_keeper(&order, fd_message_fds(&m));

@@ -29,6 +29,7 @@ struct session {
     uint64_t cache_clock;
     enum session_spare spare_mode;
     struct process_pool *pool;
+    bool owns_pool;
 };
 
 static enum sy_code
@@ -74,7 +75,9 @@ fill(struct session *s, const struct session_options *o)
     if (s->bus == NULL || s->snapshot == NULL) {
         return SY_E_NOMEM;
     }
-    return process_pool_new(&s->pool, o->spare == SPARE_ALWAYS, NULL);
+    s->pool = o->pool;
+    s->owns_pool = o->pool == NULL;
+    return s->owns_pool ? process_pool_new(&s->pool, o->spare == SPARE_ALWAYS, NULL) : SY_E_OK;
 }
 
 enum sy_code
@@ -116,7 +119,9 @@ session_free(struct session *s)
     if (s == NULL) {
         return;
     }
-    process_pool_free(s->pool);
+    if (s->owns_pool) {
+        process_pool_free(s->pool);
+    }
     snapshot_free(s->snapshot);
     for (size_t i = 0; i < SANDBOX_CACHE; i++) {
         entry_free(s->cache[i]);

@@ -23,21 +23,24 @@
  * command that comes later finds all done that does not depend on it.
  *
  * Channel (SOCK_SEQPACKET): we send struct keeper_order, first KEEPER_GO with the
- * descriptor of the Landlock ruleset if there is one; the end of the channel
- * before that ends both. It sends struct keeper_report: KEEPER_LISTENER with the listener's
+ * descriptor of the Landlock ruleset if there is one, or before it KEEPER_BASE,
+ * when the sandbox's base is known sooner than the command; the end of the channel
+ * before KEEPER_GO ends both. It sends struct keeper_report: KEEPER_LISTENER with the listener's
  * descriptor once something in the tree has called connect(2) for the first time (a command that
  * never does costs nothing); at most one KEEPER_EXITED (the command is over but others of its tree
  * are not) and exactly one of KEEPER_DONE or KEEPER_FAILED as last.
  */
 struct keeper_job {
     /* Set before the start, only read by the keeper and its child. */
-    struct sandbox_base base;
-    bool has_base;     /* the keeper is under it already: made by a template */
-    bool has_handlers; /* signal handlers of ours are still to be reset */
+    bool starts_with_base; /* `base` is set already */
+    bool has_base;         /* the keeper is under it already: made by a template */
+    bool has_handlers;     /* signal handlers of ours are still to be reset */
     int out_fd;
     int err_fd;
     int channel_fd;
     pid_t engine_pid;
+    /* Set before KEEPER_BASE, which may come before KEEPER_GO, only read by the child. */
+    struct sandbox_base base;
     /* Set before KEEPER_GO, only read by the child. */
     const char *program;
     char *const *argv;
@@ -58,7 +61,7 @@ struct keeper_job {
     volatile int listener_fd;
 };
 
-enum keeper_order_kind { KEEPER_GO = 1, KEEPER_KILL, KEEPER_SIGNAL };
+enum keeper_order_kind { KEEPER_BASE = 1, KEEPER_GO, KEEPER_KILL, KEEPER_SIGNAL };
 
 struct keeper_order {
     int32_t kind;

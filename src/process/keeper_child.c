@@ -84,21 +84,45 @@ receive_order(struct keeper_job *job, struct keeper_order *ret)
     return got;
 }
 
+RAW_CODE static void
+apply_base(struct keeper_job *job)
+{
+    enum sandbox_stage stage = STAGE_NONE;
+    int sys = sandbox_apply_base(&job->base, &job->listener_fd, &stage);
+
+    if (sys != 0) {
+        child_die(job, stage, sys);
+    }
+}
+
 /* Sleeps until the order to go. Any other, or the engine's end, is ours too. */
 RAW_CODE static void
 await_go(const struct keeper *k)
 {
+    bool has_base = k->job->has_base;
+
     struct pollfd fds[2] = {
         {.fd = KEEPER_CHANNEL_FD,                        .events = POLLIN},
         {.fd = k->has_engine_fd ? KEEPER_ENGINE_FD : -1, .events = POLLIN},
     };
 
+    if (!has_base && k->job->starts_with_base) {
+        apply_base(k->job);
+        has_base = true;
+    }
     for (;;) {
         struct keeper_order order = {0, 0};
         long got = receive_order(k->job, &order);
 
-        if (got == (long)sizeof(order) && order.kind == KEEPER_GO) {
-            return;
+        if (got == (long)sizeof(order) && (order.kind == KEEPER_BASE || order.kind == KEEPER_GO)) {
+            if (!has_base) {
+                apply_base(k->job);
+                has_base = true;
+            }
+            if (order.kind == KEEPER_GO) {
+                return;
+            }
+            continue;
         }
         if (got != -EAGAIN && got != -EINTR) {
             child_die(k->job, STAGE_ORDER, ECANCELED);
@@ -110,12 +134,11 @@ await_go(const struct keeper *k)
     }
 }
 
-/* All that does not depend on the command. */
+/* All that depends on neither command nor sandbox. */
 RAW_CODE static void
 make_ready(const struct keeper *k)
 {
     struct keeper_job *job = k->job;
-    enum sandbox_stage stage = STAGE_NONE;
     long rc = sy_raw0(SYS_setsid);
 
     if (rc < 0) {
@@ -128,16 +151,6 @@ make_ready(const struct keeper *k)
     if (sy_raw0(SYS_getppid) != k->self) {
         /* It died before the signal was armed. */
         child_die(job, STAGE_DEATH_SIGNAL, ESRCH);
-    }
-
-    if (job->has_base) {
-        return;
-    }
-
-    int sys = sandbox_apply_base(&job->base, &job->listener_fd, &stage);
-
-    if (sys != 0) {
-        child_die(job, stage, sys);
     }
 }
 

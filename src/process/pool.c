@@ -82,7 +82,7 @@ make(struct process_pool *pool, struct process **ret, const struct sandbox_base 
 
     /* Without a filter there is nothing to share. A template that is gone is
      * replaced once. */
-    for (int i = 0; i < 2 && pool->uses_templates && base->program != NULL; i++) {
+    for (int i = 0; i < 2 && pool->uses_templates && base != NULL && base->program != NULL; i++) {
         size_t place = 0;
 
         rc = find_template(pool, &place, base, err);
@@ -102,6 +102,9 @@ void
 process_pool_make_spare(struct process_pool *pool, const struct sandbox_base *base)
 {
     if (pool->spare != NULL && process_is_prepared(pool->spare, base)) {
+        if (base != NULL) {
+            process_set_base(pool->spare, base);
+        }
         return;
     }
     process_free(pool->spare);

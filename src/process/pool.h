@@ -15,9 +15,9 @@ enum sy_code process_pool_new(struct process_pool **ret, bool uses_templates,
 /* Its processes must be freed before. */
 void process_pool_free(struct process_pool *pool);
 /*
- * Makes a spare for a sandbox with this base, unless there is one. It only saves
- * time: where it can't be made, nothing is said, and the start of a command will
- * say it.
+ * Makes a spare for a sandbox with this base (NULL: not known yet), unless there
+ * is one; one that did not know its base gets to know it. It only saves time: where it can't be
+ * made, nothing is said, and the start of a command will say it.
  */
 void process_pool_make_spare(struct process_pool *pool, const struct sandbox_base *base);
 /* A prepared process: the spare if it fits, else a new one. */

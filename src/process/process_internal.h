@@ -13,6 +13,7 @@ struct process {
     bool is_of_template;       /* made by one: the listener is for others of it too */
     struct process_pool *pool; /* NULL: of none */
     struct process *next;      /* in the pool */
+    bool knows_base;           /* job.base is set */
     bool has_gone;             /* told to execute its command */
     char **script_argv;
     void *stack;

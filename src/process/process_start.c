@@ -144,7 +144,8 @@ start_keeper(struct process *p, const struct sandbox_base *base, struct template
         return sy_err_nomem(err);
     }
     p->job = (struct keeper_job){
-        .base = *base,
+        .base = base != NULL ? *base : (struct sandbox_base){NULL, NULL},
+        .starts_with_base = base != NULL,
         .out_fd = out,
         .err_fd = errfd,
         .channel_fd = keeper_end,
@@ -152,6 +153,7 @@ start_keeper(struct process *p, const struct sandbox_base *base, struct template
         .ruleset_fd = -1,
         .listener_fd = -1,
     };
+    p->knows_base = base != NULL;
     return clone_keeper(p, t, err);
 }
 
@@ -195,8 +197,23 @@ process_is_prepared(const struct process *p, const struct sandbox_base *base)
 
     /* A keeper that waits has nothing to say; one that is gone has ended the
      * channel. */
-    return !p->has_gone && sandbox_base_equal(&p->job.base, base) &&
+    return !p->has_gone &&
+           (!p->knows_base || base == NULL || sandbox_base_equal(&p->job.base, base)) &&
            recv(p->channel_fd, &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
+}
+
+void
+process_set_base(struct process *p, const struct sandbox_base *base)
+{
+    const struct keeper_order order = {.kind = KEEPER_BASE};
+
+    if (p->knows_base) {
+        return;
+    }
+    p->job.base = *base;
+    p->knows_base = true;
+    /* Lost with a keeper that is gone, which process_go will find. */
+    (void)send(p->channel_fd, &order, sizeof(order), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 /* The order to execute, with the ruleset. A keeper that is gone needs none: its
@@ -267,6 +284,10 @@ process_go(struct process *p, const struct exec_env *env, struct output_chain *c
 
     if (env->sandbox != NULL) {
         base = sandbox_ready_base(env->sandbox);
+    }
+    if (!p->knows_base) {
+        p->job.base = base;
+        p->knows_base = true;
     }
     /* What it was made ready for is what it gets, or a command would run outside. */
     SY_ASSERT(!p->has_gone && sandbox_base_equal(&p->job.base, &base));

@@ -21,6 +21,7 @@
 
 struct exec_run {
     struct cli_engine engine;
+    struct process_pool *pool;
     struct session *session;
     struct orch_call *call;
     struct exec_stream stream;
@@ -247,6 +248,7 @@ exec_run_fini(struct exec_run *x)
     if (x->session != NULL) {
         session_free(x->session);
     }
+    process_pool_free(x->pool);
     cli_engine_fini(&x->engine);
     exec_stream_fini(&x->stream);
     fd_close(&x->signal_fd);
@@ -257,9 +259,13 @@ start(struct exec_run *x, const struct cli_args *args, struct sy_error *err)
 {
     SY_AUTO(exec_request_fini) struct exec_request request = {0};
     struct session_options options = {0};
-    enum sy_code rc =
-        cli_engine_load(&x->engine, args, cli_get(args, "cwd"), cli_get(args, "sandbox"), err);
+    enum sy_code rc = process_pool_new(&x->pool, false, err);
 
+    if (rc == SY_E_OK) {
+        /* On the other core, while the configuration is read. */
+        process_pool_make_spare(x->pool, NULL);
+        rc = cli_engine_load(&x->engine, args, cli_get(args, "cwd"), cli_get(args, "sandbox"), err);
+    }
     if (rc == SY_E_OK) {
         rc = cli_engine_turn(&x->engine, err);
     }
@@ -272,6 +278,7 @@ start(struct exec_run *x, const struct cli_args *args, struct sy_error *err)
     session_options_from_config(&options, &x->engine.config, environ);
     options.login_snapshot = request.login;
     options.spare = SPARE_FIRST;
+    options.pool = x->pool;
     request.keep_bytes = (size_t)x->engine.config.output.keep_bytes;
     if (cli_get(args, "json") == NULL) {
         request.on_raw = exec_stream_raw;

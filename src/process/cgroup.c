@@ -27,8 +27,8 @@
 #include "process/keeper_internal.h"
 #include "sandbox/linux/raw_syscall.h"
 
-#define MARKER    "shellyard-"
-#define NAME_ROOM 64
+#define MARKER     "shellyard-"
+#define NAME_ROOM  64
 #define NAME_TRIES 16
 
 /* A hierarchy's directory of one command. */
@@ -117,7 +117,8 @@ limit(const struct group_place *p, const struct resource_limits *limits, struct 
     if (p->in->holds[RESOURCE_MEMORY] && limits->most[RESOURCE_MEMORY] != 0) {
         rc = limit_memory(p, limits->most[RESOURCE_MEMORY], err);
     }
-    if (rc == SY_E_OK && p->in->holds[RESOURCE_PROCESSES] && limits->most[RESOURCE_PROCESSES] != 0) {
+    if (rc == SY_E_OK && p->in->holds[RESOURCE_PROCESSES] &&
+        limits->most[RESOURCE_PROCESSES] != 0) {
         rc = put_number(p->dir_fd, "pids.max", limits->most[RESOURCE_PROCESSES], err);
     }
     return rc;
@@ -184,8 +185,9 @@ place_make(struct group_place *p, const struct resource_limits *limits, struct s
         return rc;
     }
     p->procs_fd = openat(p->dir_fd, "cgroup.procs", O_WRONLY | O_CLOEXEC);
-    return p->procs_fd >= 0 ? SY_E_OK
-                            : sy_err_sys(err, errno, "opening a control group of '%s'", p->in->path);
+    return p->procs_fd >= 0
+               ? SY_E_OK
+               : sy_err_sys(err, errno, "opening a control group of '%s'", p->in->path);
 }
 
 static bool
@@ -330,16 +332,17 @@ visit(const struct group_place *p, struct sy_error *err)
     }
     munmap(stack, KEEPER_STACK);
     sys = sys != 0 ? sys : v.sys;
-    return sys == 0 ? SY_E_OK
-                    : sy_err_sys(err, sys, "moving a task into a control group of '%s'",
-                                 p->in->path);
+    return sys == 0
+               ? SY_E_OK
+               : sy_err_sys(err, sys, "moving a task into a control group of '%s'", p->in->path);
 }
 
 enum sy_code
 cgroup_place_try(const struct cgroup_place *place, struct sy_error *err)
 {
     static const struct resource_limits some = {
-        .most = {[RESOURCE_MEMORY] = (uint64_t)1 << 30, [RESOURCE_PROCESSES] = 100}};
+        .most = {[RESOURCE_MEMORY] = (uint64_t)1 << 30, [RESOURCE_PROCESSES] = 100}
+    };
     struct group_place p = {.in = place, .dir_fd = -1, .procs_fd = -1};
     enum sy_code rc = place_make(&p, &some, err);
 
@@ -365,8 +368,8 @@ cgroup_place_clear(const struct cgroup_place *place)
             continue;
         }
 
-        SY_FD left = openat(place->dir_fd, e->d_name,
-                            O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        SY_FD left =
+            openat(place->dir_fd, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
         /* A living engine holds a lock; the kernel removes no group with somebody
          * inside. */

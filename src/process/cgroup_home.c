@@ -199,8 +199,7 @@ find_v2(struct cgroup_home *home, const struct mount_line *m, const char *path,
 }
 
 static enum sy_code
-find_v1(struct cgroup_home *home, const struct mount_line *m, const char *own,
-        struct sy_error *err)
+find_v1(struct cgroup_home *home, const struct mount_line *m, const char *own, struct sy_error *err)
 {
     struct cgroup_place p = {.dir_fd = -1, .means = MEANS_CGROUP_V1};
     SY_AUTO(buf_fini) struct buf dir = {.max = LIMIT_PATH};
@@ -208,8 +207,8 @@ find_v1(struct cgroup_home *home, const struct mount_line *m, const char *own,
     p.holds[RESOURCE_MEMORY] = has_word(m->options, "memory");
     p.holds[RESOURCE_PROCESSES] = has_word(m->options, "pids");
     if ((!p.holds[RESOURCE_MEMORY] && !p.holds[RESOURCE_PROCESSES]) || home->n == CGROUP_PLACES ||
-        cgroup_home_means(home, p.holds[RESOURCE_MEMORY] ? RESOURCE_MEMORY
-                                                         : RESOURCE_PROCESSES) != MEANS_ABSENT) {
+        cgroup_home_means(home, p.holds[RESOURCE_MEMORY] ? RESOURCE_MEMORY : RESOURCE_PROCESSES) !=
+            MEANS_ABSENT) {
         return SY_E_OK;
     }
 
@@ -275,7 +274,7 @@ cgroup_home_new(struct cgroup_home **ret, const char *mountinfo, const char *own
         return sy_err_nomem(err);
     }
     rc = find(home, buf_view(&mounts), buf_view(&groups), &why);
-    if (home->n > 0) {
+    if (home->n > 0 && rc != SY_E_NOMEM) {
         *ret = home;
         return SY_E_OK;
     }

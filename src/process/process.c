@@ -90,7 +90,7 @@ process_watches(const struct process *p, struct process_watch out[PROCESS_WATCHE
 uint64_t
 process_deadline_ns(const struct process *p)
 {
-    return p->linger_ns;
+    return p->look_ns < p->linger_ns ? p->look_ns : p->linger_ns;
 }
 
 static void
@@ -106,12 +106,22 @@ order(struct process *p, enum keeper_order_kind kind, int signal_number)
 }
 
 void
+process_hold_output(struct process *p, bool holds)
+{
+    p->holds_output = holds;
+}
+
+void
 process_kill(struct process *p)
 {
     if (!p->is_killing && !p->has_ended) {
         p->is_killing = true;
         p->linger_ns = UINT64_MAX;
+        p->look_ns = UINT64_MAX;
         order(p, KEEPER_KILL, 0);
+        if (p->cgroup != NULL) {
+            cgroup_kill(p->cgroup);
+        }
     }
 }
 
@@ -169,6 +179,7 @@ explain_failure(struct process *p, enum sandbox_stage stage, int sys)
     case STAGE_SESSION:
     case STAGE_DEATH_SIGNAL:
     case STAGE_STDIO:
+    case STAGE_CGROUP:
     case STAGE_ORDER:
         sy_err_sys(err, sys, "starting '%s' failed at %s", p->job.program,
                    sandbox_stage_text(stage));
@@ -198,7 +209,9 @@ on_keeper_end(struct process *p)
 {
     p->has_ended = true;
     p->linger_ns = UINT64_MAX;
+    p->look_ns = UINT64_MAX;
     wait_for_keeper(p);
+    process_limits_end(p);
     if (p->result.outcome == PROCESS_RUNNING) {
         if (p->job.stage != STAGE_NONE) {
             explain_failure(p, p->job.stage, p->job.sys);
@@ -313,7 +326,7 @@ read_once(struct process *p, enum output_stream s, bool *ret_more, size_t *ret_g
     }
     *ret_got = (size_t)got;
 
-    enum sy_code rc = output_push(p->chain, s, into, (size_t)got);
+    enum sy_code rc = output_push(p->chain, s, into, process_limits_output(p, (size_t)got));
 
     if (rc != SY_E_OK) {
         return rc == SY_E_NOMEM ? sy_err_nomem(err)
@@ -397,10 +410,11 @@ process_step(struct process *p, uint64_t now_ns, bool *ret_is_done, struct sy_er
 {
     enum sy_code rc = take_reports(p, now_ns, err);
 
+    process_limits_look(p, now_ns);
     if (p->listener_fd >= 0 && (p->has_ended || !broker_step(p->listener_fd, owner_of_call, p))) {
         fd_close(&p->listener_fd);
     }
-    for (int s = 0; s < STREAM_COUNT && rc == SY_E_OK; s++) {
+    for (int s = 0; s < STREAM_COUNT && rc == SY_E_OK && (p->has_ended || !p->holds_output); s++) {
         rc = p->has_ended ? drain_stream(p, (enum output_stream)s, err)
                           : read_stream(p, (enum output_stream)s, err);
     }
@@ -442,6 +456,7 @@ process_free(struct process *p)
         end_channel(p);
         wait_for_keeper(p);
     }
+    cgroup_free(p->cgroup);
     fd_close(&p->channel_fd);
     fd_close(&p->listener_fd);
     template_unref(p->template);

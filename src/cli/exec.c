@@ -158,6 +158,8 @@ drive(struct exec_run *x)
                 cancel(x);
             }
         } while (holds_back(x) && orch_deadline_ns(x->call) > clock_mono_ns());
+        /* A step is due for another reason, a look at the limits perhaps. */
+        orch_hold_output(x->call, holds_back(x));
     }
     while (exec_stream_is_pending(&x->stream) && !is_reader_lost(x)) {
         wait_for_work(x);
@@ -200,6 +202,12 @@ tell(const struct exec_run *x, const struct exec_output *o)
     } else if (o->status == EXEC_TIMED_OUT) {
         cli_note("the command did not end in time (-t) and was killed after %.1f s",
                  (double)o->duration_ns / 1e9);
+    }
+    if (o->hit.resource != RESOURCE_NONE && o->hit.resource != RESOURCE_WALL_CLOCK) {
+        char text[EXEC_LIMIT_TEXT];
+
+        exec_limit_text(text, &o->hit);
+        cli_note("limit: %s", text);
     }
     if (o->note[0] != '\0') {
         cli_note("%s", o->note);

@@ -123,6 +123,7 @@ finish(struct orch_call *c, enum exec_status status)
     if (c->chain != NULL && output_finish(c->chain) != SY_E_OK && c->output.note[0] == '\0') {
         snprintf(c->output.note, sizeof(c->output.note), "memory ran out at the end of the output");
     }
+    call_judge_limits(c, status);
     c->state = ORCH_DONE;
     call_emit_end(c);
 }
@@ -275,7 +276,8 @@ tell_background(struct orch_call *c, const struct process_result *r)
 {
     char note[SY_ERR_MSG_MAX];
 
-    if (r->ended_background == 0 || c->state != ORCH_RUN) {
+    /* Where a limit ended the tree, all of it ended by that. */
+    if (r->ended_background == 0 || c->state != ORCH_RUN || r->hit.has_ended) {
         return;
     }
     snprintf(note, sizeof(note),
@@ -426,6 +428,14 @@ orch_cancel(struct orch_call *c)
     case ORCH_KILL:
     case ORCH_DONE:
         break;
+    }
+}
+
+void
+orch_hold_output(struct orch_call *c, bool holds)
+{
+    if (c->process != NULL) {
+        process_hold_output(c->process, holds);
     }
 }
 

@@ -14,6 +14,7 @@
 #include "output/output.h"
 #include "process/env.h"
 #include "process/pool.h"
+#include "process/resource.h"
 #include "sandbox/sandbox.h"
 
 /*
@@ -29,6 +30,7 @@ struct turn_context {
     struct sandbox_policy sandbox;
     enum approval_policy approval;
     struct env_policy env;
+    struct resource_limits limits; /* of each command, the clock aside */
     bool sandbox_required; /* false: run without when the kernel can't; user's config only */
 };
 
@@ -52,9 +54,9 @@ enum session_spare {
 struct session_options {
     enum session_spare spare;
     struct process_pool *pool; /* borrowed; NULL: one of its own */
-    const char *session_id; /* NULL: random */
-    const char *shell_path; /* configured shell, NULL or "": detect */
-    bool login_snapshot;    /* run the login shell once */
+    const char *session_id;    /* NULL: random */
+    const char *shell_path;    /* configured shell, NULL or "": detect */
+    bool login_snapshot;       /* run the login shell once */
     uint64_t snapshot_timeout_ms;
     char *const *environ_list; /* the engine's environment */
 };
@@ -68,6 +70,8 @@ const char *session_id(const struct session *s);
 enum sy_code session_shell(struct session *s, const struct shell **ret,
                            struct sy_error *err) SY_NODISCARD;
 const struct sandbox_caps *session_caps(struct session *s);
+/* Where control groups can be made for commands, found at first use; NULL: nowhere. */
+struct cgroup_home *session_cgroups(struct session *s);
 /* The engine's environment, as given at the start. */
 char *const *session_environ(const struct session *s);
 
@@ -103,11 +107,18 @@ struct exec_output {
     uint64_t duration_ns;
     uint32_t ended_background;
     bool pipe_was_held;
+    struct resource_hit hit;           /* the limit that it met, if any */
     const struct output_chain *output; /* NULL if nothing ran; lives as long as the call */
     const struct sandbox_plan *plan;   /* NULL if none was made */
     struct sy_error err;               /* EXEC_DENIED, EXEC_FAILED */
     char note[SY_ERR_MSG_MAX];         /* something the caller should know, or "" */
 };
+
+/* A limit that was met, as a sentence's end ("memory ended the command (at most ...)") and
+ * as the object that every answer carries under "limit". */
+#define EXEC_LIMIT_TEXT 200
+void exec_limit_text(char ret[EXEC_LIMIT_TEXT], const struct resource_hit *hit);
+void exec_limit_write(struct jw *w, const struct resource_hit *hit);
 
 /*
  * What a tool asks for: params with `argv` filled, or `script` for a shell to
@@ -144,6 +155,9 @@ uint64_t orch_deadline_ns(const struct orch_call *call);
 bool orch_step(struct orch_call *call, uint64_t now_ns);
 /* At any state; the result is EXEC_CANCELLED unless it was final already. */
 void orch_cancel(struct orch_call *call);
+/* While it does, the command's output is left in its pipes: the caller's reader has
+ * not taken what was there before. */
+void orch_hold_output(struct orch_call *call, bool holds);
 /* `signal` to the command's group now (Ctrl-C), without ending the call. */
 void orch_signal(struct orch_call *call, int signal);
 enum orch_state orch_state(const struct orch_call *call);

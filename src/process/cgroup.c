@@ -35,6 +35,7 @@
 struct group_place {
     const struct cgroup_place *in; /* NULL: none */
     char name[NAME_ROOM];
+    char path[LIMIT_PATH];
     int dir_fd; /* locked, so that nobody clears it away */
     int procs_fd;
 };
@@ -184,6 +185,10 @@ place_make(struct group_place *p, const struct resource_limits *limits, struct s
     if (rc != SY_E_OK) {
         return rc;
     }
+    if ((size_t)snprintf(p->path, sizeof(p->path), "%s/%s", p->in->path, p->name) >=
+        sizeof(p->path)) {
+        p->path[0] = '\0'; /* then only we remove it */
+    }
     p->procs_fd = openat(p->dir_fd, "cgroup.procs", O_WRONLY | O_CLOEXEC);
     return p->procs_fd >= 0
                ? SY_E_OK
@@ -248,6 +253,21 @@ cgroup_entrances(const struct cgroup *g, int ret[CGROUP_PLACES])
         }
     }
     return n;
+}
+
+void
+cgroup_paths(const struct cgroup *g, const char *ret[CGROUP_PLACES])
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < CGROUP_PLACES; i++) {
+        ret[i] = NULL;
+    }
+    for (size_t i = 0; i < CGROUP_PLACES; i++) {
+        if (g->places[i].procs_fd >= 0 && g->places[i].path[0] != '\0') {
+            ret[n++] = g->places[i].path;
+        }
+    }
 }
 
 static const struct group_place *

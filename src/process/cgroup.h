@@ -37,6 +37,8 @@ void cgroup_free(struct cgroup *g);
 /* Descriptors by which a process enters: it writes "0" to each. Returns how many. */
 #define CGROUP_PLACES 2
 size_t cgroup_entrances(const struct cgroup *g, int ret[CGROUP_PLACES]);
+/* Their directories, absolute, in the order of the descriptors; borrowed. */
+void cgroup_paths(const struct cgroup *g, const char *ret[CGROUP_PLACES]);
 /* Who holds that limit of this group. */
 enum resource_means cgroup_means(const struct cgroup *g, enum resource r);
 /* Has the kernel killed or refused somebody for it? */

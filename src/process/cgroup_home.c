@@ -294,6 +294,8 @@ cgroup_home_free(struct cgroup_home *home)
         return;
     }
     for (size_t i = 0; i < home->n; i++) {
+        /* What could not be removed at its time: somebody killed was still on his way out. */
+        cgroup_place_clear(&home->places[i]);
         place_fini(&home->places[i]);
     }
     mem_free(home);

@@ -63,6 +63,9 @@ struct keeper_job {
     struct keeper_rlimit rlimits[KEEPER_RLIMITS];
     size_t n_rlimits;
     bool has_ruleset; /* the first descriptor of KEEPER_GO */
+    /* Directories of the control groups, which the keeper removes where the engine
+     * is gone and won't. */
+    const char *cgroups[CGROUP_PLACES];
     /* Of Landlock, in the keeper's table; received by the child, -1: none. */
     volatile int ruleset_fd;
     /* Set by the child before it dies, read by the keeper after. */

@@ -130,6 +130,7 @@ process_limits_begin(struct process *p, const struct exec_env *env, struct sy_er
         if (rc != SY_E_OK) {
             return rc;
         }
+        cgroup_paths(p->cgroup, p->job.cgroups);
     }
     add_rlimits(p);
     for (size_t i = 0; i < sizeof(looked_at) / sizeof(looked_at[0]); i++) {

@@ -61,12 +61,12 @@ struct config_row {
     enum config_type type;
     enum config_order order;
     enum config_content content;
+    bool has_units;           /* a number of bytes, may end with K, M or G */
     const char *const *words; /* NULL-terminated, the narrowest first; else NULL */
     struct config_alias alias;
     int64_t min;
     int64_t max;
     int64_t floor;    /* the least number but 0 (CONFIG_ORDER_LIMIT); 0: no floor */
-    bool has_units;   /* a number of bytes, may end with K, M or G */
     size_t items_max; /* of a list or map */
     size_t offset;    /* of the member in struct config */
 };

@@ -15,9 +15,8 @@ static const struct {
     enum resource resource;
     const char *words;
 } refusals[] = {
-    {RESOURCE_FILE_SIZE,  "File too large"                  },
-    {RESOURCE_OPEN_FILES, "Too many open files"             },
-    {RESOURCE_PROCESSES,  "Resource temporarily unavailable"},
+    {RESOURCE_FILE_SIZE,  "File too large"     },
+    {RESOURCE_OPEN_FILES, "Too many open files"},
 };
 
 static void
@@ -34,7 +33,7 @@ guess(struct orch_call *c)
         if (c->turn.limits.most[r] != 0 && strstr(buf_view(&text), refusals[i].words) != NULL) {
             c->output.hit = (struct resource_hit){
                 .resource = r,
-                .means = r == RESOURCE_PROCESSES ? MEANS_SAMPLING : MEANS_RLIMIT,
+                .means = MEANS_RLIMIT,
                 .most = c->turn.limits.most[r],
             };
             return;

@@ -21,8 +21,8 @@ struct session {
     struct event_bus *bus;
     struct sandbox_caps caps;
     bool has_caps;
-    struct cgroup_home *cgroups;
     bool has_cgroups; /* were looked for */
+    struct cgroup_home *cgroups;
     struct shell shell;
     bool has_shell;
     struct snapshot *snapshot;

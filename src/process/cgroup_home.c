@@ -155,7 +155,9 @@ read_controllers(struct cgroup_place *p, const char *dir)
         return false;
     }
     for (char *s = text.data; *s != '\0'; s++) {
-        *s = *s == ' ' || *s == '\n' ? ',' : *s;
+        if (*s == ' ' || *s == '\n') {
+            *s = ',';
+        }
     }
     p->holds[RESOURCE_MEMORY] = has_word(text.data, "memory");
     p->holds[RESOURCE_PROCESSES] = has_word(text.data, "pids");

@@ -2,8 +2,8 @@
  * Uses much of one thing: `probe_limits ACT AMOUNT`. What it could get is said on
  * standard output; "done" is its last word when nothing was in its way.
  */
-#include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -27,7 +27,7 @@ done(void)
 static int
 refused(const char *what)
 {
-    (void)fprintf(stderr, "%s: %s\n", what, strerror(errno));
+    perror(what);
     return 1;
 }
 
@@ -35,10 +35,10 @@ static int
 act_memory(uint64_t mib)
 {
     for (uint64_t i = 0; i < mib; i++) {
-        char *p = malloc(1 << 20);
+        char *p = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-        if (p == NULL) {
-            return refused("malloc");
+        if (p == MAP_FAILED) {
+            return refused("mmap");
         }
         memset(p, 1, 1 << 20);
     }
@@ -64,7 +64,7 @@ act_shared(uint64_t mib)
             for (size_t at = 0; at < (size_t)mib << 20; at += 4096) {
                 sum = (char)(sum + p[at]);
             }
-            (void)usleep(400000); /* several looks long */
+            (void)poll(NULL, 0, 400); /* several looks long */
             _exit(0);
         }
     }
@@ -84,7 +84,7 @@ act_processes(uint64_t count)
             return refused("fork");
         }
         if (pid == 0) {
-            (void)usleep(700000);
+            (void)poll(NULL, 0, 700);
             _exit(0);
         }
     }

@@ -145,9 +145,10 @@ test('sandbox check tells who holds each limit, and exec bears it out', { timeou
 
 test('a slow reader and a limit that is looked at do not make exec read on', { timeout: 60_000 }, async (t) => {
   const yard = makeYard(t);
-  const script = `'${program}' exec -c limits.cpu_seconds=20 -t 2s -- yes | { sleep 1.5; wc -c; }`;
+  const script = `'${program}' exec -c limits.cpu_seconds=20 -t 3s -- yes | { sleep 2.5; wc -c; }`;
   const r = spawnSync('sh', ['-c', script], { cwd: yard.ws, env: yard.env, encoding: 'utf8' });
 
   assert.ok(Number(r.stdout) > 100_000, r.stdout + r.stderr);
-  assert.doesNotMatch(r.stderr, /LIMIT|out of memory|more than/);
+  assert.match(r.stderr, /did not end in time/);
+  assert.doesNotMatch(r.stderr, /output/);
 });

@@ -9,7 +9,7 @@ shift
 mkdir -p "$dir"
 for name in linux asm asm-generic; do
     # -M prints the files that are read.
-    header=$(printf '#include <%s/types.h>\n' "$name" | "$@" -M -x c - | tr -s ' \\' '\n\n' |
+    header=$(printf '#include <%s/types.h>\n' "$name" | "$@" -M -x c - | tr -s ' ' '\n' |
         grep "/$name/types\.h\$" | head -n 1)
     ln -sfn "${header%/types.h}" "$dir/$name"
 done

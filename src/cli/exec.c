@@ -27,6 +27,7 @@ struct exec_run {
     struct exec_stream stream;
     int signal_fd;
     int first_signal; /* 0: none came */
+    bool is_loaded;   /* the configuration */
     bool is_cancelled;
     uint64_t kill_at_ns;
 };
@@ -265,6 +266,7 @@ start(struct exec_run *x, const struct cli_args *args, struct sy_error *err)
         /* On the other core, while the configuration is read. */
         process_pool_make_spare(x->pool, NULL);
         rc = cli_engine_load(&x->engine, args, cli_get(args, "cwd"), cli_get(args, "sandbox"), err);
+        x->is_loaded = rc == SY_E_OK;
     }
     if (rc == SY_E_OK) {
         rc = cli_engine_turn(&x->engine, err);
@@ -306,25 +308,36 @@ print_json(const struct exec_run *x, const struct exec_output *o)
     return cli_out(&text, status);
 }
 
-static int
-exec_main(const struct cli_args *args)
+bool
+exec_run(int *ret_status, const struct cli_args *args, struct sy_error *err)
 {
     SY_AUTO(exec_run_fini) struct exec_run x = {.signal_fd = -1, .kill_at_ns = UINT64_MAX};
-    struct sy_error err = {0};
 
     exec_stream_init(&x.stream);
-    if (start(&x, args, &err) != SY_E_OK) {
-        return cli_fail(&err);
+    if (start(&x, args, err) != SY_E_OK) {
+        *ret_status = x.is_loaded ? cli_fail(err) : 0;
+        return x.is_loaded;
     }
     drive(&x);
 
     const struct exec_output *o = orch_output(x.call);
 
     if (cli_get(args, "json") != NULL) {
-        return print_json(&x, o);
+        *ret_status = print_json(&x, o);
+        return true;
     }
     tell(&x, o);
-    return exit_status(&x, o);
+    *ret_status = exit_status(&x, o);
+    return true;
+}
+
+static int
+exec_main(const struct cli_args *args)
+{
+    struct sy_error err = {0};
+    int status = 0;
+
+    return exec_run(&status, args, &err) ? status : cli_fail(&err);
 }
 
 static const struct cli_option exec_options[] = {

@@ -118,7 +118,7 @@ mounted_device(uint64_t mount_id, uint32_t *ret)
     SY_AUTO(buf_fini) struct buf text = {.max = (size_t)4 << 20};
 
     return fd_read_file("/proc/self/mountinfo", &text, NULL) == SY_E_OK && text.len > 0 &&
-           mountinfo_device(text.data, mount_id, ret);
+           proc_mount_device(text.data, mount_id, ret);
 }
 
 /* Fills *t with the identity of the socket's file. */

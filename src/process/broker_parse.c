@@ -206,7 +206,7 @@ proc_status_number(const char *text, const char *field)
 }
 
 bool
-mountinfo_device(const char *text, uint64_t mount_id, uint32_t *ret)
+proc_mount_device(const char *text, uint64_t mount_id, uint32_t *ret)
 {
     for (const char *line = text; line != NULL && *line != '\0';) {
         const char *end = strchr(line, '\n');

@@ -59,7 +59,7 @@ pid_t proc_status_number(const char *text, const char *field);
 
 /* The device (as in listener_key) of the mount with this id, from the text of
  * a mountinfo file. */
-bool mountinfo_device(const char *text, uint64_t mount_id, uint32_t *ret);
+bool proc_mount_device(const char *text, uint64_t mount_id, uint32_t *ret);
 
 /* The numbers in a list of children (/proc/PID/task/TID/children). Returns how
  * many of them fit into ret. */

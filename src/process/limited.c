@@ -44,20 +44,20 @@
 #define NS_PER_MS  1000000ULL
 
 struct slot {
-    bool is_taken;
-    pid_t pid; /* not waited for yet; 0: none */
     char *stack;
-    pid_t engine;
-    bool keeps_rights;
     long nr;
     long args[6];
     volatile long result;
+    pid_t pid; /* not waited for yet; 0: none */
+    pid_t engine;
+    bool is_taken;
+    bool keeps_rights;
     atomic_bool is_done;
     /* What the kernel reads or fills, possibly after we have given up. */
-    char bytes[4096];
     struct open_how how;
     struct iovec to;
     struct iovec from;
+    char bytes[4096];
 };
 
 static pthread_mutex_t slots_lock = PTHREAD_MUTEX_INITIALIZER;

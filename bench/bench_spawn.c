@@ -5,8 +5,10 @@
  *     bench_spawn capture [-n ROUNDS] [-m MIB] WRITER
  *
  * spawn: with a touched heap of HEAP_MIB, a bare posix_spawn and wait of
- * /bin/true against process_start..done of the same, without and with the
- * workspace-write sandbox. capture: MIB mebibytes written by pipe_writer
+ * /bin/true against the same in the engine, without and with the
+ * workspace-write sandbox: as sessions run it, which make the next process
+ * ready while a command runs (that work is inside the measured time), and with
+ * nothing made ready. capture: MIB mebibytes written by pipe_writer
  * through process and output chain, against bare read loops. Prints JSON.
  */
 #include <errno.h>
@@ -31,7 +33,10 @@ static const char usage[] = "usage: bench_spawn spawn [-n ROUNDS] [-m HEAP_MIB]\
 
 #define WARMUP_ROUNDS 2
 
+enum run_kind { BARE, NO_SANDBOX, SANDBOXED, UNPREPARED, RUN_KINDS };
+
 struct engine {
+    struct process *spare[2]; /* without and with the sandbox; NULL: start from nothing */
     struct sandbox_policy policy;
     struct sandbox_plan *plan;
     struct sandbox_ready *ready;
@@ -73,6 +78,8 @@ engine_init(struct engine *e)
 static void
 engine_fini(struct engine *e)
 {
+    process_free(e->spare[0]);
+    process_free(e->spare[1]);
     sandbox_ready_free(e->ready);
     sandbox_plan_free(e->plan);
     sandbox_policy_fini(&e->policy);
@@ -108,9 +115,45 @@ process_drive(struct process *p, struct sy_error *err)
     }
 }
 
+/* As a session does it: the spare takes the command, then the next is made. */
+static enum sy_code
+start_in_engine(struct engine *e, struct process **ret, const struct exec_env *env,
+                struct output_chain *chain, struct sy_error *err)
+{
+    struct sandbox_base base = {NULL, NULL};
+    struct process **spare = &e->spare[env->sandbox != NULL];
+
+    if (env->sandbox != NULL) {
+        base = sandbox_ready_base(env->sandbox);
+    }
+    if (*spare == NULL || !process_is_prepared(*spare, &base)) {
+        return process_start(ret, env, chain, err);
+    }
+    *ret = *spare;
+    *spare = NULL;
+
+    enum sy_code rc = process_go(*ret, env, chain, err);
+
+    return rc == SY_E_OK ? process_prepare(spare, &base, err) : rc;
+}
+
+static void
+make_spares(struct engine *e)
+{
+    const struct sandbox_base bases[2] = {
+        {NULL, NULL},
+        sandbox_ready_base(e->ready)
+    };
+    struct sy_error err = {0};
+
+    for (size_t i = 0; i < 2; i++) {
+        check(process_prepare(&e->spare[i], &bases[i], &err), &err, "preparing");
+    }
+}
+
 /* Start to end of a command in the engine, as a call does it. */
 static void
-run_in_engine(const struct engine *e, bool is_sandboxed, char *const argv[], uint64_t expect_bytes)
+run_in_engine(struct engine *e, enum run_kind kind, char *const argv[], uint64_t expect_bytes)
 {
     struct output_options options = {0};
     struct exec_env env = {.program = argv[0], .argv = argv, .envp = environ, .cwd = e->cwd};
@@ -120,8 +163,10 @@ run_in_engine(const struct engine *e, bool is_sandboxed, char *const argv[], uin
     struct output_stats stats;
 
     check(chain != NULL ? SY_E_OK : SY_E_NOMEM, &err, "output chain");
-    env.sandbox = is_sandboxed ? e->ready : NULL;
-    check(process_start(&p, &env, chain, &err), &err, "starting");
+    env.sandbox = kind != NO_SANDBOX ? e->ready : NULL;
+    check(kind != UNPREPARED ? start_in_engine(e, &p, &env, chain, &err)
+                             : process_start(&p, &env, chain, &err),
+          &err, "starting");
     check(process_drive(p, &err), &err, "running");
     check(output_finish(chain), &err, "finishing the output");
     const struct process_result *r = process_result(p);
@@ -230,35 +275,37 @@ write_variants(const char *unit, const char *const *names, struct series *series
 static void
 bench_spawn(size_t rounds, size_t heap_mib)
 {
-    static const char *const names[] = {"BASE", "engine, no sandbox", "engine, workspace-write"};
+    static const char *const names[] = {"BASE", "engine, no sandbox", "engine, workspace-write",
+                                        "engine, workspace-write, nothing prepared"};
     static char program[] = BASE_PROGRAM;
     char *argv[] = {program, NULL};
-    struct series series[3];
+    struct series series[RUN_KINDS];
     struct sy_error err = {0};
     struct engine e;
 
     engine_init(&e);
     heap_touch(heap_mib);
-    for (size_t i = 0; i < 3; i++) {
+    make_spares(&e);
+    for (size_t i = 0; i < RUN_KINDS; i++) {
         check(series_init(&series[i], rounds), &err, "series");
     }
     uint64_t before_kb = proc_status_kb(getpid(), "VmHWM");
 
     for (size_t round = 0; round < WARMUP_ROUNDS + rounds; round++) {
-        for (size_t i = 0; i < 3; i++) {
+        for (size_t i = 0; i < RUN_KINDS; i++) {
             uint64_t start_ns = clock_mono_ns();
 
-            if (i == 0) {
+            if (i == BARE) {
                 run_bare(argv);
             } else {
-                run_in_engine(&e, i == 2, argv, 0);
+                run_in_engine(&e, (enum run_kind)i, argv, 0);
             }
             if (round >= WARMUP_ROUNDS) {
                 series_add(&series[i], (double)(clock_mono_ns() - start_ns) / 1e6);
             }
         }
     }
-    write_variants("wall_ms", names, series, 3,
+    write_variants("wall_ms", names, series, RUN_KINDS,
                    (int64_t)(proc_status_kb(getpid(), "VmHWM") - before_kb));
     engine_fini(&e);
 }
@@ -290,7 +337,7 @@ bench_capture(size_t rounds, size_t mib, char *writer)
     read_bare(big, 1U << 20, 1U << 20, bytes);
     uint64_t before_kb = proc_status_kb(getpid(), "VmHWM");
 
-    run_in_engine(&e, true, big, bytes);
+    run_in_engine(&e, UNPREPARED, big, bytes);
     int64_t growth_kb = (int64_t)(proc_status_kb(getpid(), "VmHWM") - before_kb);
 
     for (size_t round = 0; round < rounds; round++) {
@@ -302,7 +349,7 @@ bench_capture(size_t rounds, size_t mib, char *writer)
             } else if (i == 1 || i == 3) {
                 read_bare(i == 1 ? big : small, 1U << 20, 1U << 20, bytes);
             } else {
-                run_in_engine(&e, true, i == 2 ? big : small, bytes);
+                run_in_engine(&e, UNPREPARED, i == 2 ? big : small, bytes);
             }
             double seconds = (double)(clock_mono_ns() - start_ns) / 1e9;
 

@@ -271,6 +271,7 @@ start(struct exec_run *x, const struct cli_args *args, struct sy_error *err)
     }
     session_options_from_config(&options, &x->engine.config, environ);
     options.login_snapshot = request.login;
+    options.spare = SPARE_FIRST;
     request.keep_bytes = (size_t)x->engine.config.output.keep_bytes;
     if (cli_get(args, "json") == NULL) {
         request.on_raw = exec_stream_raw;

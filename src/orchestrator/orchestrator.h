@@ -42,7 +42,15 @@ enum sy_code turn_context_copy(struct turn_context *ret,
  */
 struct session;
 
+/* Whether a process is made ready before its command is known (process_prepare). */
+enum session_spare {
+    SPARE_NONE,
+    SPARE_FIRST, /* one, while the first command's sandbox and environment are made */
+    SPARE_ALWAYS /* and the next one as soon as a command has started */
+};
+
 struct session_options {
+    enum session_spare spare;
     const char *session_id; /* NULL: random */
     const char *shell_path; /* configured shell, NULL or "": detect */
     bool login_snapshot;    /* run the login shell once */

@@ -27,6 +27,8 @@ struct session {
     struct orch_call *first_waiter;
     struct sandbox_entry *cache[SANDBOX_CACHE];
     uint64_t cache_clock;
+    enum session_spare spare_mode;
+    struct process *spare;
 };
 
 static enum sy_code
@@ -41,6 +43,7 @@ fill(struct session *s, const struct session_options *o)
             snprintf(s->id + i * 2, 3, "%02x", (unsigned)random[i]);
         }
     }
+    s->spare_mode = o->spare;
     s->login_snapshot = o->login_snapshot;
     s->snapshot_timeout_ms =
         o->snapshot_timeout_ms > 0 ? o->snapshot_timeout_ms : LIMIT_SNAPSHOT_MS;
@@ -110,6 +113,7 @@ session_free(struct session *s)
     if (s == NULL) {
         return;
     }
+    process_free(s->spare);
     snapshot_free(s->snapshot);
     for (size_t i = 0; i < SANDBOX_CACHE; i++) {
         entry_free(s->cache[i]);
@@ -221,13 +225,55 @@ same_policy(const struct sandbox_policy *a, const struct sandbox_policy *b)
     return true;
 }
 
+void
+session_make_spare(struct session *s, const struct sandbox_base *base)
+{
+    if (s->spare_mode == SPARE_NONE || (s->spare != NULL && process_is_prepared(s->spare, base))) {
+        return;
+    }
+    process_free(s->spare);
+    s->spare = NULL;
+    if (process_prepare(&s->spare, base, NULL) != SY_E_OK) {
+        s->spare = NULL;
+    }
+}
+
+enum sy_code
+session_take_process(struct session *s, struct process **ret, const struct sandbox_base *base,
+                     struct sy_error *err)
+{
+    struct process *spare = s->spare;
+
+    s->spare = NULL;
+    if (spare != NULL && process_is_prepared(spare, base)) {
+        *ret = spare;
+        return SY_E_OK;
+    }
+    process_free(spare);
+    return process_prepare(ret, base, err);
+}
+
+bool
+session_keeps_spare(const struct session *s)
+{
+    return s->spare_mode == SPARE_ALWAYS;
+}
+
 static enum sy_code
 make_ready(struct session *s, struct sandbox_entry *e, struct sy_error *err)
 {
     enum sy_code rc = sandbox_plan_new(&e->plan, &e->policy, session_caps(s), err);
 
-    if (rc != SY_E_OK || !sandbox_mode_is_enforced(e->policy.mode)) {
+    if (rc != SY_E_OK) {
         return rc;
+    }
+
+    const struct sandbox_base base = sandbox_plan_base(e->plan);
+
+    /* Roots take about as long to open as a process to get ready. */
+    session_make_spare(s, &base);
+    if (!sandbox_mode_is_enforced(e->policy.mode)) {
+        return SY_E_OK;
     }
     return sandbox_ready_new(&e->ready, e->plan, err);
 }

@@ -113,7 +113,28 @@ start(struct orch_call *c, struct sy_error *err)
     if (c->chain == NULL) {
         return sy_err_nomem(err);
     }
-    return process_start(&c->process, &env, c->chain, err);
+
+    struct sandbox_base base = {NULL, NULL};
+
+    if (env.sandbox != NULL) {
+        base = sandbox_ready_base(env.sandbox);
+    }
+
+    enum sy_code rc = session_take_process(c->session, &c->process, &base, err);
+
+    if (rc != SY_E_OK) {
+        return rc;
+    }
+    rc = process_go(c->process, &env, c->chain, err);
+    if (rc != SY_E_OK) {
+        process_free(c->process);
+        c->process = NULL;
+        return rc;
+    }
+    if (session_keeps_spare(c->session)) {
+        session_make_spare(c->session, &base);
+    }
+    return SY_E_OK;
 }
 
 enum sy_code

@@ -1,4 +1,4 @@
-#include "process/keeper.h"
+#include "process/keeper_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,35 +18,6 @@
 #include <unistd.h>
 
 #include "sandbox/linux/raw_syscall.h"
-
-/*
- * Everything below keeper_main runs while the engine's threads run on in the
- * same memory: no libc, no errno, no heap, no sanitizer.
- */
-#if defined(__clang__)
-#    define RAW_CODE __attribute__((no_sanitize("address", "undefined", "thread"), noinline))
-#else
-#    define RAW_CODE                                                                               \
-        __attribute__((no_sanitize_address, no_sanitize_undefined, no_sanitize_thread, noinline))
-#endif
-
-/* The keeper's own descriptors; 0-2 are the command's until it has started. */
-enum { KEEPER_CHANNEL_FD = 3, KEEPER_ENGINE_FD = 4, KEEPER_SIGNAL_FD = 5, KEEPER_FIRST_FREE = 6 };
-
-struct keeper {
-    struct keeper_job *job;
-    pid_t self;
-    int32_t status;  /* of the command, once it has exited */
-    int32_t ended;   /* others killed after the order to kill */
-    bool has_exited; /* the command */
-    bool is_killing;
-    bool told_exited;
-    bool has_engine_fd; /* an outer sandbox may refuse pidfd_open */
-};
-
-typedef unsigned long kernel_sigset; /* 64 signals on both architectures */
-
-#define SIG_BIT(n) (1UL << ((n)-1))
 
 RAW_CODE static void
 report(const struct keeper *k, enum keeper_report_kind kind)
@@ -120,10 +91,8 @@ close_span(unsigned first, unsigned last)
     }
 }
 
-/*
- * Makes the descriptor table what the command may see: 0-2, and ours that
- * close on exec. The ruleset keeps its number (sandbox_apply knows it).
- */
+/* Makes the descriptor table what the command may see: 0-2, and ours that
+ * close on exec. */
 RAW_CODE static int
 arrange_descriptors(struct keeper *k)
 {
@@ -153,14 +122,9 @@ arrange_descriptors(struct keeper *k)
     if (rc < 0) {
         return (int)-rc;
     }
-    if (job->ruleset_fd >= KEEPER_FIRST_FREE) {
-        close_span(KEEPER_SIGNAL_FD, (unsigned)job->ruleset_fd - 1);
-        close_span((unsigned)job->ruleset_fd + 1, ~0U);
-    } else {
-        close_span(KEEPER_SIGNAL_FD, ~0U);
-    }
+    close_span(KEEPER_SIGNAL_FD, ~0U);
 
-    kernel_sigset child_signal = SIG_BIT(SIGCHLD);
+    kernel_sigset child_signal = 1UL << (SIGCHLD - 1);
 
     /* All above is closed, so this is KEEPER_SIGNAL_FD (or KEEPER_ENGINE_FD
      * where that is empty). */
@@ -175,257 +139,6 @@ arrange_descriptors(struct keeper *k)
     return rc < 0 ? (int)-rc : 0;
 }
 
-RAW_CODE __attribute__((noreturn)) static void
-child_die(struct keeper_job *job, enum sandbox_stage stage, int sys)
-{
-    job->stage = stage;
-    job->sys = sys;
-    for (;;) {
-        sy_raw1(SYS_exit_group, 127);
-    }
-}
-
-/* execve as execvp does it: a file that the kernel knows no format for is a
- * shell script (POSIX, execvp). */
-RAW_CODE static int
-execute(const struct keeper_job *job)
-{
-    long rc = sy_raw3(SYS_execve, (long)job->program, (long)job->argv, (long)job->envp);
-
-    if (rc == -ENOEXEC) {
-        sy_raw3(SYS_execve, (long)job->script_argv[0], (long)job->script_argv, (long)job->envp);
-    }
-    return (int)-rc;
-}
-
-/* Back to the default: an ignored signal stays ignored over execve(2). */
-RAW_CODE static void
-reset(uint64_t signals)
-{
-    struct {
-        void *handler;
-        unsigned long flags;
-        void *restorer;
-        kernel_sigset mask;
-    } fallback = {NULL, 0, NULL, 0};
-
-    for (int n = 1; signals != 0; n++, signals >>= 1) {
-        if ((signals & 1U) != 0) {
-            sy_raw4(SYS_rt_sigaction, n, (long)&fallback, 0, sizeof(kernel_sigset));
-        }
-    }
-}
-
-/*
- * The command's process up to its exec. Shares memory with keeper and engine;
- * the keeper waits until it has exec'd or died.
- */
-RAW_CODE __attribute__((noreturn)) static void
-child_main(struct keeper_job *job, pid_t keeper_pid, uint64_t reset_signals)
-{
-    long rc = sy_raw0(SYS_setsid);
-
-    if (rc < 0) {
-        child_die(job, STAGE_SESSION, (int)-rc);
-    }
-    rc = sy_raw5(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-    if (rc < 0) {
-        child_die(job, STAGE_DEATH_SIGNAL, (int)-rc);
-    }
-    if (sy_raw0(SYS_getppid) != keeper_pid) {
-        /* It died before the signal was armed. */
-        child_die(job, STAGE_DEATH_SIGNAL, ESRCH);
-    }
-    reset(reset_signals);
-    rc = sy_raw1(SYS_chdir, (long)job->cwd);
-    if (rc < 0) {
-        child_die(job, STAGE_CWD, (int)-rc);
-    }
-
-    enum sandbox_stage stage = STAGE_NONE;
-    int sys = sandbox_apply_brokered(job->sandbox, &job->listener_fd, &stage);
-
-    if (sys != 0) {
-        child_die(job, stage, sys);
-    }
-
-    kernel_sigset none = 0;
-
-    sy_raw4(SYS_rt_sigprocmask, SIG_SETMASK, (long)&none, 0, sizeof(none));
-    child_die(job, STAGE_EXEC, execute(job));
-}
-
-/*
- * vfork: the child runs on our stack below this frame while we are suspended,
- * so nothing here may be changed by it but through `job`. clone3 clears the
- * signal handlers for free (5.5), so that only ignored signals are left to
- * reset; an outer seccomp filter may refuse it. The descriptor table is shared
- * up to the exec, which parts it, so that the listener of the child's filter
- * appears in ours.
- */
-RAW_CODE static pid_t
-start_child(struct keeper *k)
-{
-    struct clone_args args = {
-        .flags = CLONE_VM | CLONE_VFORK | CLONE_FILES | CLONE_CLEAR_SIGHAND,
-        .exit_signal = SIGCHLD,
-    };
-    long pid = sy_raw2(SYS_clone3, (long)&args, sizeof(args));
-
-    if (pid == 0) {
-        child_main(k->job, k->self, k->job->reset_signals);
-    }
-    if (pid == -ENOSYS || pid == -EPERM || pid == -EINVAL) {
-        pid = sy_raw5(SYS_clone, CLONE_VM | CLONE_VFORK | CLONE_FILES | SIGCHLD, 0, 0, 0, 0);
-        if (pid == 0) {
-            child_main(k->job, k->self, ~0ULL);
-        }
-    }
-    return (pid_t)pid;
-}
-
-/* Writes "<prefix><number><suffix>" with its NUL; returns its length. */
-RAW_CODE static size_t
-put_path(char *out, const char *prefix, pid_t number, const char *suffix)
-{
-    char digits[12];
-    size_t n = 0;
-    size_t len = 0;
-
-    while (*prefix != '\0') {
-        out[len++] = *prefix++;
-    }
-    do {
-        digits[n++] = (char)('0' + number % 10);
-        number /= 10;
-    } while (number > 0);
-    while (n > 0) {
-        out[len++] = digits[--n];
-    }
-    while (*suffix != '\0') {
-        out[len++] = *suffix++;
-    }
-    out[len] = '\0';
-    return len;
-}
-
-/*
- * SIGKILL to each child of ours now. Children can't be reaped by anyone but
- * us, so their numbers are theirs until we wait. Returns false when the list
- * can't be read (no /proc, or a kernel without CONFIG_PROC_CHILDREN).
- */
-RAW_CODE static bool
-kill_listed_children(pid_t self)
-{
-    char path[64];
-    char text[1024];
-    size_t at = put_path(path, "/proc/", self, "/task/");
-
-    put_path(path + at, "", self, "/children");
-
-    int fd = (int)sy_raw4(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0);
-
-    if (fd < 0) {
-        return false;
-    }
-
-    pid_t number = 0;
-
-    for (;;) {
-        long got = sy_raw3(SYS_read, fd, (long)text, sizeof(text));
-
-        if (got <= 0) {
-            break;
-        }
-        for (long i = 0; i < got; i++) {
-            /* The kernel filled it. NOLINTNEXTLINE(clang-analyzer-core.*) */
-            if (text[i] >= '0' && text[i] <= '9') {
-                number = number * 10 + (text[i] - '0');
-            } else if (number > 0) {
-                sy_raw2(SYS_kill, number, SIGKILL);
-                number = 0;
-            }
-        }
-    }
-    sy_raw1(SYS_close, fd);
-    return true;
-}
-
-struct kernel_dirent {
-    unsigned long long inode;
-    long long offset;
-    unsigned short length;
-    unsigned char type;
-    char name[];
-};
-
-/* Parent of a process by the fourth field of /proc/PID/stat, 0 if unknown. */
-RAW_CODE static pid_t
-parent_of(pid_t pid)
-{
-    char path[64];
-    char text[512];
-
-    put_path(path, "/proc/", pid, "/stat");
-
-    int fd = (int)sy_raw4(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0);
-
-    if (fd < 0) {
-        return 0;
-    }
-
-    long got = sy_raw3(SYS_read, fd, (long)text, sizeof(text));
-    long at = 0;
-    pid_t parent = 0;
-
-    sy_raw1(SYS_close, fd);
-    /* The name in brackets may hold anything: count from its last bracket. */
-    for (long i = 0; i < got; i++) {
-        /* The kernel filled it. NOLINTNEXTLINE(clang-analyzer-core.*) */
-        if (text[i] == ')') {
-            at = i;
-        }
-    }
-    for (at += 4; at > 4 && at < got && text[at] >= '0' && text[at] <= '9'; at++) {
-        parent = parent * 10 + (text[at] - '0');
-    }
-    return parent;
-}
-
-/* The same by a walk over /proc. */
-RAW_CODE static void
-kill_scanned_children(pid_t self)
-{
-    _Alignas(struct kernel_dirent) char entries[2048];
-    int fd =
-        (int)sy_raw4(SYS_openat, AT_FDCWD, (long)"/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-
-    if (fd < 0) {
-        return;
-    }
-    for (;;) {
-        long got = sy_raw3(SYS_getdents64, fd, (long)entries, sizeof(entries));
-
-        if (got <= 0) {
-            break;
-        }
-        for (long at = 0; at < got;) {
-            const struct kernel_dirent *entry = (const void *)(entries + at);
-            pid_t pid = 0;
-
-            /* The kernel filled it. NOLINTNEXTLINE(clang-analyzer-core.*) */
-            for (const char *c = entry->name; *c >= '0' && *c <= '9'; c++) {
-                pid = pid * 10 + (*c - '0');
-            }
-            if (pid > 1 && parent_of(pid) == self) {
-                sy_raw2(SYS_kill, pid, SIGKILL);
-            }
-            at += entry->length;
-        }
-    }
-    sy_raw1(SYS_close, fd);
-}
-
 RAW_CODE static void
 kill_tree(const struct keeper *k)
 {
@@ -433,18 +146,17 @@ kill_tree(const struct keeper *k)
         sy_raw2(SYS_kill, -k->job->pid, SIGKILL);
         sy_raw2(SYS_kill, k->job->pid, SIGKILL);
     }
-    if (!kill_listed_children(k->self)) {
-        kill_scanned_children(k->self);
-    }
+    keeper_kill_children(k->self);
 }
 
-/* Reaps all that has ended. Returns false when no child is left. */
+/* Reaps all that has ended, or, where nothing else is left, will end at once.
+ * Returns false when no child is left. */
 RAW_CODE static bool
 reap(struct keeper *k)
 {
     for (;;) {
         int status = 0;
-        long pid = sy_raw4(SYS_wait4, -1, (long)&status, WNOHANG | __WALL, 0);
+        long pid = sy_raw4(SYS_wait4, -1, (long)&status, (k->is_last ? 0 : WNOHANG) | __WALL, 0);
 
         if (pid == -ECHILD) {
             return false;
@@ -512,9 +224,11 @@ wait_for_something(struct keeper *k)
     if ((fds[3].revents & POLLIN) != 0) {
         pass_listener(k);
     } else if (fds[3].revents != 0) {
-        /* POLLHUP: nobody is left under the filter. */
+        /* POLLHUP: nobody is left under the filter but who is in exit(2) (6.11)
+         * or a zombie. So there is nothing to look out for but that. */
         sy_raw1(SYS_close, k->job->listener_fd);
         k->job->listener_fd = -1;
+        k->is_last = true;
     }
 }
 
@@ -551,7 +265,7 @@ keeper_main(void *arg)
         return 1;
     }
 
-    pid_t pid = start_child(&k);
+    pid_t pid = keeper_start_child(&k);
 
     if (pid < 0) {
         job->stage = STAGE_CLONE;
@@ -580,10 +294,10 @@ static const int often_ignored[] = {
     SIGUSR1, SIGUSR2, SIGCHLD, SIGTSTP, SIGTTIN, SIGTTOU,
 };
 
-/* Those that this program was started with ignored (nohup(1)), asked once,
- * and those that it may have ignored since. */
-static uint64_t
-maybe_ignored(void)
+/* Those that this program was started with ignored (nohup(1)) are asked for
+ * once. */
+uint64_t
+keeper_ignored_signals(void)
 {
     static _Atomic uint64_t known;
     uint64_t mask = known;
@@ -614,7 +328,6 @@ keeper_start(struct keeper_job *job, void *stack_top)
     sigset_t before;
 
     /* The keeper never takes a signal: a handler of ours would run in it. */
-    job->reset_signals = maybe_ignored();
     sigfillset(&all);
 
     int rc = pthread_sigmask(SIG_SETMASK, &all, &before);

@@ -16,26 +16,33 @@
  * leaves by setsid or double fork becomes its child, and is ended with the
  * rest. It dies with us: it watches our pidfd and the channel.
  *
- * Channel (SOCK_SEQPACKET): we send struct keeper_order, it sends struct
- * keeper_report: KEEPER_LISTENER with the listener's descriptor once something
- * in the tree has called connect(2) for the first time (a command that never
- * does costs nothing); at most one KEEPER_EXITED (the command is over but others of
- * its tree are not) and exactly one of KEEPER_DONE or KEEPER_FAILED as last.
+ * A keeper is started before there is a command: it makes a child, which makes
+ * itself ready (session, capabilities, seccomp) and sleeps until KEEPER_GO. So a
+ * command that comes later finds all done that does not depend on it.
+ *
+ * Channel (SOCK_SEQPACKET): we send struct keeper_order, first KEEPER_GO with the
+ * descriptor of the Landlock ruleset if there is one; the end of the channel
+ * before that ends both. It sends struct keeper_report: KEEPER_LISTENER with the listener's
+ * descriptor once something in the tree has called connect(2) for the first time (a command that
+ * never does costs nothing); at most one KEEPER_EXITED (the command is over but others of its tree
+ * are not) and exactly one of KEEPER_DONE or KEEPER_FAILED as last.
  */
 struct keeper_job {
-    /* Set before the start, only read by the keeper. */
+    /* Set before the start, only read by the keeper and its child. */
+    struct sandbox_base base;
+    int out_fd;
+    int err_fd;
+    int channel_fd;
+    pid_t engine_pid;
+    /* Set before KEEPER_GO, only read by the child. */
     const char *program;
     char *const *argv;
     char **script_argv; /* [sh, program, argv[1]...] for a file without "#!" */
     char *const *envp;
     const char *cwd;
-    const struct sandbox_ready *sandbox;
-    int ruleset_fd; /* of `sandbox`, -1: none */
-    int out_fd;
-    int err_fd;
-    int channel_fd;
-    pid_t engine_pid;
-    uint64_t reset_signals; /* bit n-1: signal n may be ignored by us; set by keeper_start */
+    uint64_t reset_signals; /* keeper_ignored_signals */
+    /* Of Landlock, in the keeper's table; received by the child, -1: none. */
+    volatile int ruleset_fd;
     /* Set by the child before it dies, read by the keeper after. */
     volatile enum sandbox_stage stage;
     volatile int sys;
@@ -45,7 +52,7 @@ struct keeper_job {
     volatile int listener_fd;
 };
 
-enum keeper_order_kind { KEEPER_KILL = 1, KEEPER_SIGNAL };
+enum keeper_order_kind { KEEPER_GO = 1, KEEPER_KILL, KEEPER_SIGNAL };
 
 struct keeper_order {
     int32_t kind;
@@ -68,5 +75,9 @@ struct keeper_report {
  * it sends no SIGCHLD). Returns its process id, or -1 with errno.
  */
 pid_t keeper_start(struct keeper_job *job, void *stack_top);
+
+/* Bit n-1: signal n may be ignored by this program, and would then stay ignored
+ * in the command. */
+uint64_t keeper_ignored_signals(void);
 
 #endif

@@ -1,12 +1,9 @@
-#include "process/process.h"
+#include "process/process_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,11 +13,6 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "process/broker.h"
-#include "process/keeper.h"
-
-/* The keeper's stack; its own child uses it too. Its deepest frame holds
- * about 2 KiB. */
-#define KEEPER_STACK ((size_t)32 * 1024)
 
 /* Reads of one step: small first, so that a quiet command costs no pages, then
  * large ones straight from a full pipe (docs/bench.md). */
@@ -31,156 +23,6 @@
 
 #define NS_PER_MS 1000000ULL
 
-struct process {
-    uint64_t id; /* never used twice in one program */
-    struct keeper_job job;
-    char **script_argv;
-    void *stack;
-    pid_t keeper_pid; /* 0: waited for */
-    int channel_fd;
-    int listener_fd; /* connect(2) of the tree is judged here; -1: never called, or free */
-    int read_fd[STREAM_COUNT];
-    struct output_chain *chain;
-    char *large; /* READ_LARGE bytes once a read has filled READ_SMALL */
-    bool grew_pipe[STREAM_COUNT];
-    bool has_exited; /* the command, others may live */
-    bool has_ended;  /* the keeper's last word is here */
-    bool is_killing;
-    uint64_t started_ns;
-    uint64_t linger_ns; /* when what lingers is ended; UINT64_MAX: never */
-    struct process_result result;
-};
-
-/* One cached stack: most engines run one command at a time, and its pages are
- * then mapped already. */
-static pthread_mutex_t stack_lock = PTHREAD_MUTEX_INITIALIZER;
-static void *spare_stack;
-
-static atomic_uint_fast64_t next_id = 1;
-
-static void *
-stack_get(void)
-{
-    pthread_mutex_lock(&stack_lock);
-
-    void *stack = spare_stack;
-
-    spare_stack = NULL;
-    pthread_mutex_unlock(&stack_lock);
-    if (stack != NULL) {
-        return stack;
-    }
-    stack = mmap(NULL, KEEPER_STACK, PROT_READ | PROT_WRITE,
-                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
-    return stack == MAP_FAILED ? NULL : stack;
-}
-
-static void
-stack_put(void *stack)
-{
-    pthread_mutex_lock(&stack_lock);
-    if (spare_stack == NULL) {
-        spare_stack = stack;
-        stack = NULL;
-    }
-    pthread_mutex_unlock(&stack_lock);
-    if (stack != NULL) {
-        munmap(stack, KEEPER_STACK);
-    }
-}
-
-/* argv of a script without "#!", as execvp(3) builds it. */
-static char **
-script_argv_new(const struct exec_env *env)
-{
-    size_t n = 0;
-
-    while (env->argv[n] != NULL) {
-        n++;
-    }
-
-    char **argv = mem_alloc((n + 3) * sizeof(char *));
-
-    if (argv == NULL) {
-        return NULL;
-    }
-    argv[0] = mem_unconst("/bin/sh");
-    argv[1] = mem_unconst(env->program);
-    for (size_t i = 1; i <= n; i++) {
-        argv[i + 1] = env->argv[i];
-    }
-    argv[n > 0 ? n + 1 : 2] = NULL;
-    return argv;
-}
-
-static enum sy_code
-open_pipes(struct process *p, int ret_write[STREAM_COUNT], int *ret_keeper_end,
-           struct sy_error *err)
-{
-    int pair[2];
-
-    for (int s = 0; s < STREAM_COUNT; s++) {
-        enum sy_code rc = fd_pipe(&p->read_fd[s], &ret_write[s], err);
-
-        if (rc == SY_E_OK) {
-            rc = fd_set_nonblock(p->read_fd[s], err);
-        }
-        if (rc != SY_E_OK) {
-            return rc;
-        }
-    }
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) {
-        return sy_err_sys(err, errno, "making the keeper's channel");
-    }
-    p->channel_fd = pair[0];
-    *ret_keeper_end = pair[1];
-    return SY_E_OK;
-}
-
-static enum sy_code
-start(struct process *p, const struct exec_env *env, struct sy_error *err)
-{
-    SY_FD out = -1;
-    SY_FD errfd = -1;
-    SY_FD keeper_end = -1;
-    int write_fd[STREAM_COUNT] = {-1, -1};
-    enum sy_code rc = open_pipes(p, write_fd, &keeper_end, err);
-
-    out = write_fd[STREAM_STDOUT];
-    errfd = write_fd[STREAM_STDERR];
-    if (rc != SY_E_OK) {
-        return rc;
-    }
-    p->script_argv = script_argv_new(env);
-    p->stack = stack_get();
-    if (p->script_argv == NULL || p->stack == NULL) {
-        return sy_err_nomem(err);
-    }
-    p->job = (struct keeper_job){
-        .program = env->program,
-        .argv = env->argv,
-        .script_argv = p->script_argv,
-        .envp = env->envp,
-        .cwd = env->cwd,
-        .sandbox = env->sandbox,
-        .ruleset_fd = env->sandbox != NULL ? sandbox_ready_fd(env->sandbox) : -1,
-        .out_fd = out,
-        .err_fd = errfd,
-        .channel_fd = keeper_end,
-        .listener_fd = -1,
-        .engine_pid = getpid(),
-    };
-    p->started_ns = clock_mono_ns();
-
-    pid_t pid = keeper_start(&p->job, (char *)p->stack + KEEPER_STACK);
-
-    if (pid < 0) {
-        return sy_err_sys(err, errno, "starting a process");
-    }
-    p->keeper_pid = pid;
-    return SY_E_OK;
-}
-
 /* The keeper is past its last word: its exit is a matter of microseconds. */
 static void
 wait_for_keeper(struct process *p)
@@ -189,36 +31,9 @@ wait_for_keeper(struct process *p)
     }
     p->keeper_pid = 0;
     if (p->stack != NULL) {
-        stack_put(p->stack);
+        process_stack_put(p->stack);
         p->stack = NULL;
     }
-}
-
-enum sy_code
-process_start(struct process **ret, const struct exec_env *env, struct output_chain *chain,
-              struct sy_error *err)
-{
-    struct process *p = mem_alloc_zero(1, sizeof(*p));
-
-    if (p == NULL) {
-        return sy_err_nomem(err);
-    }
-    p->id = atomic_fetch_add(&next_id, 1);
-    p->channel_fd = -1;
-    p->listener_fd = -1;
-    p->read_fd[STREAM_STDOUT] = -1;
-    p->read_fd[STREAM_STDERR] = -1;
-    p->chain = chain;
-    p->linger_ns = UINT64_MAX;
-
-    enum sy_code rc = start(p, env, err);
-
-    if (rc != SY_E_OK) {
-        process_free(p);
-        return rc;
-    }
-    *ret = p;
-    return SY_E_OK;
 }
 
 size_t
@@ -322,6 +137,7 @@ explain_failure(struct process *p, enum sandbox_stage stage, int sys)
     case STAGE_SESSION:
     case STAGE_DEATH_SIGNAL:
     case STAGE_STDIO:
+    case STAGE_ORDER:
         sy_err_sys(err, sys, "starting '%s' failed at %s", p->job.program,
                    sandbox_stage_text(stage));
         break;
@@ -430,7 +246,9 @@ take_reports(struct process *p, uint64_t now_ns, struct sy_error *err)
             return sy_err_set(err, SY_E_INTERNAL, "a keeper's report of %zd bytes", got);
         } else if (got < 0 && errno == EAGAIN) {
             return SY_E_OK;
-        } else if (got == 0 || errno != EINTR) {
+        } else if (got == 0 || (errno != EINTR && errno != ECONNRESET)) {
+            /* ECONNRESET comes once, before the last reports: the keeper left an
+             * order unread. */
             on_keeper_end(p);
         }
     }

@@ -49,9 +49,25 @@ struct process_result {
 };
 
 /*
- * Starts. Output goes to `chain` (borrowed, must outlive the process). Never
- * blocks on the child; a failure of its set-up comes as PROCESS_FAILED later.
+ * Starts a keeper whose child has done all that does not depend on the command
+ * and waits: a command that is given to it later is there sooner, since that
+ * work ran beside ours. `base` is of the sandbox that will be asked for. It
+ * costs two tasks without memory of their own and five descriptors until
+ * process_go or process_free.
  */
+enum sy_code process_prepare(struct process **ret, const struct sandbox_base *base,
+                             struct sy_error *err) SY_NODISCARD;
+/* Does it still wait, and for a sandbox with this base? */
+bool process_is_prepared(const struct process *p, const struct sandbox_base *base);
+/*
+ * Gives a prepared process its command. Output goes to `chain`; it and the
+ * strings of `env` are borrowed and must outlive the process. Never blocks on the
+ * child; a failure of its set-up comes as PROCESS_FAILED later. After an error
+ * the process is only good for process_free.
+ */
+enum sy_code process_go(struct process *p, const struct exec_env *env, struct output_chain *chain,
+                        struct sy_error *err) SY_NODISCARD;
+/* Both at once. */
 enum sy_code process_start(struct process **ret, const struct exec_env *env,
                            struct output_chain *chain, struct sy_error *err) SY_NODISCARD;
 

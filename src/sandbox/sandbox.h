@@ -140,9 +140,7 @@ bool sandbox_ready_is_fresh(const struct sandbox_ready *ready);
 /* The i-th root that was left out because it does not exist ($TMPDIR, /tmp,
  * /dev/shm, a device; never one that the configuration names); NULL beyond. */
 const char *sandbox_ready_skipped(const struct sandbox_ready *ready, size_t i);
-/* The ruleset's descriptor (must stay open in the child until applied), at
- * least SANDBOX_READY_FD_MIN, or -1 if the plan has none. */
-#define SANDBOX_READY_FD_MIN 16
+/* The ruleset's descriptor, or -1 if the plan has none. */
 int sandbox_ready_fd(const struct sandbox_ready *ready);
 
 /* Stages of the child's set-up; the failing one is told with its errno. */
@@ -153,6 +151,7 @@ int sandbox_ready_fd(const struct sandbox_ready *ready);
     X(STAGE_SESSION, "setsid")                                                                     \
     X(STAGE_DEATH_SIGNAL, "setting the parent-death signal")                                       \
     X(STAGE_STDIO, "standard descriptors")                                                         \
+    X(STAGE_ORDER, "waiting for the order to start")                                               \
     X(STAGE_CWD, "entering the working directory")                                                 \
     X(STAGE_RLIMITS, "resource limits")                                                            \
     X(STAGE_CAPABILITIES, "dropping capabilities")                                                 \
@@ -170,21 +169,48 @@ enum sandbox_stage {
 const char *sandbox_stage_text(enum sandbox_stage s);
 
 /*
- * Runs in a vfork-style child that shares the parent's memory: raw system
- * calls only, no errno, no heap, no locks. Order: resource limits,
- * capabilities, no_new_privs, Landlock, seccomp last. Returns 0, or the errno
- * value with *ret_stage set. `ready` NULL (unenforced) applies nothing but
- * no core dumps.
+ * The part of a sandbox that knows no path: the same for every policy with the
+ * same answer about the network, so that a process can be made ready before
+ * its command, directory and roots are known. Compare with sandbox_base_equal.
  */
-int sandbox_apply(const struct sandbox_ready *ready, enum sandbox_stage *ret_stage);
+struct seccomp_program;
+struct sandbox_base {
+    const struct seccomp_program *program; /* NULL: nothing to enforce */
+    /* The same for a process whose connect(2) has a broker; NULL: none. */
+    const struct seccomp_program *broker_program;
+};
+
+/* Of a plan, and of what was made of it. Of an unenforced plan: all NULL. */
+struct sandbox_base sandbox_plan_base(const struct sandbox_plan *plan);
+struct sandbox_base sandbox_ready_base(const struct sandbox_ready *ready);
+
+static inline bool
+sandbox_base_equal(const struct sandbox_base *a, const struct sandbox_base *b)
+{
+    return a->program == b->program && a->broker_program == b->broker_program;
+}
+
 /*
- * The same where somebody answers for connect(2) while the network is off:
- * *ret_listener becomes the descriptor of seccomp_unotify(2), or stays as it is
- * when there is none (network on, or a listener could not be had). Without a
- * listener every connect(2) is refused.
+ * The two halves of putting a process into its sandbox. Each runs in a
+ * vfork-style child that shares the parent's memory: raw system calls only, no
+ * errno, no heap, no locks. Each returns 0, or the errno value with *ret_stage
+ * set.
+ *
+ * sandbox_apply_base: resource limits, capabilities, no_new_privs, seccomp.
+ * An empty base applies nothing but no core dumps. `ret_listener` not NULL:
+ * somebody answers for connect(2) while the network is off; *ret_listener
+ * becomes the descriptor of seccomp_unotify(2), or stays as it is when there is
+ * none (network on, or a listener could not be had). Without a listener every
+ * connect(2) is refused.
+ *
+ * sandbox_apply_paths: Landlock, by the ruleset's descriptor in this process.
  */
-int sandbox_apply_brokered(const struct sandbox_ready *ready, volatile int *ret_listener,
-                           enum sandbox_stage *ret_stage);
+int sandbox_apply_base(const struct sandbox_base *base, volatile int *ret_listener,
+                       enum sandbox_stage *ret_stage);
+int sandbox_apply_paths(const struct sandbox_base *base, int ruleset_fd,
+                        enum sandbox_stage *ret_stage);
+/* Both, without a broker. `ready` NULL: no core dumps, nothing else. */
+int sandbox_apply(const struct sandbox_ready *ready, enum sandbox_stage *ret_stage);
 
 /* What the policy would do with an object, and which rule says so. */
 enum sandbox_operation { OPERATION_READ, OPERATION_WRITE, OPERATION_CONNECT };

@@ -117,41 +117,35 @@ failed(enum sandbox_stage *ret_stage, enum sandbox_stage stage, long r)
  * forbids it: then connect(2) is refused, which needs no broker.
  */
 static long
-load_filters(const struct sandbox_ready *ready, volatile int *ret_listener)
+load_filters(const struct sandbox_base *base, volatile int *ret_listener)
 {
-    if (ret_listener != NULL && ready->broker_program != NULL) {
+    if (ret_listener != NULL && base->broker_program != NULL) {
         /* A signal must not end a call that is being answered (5.19): begun
          * again, it would find its socket connected. */
-        long fd = load_filter(ready->broker_program, SECCOMP_FILTER_FLAG_NEW_LISTENER |
-                                                         SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV);
+        long fd = load_filter(base->broker_program, SECCOMP_FILTER_FLAG_NEW_LISTENER |
+                                                        SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV);
 
         if (fd == -EINVAL) {
-            fd = load_filter(ready->broker_program, SECCOMP_FILTER_FLAG_NEW_LISTENER);
+            fd = load_filter(base->broker_program, SECCOMP_FILTER_FLAG_NEW_LISTENER);
         }
         if (fd >= 0) {
             *ret_listener = (int)fd;
             return 0;
         }
     }
-    return load_filter(ready->program, 0);
+    return load_filter(base->program, 0);
 }
 
 int
-sandbox_apply(const struct sandbox_ready *ready, enum sandbox_stage *ret_stage)
-{
-    return sandbox_apply_brokered(ready, NULL, ret_stage);
-}
-
-int
-sandbox_apply_brokered(const struct sandbox_ready *ready, volatile int *ret_listener,
-                       enum sandbox_stage *ret_stage)
+sandbox_apply_base(const struct sandbox_base *base, volatile int *ret_listener,
+                   enum sandbox_stage *ret_stage)
 {
     long r = no_core_dumps();
 
     if (r < 0) {
         return failed(ret_stage, STAGE_RLIMITS, r);
     }
-    if (ready == NULL || ready->program == NULL) {
+    if (base->program == NULL) {
         return 0;
     }
     r = drop_capabilities();
@@ -162,13 +156,32 @@ sandbox_apply_brokered(const struct sandbox_ready *ready, volatile int *ret_list
     if (r < 0) {
         return failed(ret_stage, STAGE_NO_NEW_PRIVS, r);
     }
-    r = landlock_restrict(ready->ruleset_fd);
-    if (r < 0) {
-        return failed(ret_stage, STAGE_LANDLOCK, r);
-    }
-    r = load_filters(ready, ret_listener);
+    r = load_filters(base, ret_listener);
     if (r < 0) {
         return failed(ret_stage, STAGE_SECCOMP, r);
     }
     return 0;
+}
+
+int
+sandbox_apply_paths(const struct sandbox_base *base, int ruleset_fd, enum sandbox_stage *ret_stage)
+{
+    if (base->program == NULL) {
+        return 0;
+    }
+
+    long r = landlock_restrict(ruleset_fd);
+
+    return r < 0 ? failed(ret_stage, STAGE_LANDLOCK, r) : 0;
+}
+
+int
+sandbox_apply(const struct sandbox_ready *ready, enum sandbox_stage *ret_stage)
+{
+    static const struct sandbox_base none;
+    const struct sandbox_base *base = ready != NULL ? &ready->base : &none;
+    int sys = sandbox_apply_base(base, NULL, ret_stage);
+
+    return sys != 0 ? sys
+                    : sandbox_apply_paths(base, ready != NULL ? ready->ruleset_fd : -1, ret_stage);
 }

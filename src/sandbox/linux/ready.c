@@ -27,6 +27,29 @@ sandbox_ready_free(struct sandbox_ready *ready)
     mem_free(ready);
 }
 
+struct sandbox_base
+sandbox_plan_base(const struct sandbox_plan *plan)
+{
+    struct sandbox_base base = {NULL, NULL};
+
+    if (!plan->is_enforced) {
+        return base;
+    }
+
+    uint32_t arch = sandbox_seccomp_arch();
+
+    base.program = sandbox_seccomp_find(arch, plan->has_network, false);
+    base.broker_program = plan->has_broker ? sandbox_seccomp_find(arch, false, true) : NULL;
+    SY_ASSERT(base.program != NULL);
+    return base;
+}
+
+struct sandbox_base
+sandbox_ready_base(const struct sandbox_ready *ready)
+{
+    return ready->base;
+}
+
 int
 sandbox_ready_fd(const struct sandbox_ready *ready)
 {
@@ -191,16 +214,7 @@ make_ruleset(struct sandbox_ready *ready, const struct sandbox_plan *plan, struc
     if (fd < 0) {
         return sy_err_sys(err, (int)-fd, "making a Landlock ruleset (ABI %d)", plan->abi);
     }
-    /* Away from the low numbers, which the child's set-up gives new meanings. */
-    ready->ruleset_fd = fcntl((int)fd, F_DUPFD_CLOEXEC, SANDBOX_READY_FD_MIN);
-
-    int saved = errno;
-    int low = (int)fd;
-
-    fd_close(&low);
-    if (ready->ruleset_fd < 0) {
-        return sy_err_sys(err, saved, "moving the Landlock ruleset's descriptor");
-    }
+    ready->ruleset_fd = (int)fd; /* the kernel makes it close-on-exec */
     for (size_t i = 0; rc == SY_E_OK && i < plan->n_rules; i++) {
         rc = add_rule(ready, &plan->rules[i], &walks[i], err);
     }
@@ -217,11 +231,7 @@ prepare(struct sandbox_ready *ready, const struct sandbox_plan *plan, struct sy_
     if (!plan->is_enforced) {
         return SY_E_OK;
     }
-    ready->program = sandbox_seccomp_find(sandbox_seccomp_arch(), plan->has_network, false);
-    if (plan->has_broker) {
-        ready->broker_program = sandbox_seccomp_find(sandbox_seccomp_arch(), false, true);
-    }
-    SY_ASSERT(ready->program != NULL);
+    ready->base = sandbox_plan_base(plan);
     ready->roots = mem_alloc_zero(plan->n_rules, sizeof(ready->roots[0]));
 
     struct walk *walks = mem_alloc_zero(plan->n_rules, sizeof(walks[0]));

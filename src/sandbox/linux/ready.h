@@ -14,10 +14,8 @@ struct ready_root {
 };
 
 struct sandbox_ready {
-    int ruleset_fd;                        /* -1: nothing to enforce */
-    const struct seccomp_program *program; /* NULL: nothing to enforce */
-    /* The same for a process whose connect(2) has a broker; NULL: there is none to have. */
-    const struct seccomp_program *broker_program;
+    int ruleset_fd; /* -1: nothing to enforce */
+    struct sandbox_base base;
     struct ready_root *roots;
     size_t n_roots;
 };

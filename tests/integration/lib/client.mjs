@@ -91,8 +91,27 @@ export function makeYard(t) {
 }
 
 /**
+ * Less the one process that each server holds ready for its next command: its
+ * keeper, and below that one what has not become a command yet.
+ */
+function withoutSpares(found, servers) {
+  const isKeeper = (p) => p !== undefined && p.comm === 'sy-keeper';
+  const spares = new Set();
+  for (const server of servers) {
+    const spare = found.find((p) => isKeeper(p) && p.parent === server
+      && found.every((child) => child.parent !== p.pid || isKeeper(child)));
+    if (spare !== undefined) {
+      spares.add(spare.pid);
+      found.filter((p) => p.parent === spare.pid).forEach((p) => spares.add(p.pid));
+    }
+  }
+  return found.filter((p) => !spares.has(p.pid));
+}
+
+/**
  * Live processes that have TEST_MARK=`mark` in their environment, as
- * [{pid, cmdline}]; `except` are process ids that don't count (the server).
+ * [{pid, cmdline, comm, parent}]; `except` are process ids that don't count
+ * (servers, whose one spare does not count either).
  */
 export function processesOf(mark, except = []) {
   const found = [];
@@ -103,15 +122,16 @@ export function processesOf(mark, except = []) {
     }
     try {
       const environ = fs.readFileSync(`/proc/${name}/environ`, 'latin1').split('\0');
-      const state = fs.readFileSync(`/proc/${name}/stat`, 'latin1').replace(/^.*\) /s, '')[0];
+      const [, comm, state, parent] = fs.readFileSync(`/proc/${name}/stat`, 'latin1').match(/^\d+ \((.*)\) (.) (\d+) /s);
       if (environ.includes(`TEST_MARK=${mark}`) && state !== 'Z' && state !== 'X') {
-        found.push({ pid, cmdline: fs.readFileSync(`/proc/${name}/cmdline`, 'latin1').replaceAll('\0', ' ').trim() });
+        const cmdline = fs.readFileSync(`/proc/${name}/cmdline`, 'latin1').replaceAll('\0', ' ').trim();
+        found.push({ pid, cmdline, comm, parent: Number(parent) });
       }
     } catch {
       // Ended meanwhile, or another user's.
     }
   }
-  return found;
+  return withoutSpares(found, except);
 }
 
 /** A member of /proc/<pid>/status in kB. */

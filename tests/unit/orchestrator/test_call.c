@@ -91,6 +91,7 @@ static enum sy_code
 session_of(struct session **ret, const struct place *p)
 {
     struct session_options options = {
+        .spare = SPARE_ALWAYS,
         .session_id = "test",
         .shell_path = "/bin/bash",
         .login_snapshot = true,
@@ -431,6 +432,49 @@ events_come_as_begin_deltas_end(void **state)
     assert_string_equal(w.status, "exited");
 }
 
+/* The number of the first child of a task. */
+static void
+first_child(pid_t task, char ret[16])
+{
+    SY_AUTO(buf_fini) struct buf text = {.max = 4096};
+    char path[64];
+
+    snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)task, (int)task);
+    assert_int_equal(fd_read_file(path, &text, NULL), SY_E_OK);
+    snprintf(ret, 16, "%.*s", (int)strcspn(buf_view(&text), " \n"), buf_view(&text));
+}
+
+static void
+the_next_command_gets_the_process_that_was_made_ready(void **state)
+{
+    struct place *p = *state;
+    struct session *session = NULL;
+    SY_AUTO(answer_fini) struct answer first;
+    SY_AUTO(answer_fini) struct answer second;
+    SY_AUTO(answer_fini) struct answer third;
+    char keeper[16];
+    char spare[16];
+    char expected[32];
+    uint64_t give_up = clock_mono_ns() + 5000000000ULL;
+
+    assert_int_equal(session_of(&session, p), SY_E_OK);
+    run_in_session(&first, session, p, SANDBOX_WORKSPACE_WRITE, "echo $$", false, 5000);
+    first_child(getpid(), keeper);
+    do {
+        first_child((pid_t)strtol(keeper, NULL, 10), spare); // NOLINT(cert-err34-c)
+        assert_true(clock_mono_ns() < give_up);
+    } while (spare[0] == '\0');
+    run_in_session(&second, session, p, SANDBOX_WORKSPACE_WRITE, "echo $$", false, 5000);
+    /* One of another kind is no use to it. */
+    run_in_session(&third, session, p, SANDBOX_DANGER_FULL_ACCESS,
+                   "grep Seccomp: /proc/self/status", false, 5000);
+    session_free(session);
+    snprintf(expected, sizeof(expected), "%s\n", spare);
+    assert_string_equal(buf_view(&second.text), expected);
+    assert_string_not_equal(buf_view(&first.text), expected);
+    assert_string_equal(buf_view(&third.text), "Seccomp:\t0\n");
+}
+
 static enum sy_code
 one_call(void *arg)
 {
@@ -483,6 +527,7 @@ main(void)
         cmocka_unit_test(escalation_is_refused_with_the_reason),
         cmocka_unit_test(a_call_can_be_cancelled_in_every_state),
         cmocka_unit_test(events_come_as_begin_deltas_end),
+        cmocka_unit_test(the_next_command_gets_the_process_that_was_made_ready),
         cmocka_unit_test(a_call_survives_each_failing_allocation),
     };
 

@@ -1,0 +1,196 @@
+/*
+ * The command's process up to its exec. It shares memory with keeper and engine
+ * and runs on the keeper's stack, below the frame of keeper_start_child, while
+ * the keeper sleeps in clone: it never returns.
+ */
+#include "process/keeper_internal.h"
+
+#include <errno.h>
+#include <linux/sched.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+
+#include "sandbox/linux/raw_syscall.h"
+
+RAW_CODE __attribute__((noreturn)) static void
+child_die(struct keeper_job *job, enum sandbox_stage stage, int sys)
+{
+    job->stage = stage;
+    job->sys = sys;
+    for (;;) {
+        sy_raw1(SYS_exit_group, 127);
+    }
+}
+
+/* execve as execvp does it: a file that the kernel knows no format for is a
+ * shell script (POSIX, execvp). */
+RAW_CODE static int
+execute(const struct keeper_job *job)
+{
+    long rc = sy_raw3(SYS_execve, (long)job->program, (long)job->argv, (long)job->envp);
+
+    if (rc == -ENOEXEC) {
+        sy_raw3(SYS_execve, (long)job->script_argv[0], (long)job->script_argv, (long)job->envp);
+    }
+    return (int)-rc;
+}
+
+/* Back to the default: an ignored signal stays ignored over execve(2). */
+RAW_CODE static void
+reset(uint64_t signals)
+{
+    struct {
+        void *handler;
+        unsigned long flags;
+        void *restorer;
+        kernel_sigset mask;
+    } fallback = {NULL, 0, NULL, 0};
+
+    for (int n = 1; signals != 0; n++, signals >>= 1) {
+        if ((signals & 1U) != 0) {
+            sy_raw4(SYS_rt_sigaction, n, (long)&fallback, 0, sizeof(kernel_sigset));
+        }
+    }
+}
+
+/* One order, if there is one, with the ruleset that may come along. Returns as
+ * recvmsg(2). */
+RAW_CODE static long
+receive_order(struct keeper_job *job, struct keeper_order *ret)
+{
+    struct iovec part = {.iov_base = ret, .iov_len = sizeof(*ret)};
+    union {
+        struct cmsghdr header;
+        char room[CMSG_SPACE(sizeof(int))];
+    } control = {.header = {0}};
+    struct msghdr message = {
+        .msg_iov = &part,
+        .msg_iovlen = 1,
+        .msg_control = &control,
+        .msg_controllen = sizeof(control.room),
+    };
+    long got =
+        sy_raw3(SYS_recvmsg, KEEPER_CHANNEL_FD, (long)&message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+
+    if (got > 0 && message.msg_controllen >= CMSG_LEN(sizeof(int)) &&
+        control.header.cmsg_type == SCM_RIGHTS) {
+        job->ruleset_fd = *(int *)(void *)CMSG_DATA(&control.header);
+    }
+    return got;
+}
+
+/* Sleeps until the order to go. Any other, or the engine's end, is ours too. */
+RAW_CODE static void
+await_go(const struct keeper *k)
+{
+    struct pollfd fds[2] = {
+        {.fd = KEEPER_CHANNEL_FD,                        .events = POLLIN},
+        {.fd = k->has_engine_fd ? KEEPER_ENGINE_FD : -1, .events = POLLIN},
+    };
+
+    for (;;) {
+        struct keeper_order order = {0, 0};
+        long got = receive_order(k->job, &order);
+
+        if (got == (long)sizeof(order) && order.kind == KEEPER_GO) {
+            return;
+        }
+        if (got != -EAGAIN && got != -EINTR) {
+            child_die(k->job, STAGE_ORDER, ECANCELED);
+        }
+        sy_raw5(SYS_ppoll, (long)fds, 2, 0, 0, 0);
+        if ((fds[1].revents & POLLIN) != 0) {
+            child_die(k->job, STAGE_ORDER, ECANCELED);
+        }
+    }
+}
+
+/* All that does not depend on the command. */
+RAW_CODE static void
+make_ready(const struct keeper *k)
+{
+    struct keeper_job *job = k->job;
+    enum sandbox_stage stage = STAGE_NONE;
+    long rc = sy_raw0(SYS_setsid);
+
+    if (rc < 0) {
+        child_die(job, STAGE_SESSION, (int)-rc);
+    }
+    rc = sy_raw5(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    if (rc < 0) {
+        child_die(job, STAGE_DEATH_SIGNAL, (int)-rc);
+    }
+    if (sy_raw0(SYS_getppid) != k->self) {
+        /* It died before the signal was armed. */
+        child_die(job, STAGE_DEATH_SIGNAL, ESRCH);
+    }
+
+    int sys = sandbox_apply_base(&job->base, &job->listener_fd, &stage);
+
+    if (sys != 0) {
+        child_die(job, stage, sys);
+    }
+}
+
+RAW_CODE __attribute__((noreturn)) static void
+child_main(const struct keeper *k, bool has_handlers)
+{
+    struct keeper_job *job = k->job;
+    enum sandbox_stage stage = STAGE_NONE;
+
+    make_ready(k);
+    await_go(k);
+    reset(has_handlers ? ~0ULL : job->reset_signals);
+
+    long rc = sy_raw1(SYS_chdir, (long)job->cwd);
+
+    if (rc < 0) {
+        child_die(job, STAGE_CWD, (int)-rc);
+    }
+
+    int sys = sandbox_apply_paths(&job->base, job->ruleset_fd, &stage);
+
+    if (sys != 0) {
+        child_die(job, stage, sys);
+    }
+
+    kernel_sigset none = 0;
+
+    sy_raw4(SYS_rt_sigprocmask, SIG_SETMASK, (long)&none, 0, sizeof(none));
+    child_die(job, STAGE_EXEC, execute(job));
+}
+
+/*
+ * vfork: the child runs on our stack below this frame while we are suspended,
+ * so nothing here may be changed by it but through `job`. clone3 clears the
+ * signal handlers for free (5.5), so that only ignored signals are left to
+ * reset; an outer seccomp filter may refuse it. The descriptor table is shared
+ * up to the exec, which parts it, so that the listener of the child's filter
+ * appears in ours.
+ */
+RAW_CODE pid_t
+keeper_start_child(struct keeper *k)
+{
+    struct clone_args args = {
+        .flags = CLONE_VM | CLONE_VFORK | CLONE_FILES | CLONE_CLEAR_SIGHAND,
+        .exit_signal = SIGCHLD,
+    };
+    long pid = sy_raw2(SYS_clone3, (long)&args, sizeof(args));
+
+    if (pid == 0) {
+        child_main(k, false);
+    }
+    if (pid == -ENOSYS || pid == -EPERM || pid == -EINVAL) {
+        pid = sy_raw5(SYS_clone, CLONE_VM | CLONE_VFORK | CLONE_FILES | SIGCHLD, 0, 0, 0, 0);
+        if (pid == 0) {
+            child_main(k, true);
+        }
+    }
+    return (pid_t)pid;
+}

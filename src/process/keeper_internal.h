@@ -1,0 +1,51 @@
+#ifndef SY_PROCESS_KEEPER_INTERNAL_H
+#define SY_PROCESS_KEEPER_INTERNAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "process/keeper.h"
+
+/*
+ * Code of the keeper and its child runs while the engine's threads run on in
+ * the same memory: no libc, no errno, no heap, no sanitizer.
+ */
+#if defined(__clang__)
+#    define RAW_CODE __attribute__((no_sanitize("address", "undefined", "thread"), noinline))
+#else
+#    define RAW_CODE                                                                               \
+        __attribute__((no_sanitize_address, no_sanitize_undefined, no_sanitize_thread, noinline))
+#endif
+
+/* The keeper's own descriptors; 0-2 are the command's until it has started. */
+enum { KEEPER_CHANNEL_FD = 3, KEEPER_ENGINE_FD = 4, KEEPER_SIGNAL_FD = 5, KEEPER_FIRST_FREE = 6 };
+
+struct keeper {
+    struct keeper_job *job;
+    pid_t self;
+    int32_t status;  /* of the command, once it has exited */
+    int32_t ended;   /* others killed after the order to kill */
+    bool has_exited; /* the command */
+    bool is_killing;
+    bool told_exited;
+    bool is_last;       /* nobody but zombies is left under the filter */
+    bool has_engine_fd; /* an outer sandbox may refuse pidfd_open */
+};
+
+typedef unsigned long kernel_sigset; /* 64 signals on both architectures */
+
+/*
+ * Clones the child, which makes itself ready, waits for KEEPER_GO and executes
+ * the command. Comes back when it has done so, or has died with job->stage
+ * set. Returns its process id or a negative errno value.
+ */
+pid_t keeper_start_child(struct keeper *k);
+
+/*
+ * SIGKILL to each child of `self`, the calling task, now. Children can't be
+ * reaped by anyone else, so their numbers are theirs until we wait.
+ */
+void keeper_kill_children(pid_t self);
+
+#endif

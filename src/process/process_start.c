@@ -1,0 +1,259 @@
+/* Making a keeper ready, and giving it a command. */
+#include "process/process_internal.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/mem.h"
+
+/* The keeper's stack; its own child uses it too. Its deepest frame holds
+ * about 2 KiB. */
+#define KEEPER_STACK ((size_t)32 * 1024)
+
+/* One cached stack: most engines run one command at a time, and its pages are
+ * then mapped already. */
+static pthread_mutex_t stack_lock = PTHREAD_MUTEX_INITIALIZER;
+static void *spare_stack;
+
+static atomic_uint_fast64_t next_id = 1;
+
+static void *
+stack_get(void)
+{
+    pthread_mutex_lock(&stack_lock);
+
+    void *stack = spare_stack;
+
+    spare_stack = NULL;
+    pthread_mutex_unlock(&stack_lock);
+    if (stack != NULL) {
+        return stack;
+    }
+    stack = mmap(NULL, KEEPER_STACK, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
+    return stack == MAP_FAILED ? NULL : stack;
+}
+
+void
+process_stack_put(void *stack)
+{
+    pthread_mutex_lock(&stack_lock);
+    if (spare_stack == NULL) {
+        spare_stack = stack;
+        stack = NULL;
+    }
+    pthread_mutex_unlock(&stack_lock);
+    if (stack != NULL) {
+        munmap(stack, KEEPER_STACK);
+    }
+}
+
+/* argv of a script without "#!", as execvp(3) builds it. */
+static char **
+script_argv_new(const struct exec_env *env)
+{
+    size_t n = 0;
+
+    while (env->argv[n] != NULL) {
+        n++;
+    }
+
+    char **argv = mem_alloc((n + 3) * sizeof(char *));
+
+    if (argv == NULL) {
+        return NULL;
+    }
+    argv[0] = mem_unconst("/bin/sh");
+    argv[1] = mem_unconst(env->program);
+    for (size_t i = 1; i <= n; i++) {
+        argv[i + 1] = env->argv[i];
+    }
+    argv[n > 0 ? n + 1 : 2] = NULL;
+    return argv;
+}
+
+static enum sy_code
+open_pipes(struct process *p, int ret_write[STREAM_COUNT], int *ret_keeper_end,
+           struct sy_error *err)
+{
+    int pair[2];
+
+    for (int s = 0; s < STREAM_COUNT; s++) {
+        enum sy_code rc = fd_pipe(&p->read_fd[s], &ret_write[s], err);
+
+        if (rc == SY_E_OK) {
+            rc = fd_set_nonblock(p->read_fd[s], err);
+        }
+        if (rc != SY_E_OK) {
+            return rc;
+        }
+    }
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) {
+        return sy_err_sys(err, errno, "making the keeper's channel");
+    }
+    p->channel_fd = pair[0];
+    *ret_keeper_end = pair[1];
+    return SY_E_OK;
+}
+
+static enum sy_code
+start_keeper(struct process *p, const struct sandbox_base *base, struct sy_error *err)
+{
+    SY_FD out = -1;
+    SY_FD errfd = -1;
+    SY_FD keeper_end = -1;
+    int write_fd[STREAM_COUNT] = {-1, -1};
+    enum sy_code rc = open_pipes(p, write_fd, &keeper_end, err);
+
+    out = write_fd[STREAM_STDOUT];
+    errfd = write_fd[STREAM_STDERR];
+    if (rc != SY_E_OK) {
+        return rc;
+    }
+    p->stack = stack_get();
+    if (p->stack == NULL) {
+        return sy_err_nomem(err);
+    }
+    p->job = (struct keeper_job){
+        .base = *base,
+        .out_fd = out,
+        .err_fd = errfd,
+        .channel_fd = keeper_end,
+        .engine_pid = getpid(),
+        .ruleset_fd = -1,
+        .listener_fd = -1,
+    };
+
+    pid_t pid = keeper_start(&p->job, (char *)p->stack + KEEPER_STACK);
+
+    if (pid < 0) {
+        return sy_err_sys(err, errno, "starting a process");
+    }
+    p->keeper_pid = pid;
+    return SY_E_OK;
+}
+
+enum sy_code
+process_prepare(struct process **ret, const struct sandbox_base *base, struct sy_error *err)
+{
+    struct process *p = mem_alloc_zero(1, sizeof(*p));
+
+    if (p == NULL) {
+        (void)sy_err_nomem(err);
+        return SY_E_NOMEM;
+    }
+    p->id = atomic_fetch_add(&next_id, 1);
+    p->channel_fd = -1;
+    p->listener_fd = -1;
+    p->read_fd[STREAM_STDOUT] = -1;
+    p->read_fd[STREAM_STDERR] = -1;
+    p->linger_ns = UINT64_MAX;
+
+    enum sy_code rc = start_keeper(p, base, err);
+
+    if (rc != SY_E_OK) {
+        process_free(p);
+        return rc;
+    }
+    *ret = p;
+    return SY_E_OK;
+}
+
+bool
+process_is_prepared(const struct process *p, const struct sandbox_base *base)
+{
+    char byte = 0;
+
+    /* A keeper that waits has nothing to say; one that is gone has ended the
+     * channel. */
+    return !p->has_gone && sandbox_base_equal(&p->job.base, base) &&
+           recv(p->channel_fd, &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
+}
+
+/* The order to execute, with the ruleset. A keeper that is gone needs none: its
+ * last word, or the end of the channel, tells what happened. */
+static enum sy_code
+send_go(const struct process *p, int ruleset_fd, struct sy_error *err)
+{
+    struct keeper_order order = {.kind = KEEPER_GO};
+    struct iovec part = {.iov_base = &order, .iov_len = sizeof(order)};
+    union {
+        struct cmsghdr header;
+        char room[CMSG_SPACE(sizeof(int))];
+    } control = {{0}};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+
+    if (ruleset_fd >= 0) {
+        message.msg_control = &control;
+        message.msg_controllen = sizeof(control.room);
+        control.header.cmsg_len = CMSG_LEN(sizeof(int));
+        control.header.cmsg_level = SOL_SOCKET;
+        control.header.cmsg_type = SCM_RIGHTS;
+        memcpy(CMSG_DATA(&control.header), &ruleset_fd, sizeof(int));
+    }
+    if (sendmsg(p->channel_fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 && errno != EPIPE &&
+        errno != ECONNRESET) {
+        return sy_err_sys(err, errno, "telling the keeper to start '%s'", p->job.program);
+    }
+    return SY_E_OK;
+}
+
+enum sy_code
+process_go(struct process *p, const struct exec_env *env, struct output_chain *chain,
+           struct sy_error *err)
+{
+    struct sandbox_base base = {NULL, NULL};
+
+    if (env->sandbox != NULL) {
+        base = sandbox_ready_base(env->sandbox);
+    }
+    /* What it was made ready for is what it gets, or a command would run outside. */
+    SY_ASSERT(!p->has_gone && sandbox_base_equal(&p->job.base, &base));
+    p->script_argv = script_argv_new(env);
+    if (p->script_argv == NULL) {
+        return sy_err_nomem(err);
+    }
+    p->chain = chain;
+    p->job.program = env->program;
+    p->job.argv = env->argv;
+    p->job.script_argv = p->script_argv;
+    p->job.envp = env->envp;
+    p->job.cwd = env->cwd;
+    p->job.reset_signals = keeper_ignored_signals();
+    p->started_ns = clock_mono_ns();
+    p->has_gone = true;
+    return send_go(p, env->sandbox != NULL ? sandbox_ready_fd(env->sandbox) : -1, err);
+}
+
+enum sy_code
+process_start(struct process **ret, const struct exec_env *env, struct output_chain *chain,
+              struct sy_error *err)
+{
+    struct sandbox_base base = {NULL, NULL};
+    struct process *p = NULL;
+
+    if (env->sandbox != NULL) {
+        base = sandbox_ready_base(env->sandbox);
+    }
+
+    enum sy_code rc = process_prepare(&p, &base, err);
+
+    if (rc != SY_E_OK) {
+        return rc;
+    }
+    rc = process_go(p, env, chain, err);
+    if (rc != SY_E_OK) {
+        process_free(p);
+        return rc;
+    }
+    *ret = p;
+    return SY_E_OK;
+}

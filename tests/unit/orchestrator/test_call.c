@@ -432,16 +432,20 @@ events_come_as_begin_deltas_end(void **state)
     assert_string_equal(w.status, "exited");
 }
 
-/* The number of the first child of a task. */
+/* The number of the child that a task got last; "" if it has none. */
 static void
-first_child(pid_t task, char ret[16])
+last_child(pid_t task, char ret[16])
 {
     SY_AUTO(buf_fini) struct buf text = {.max = 4096};
     char path[64];
+    const char *at = NULL;
 
     snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)task, (int)task);
     assert_int_equal(fd_read_file(path, &text, NULL), SY_E_OK);
-    snprintf(ret, 16, "%.*s", (int)strcspn(buf_view(&text), " \n"), buf_view(&text));
+    ret[0] = '\0';
+    for (at = buf_view(&text); *at >= '0' && *at <= '9'; at += strcspn(at, " ") + 1) {
+        snprintf(ret, 16, "%.*s", (int)strcspn(at, " "), at);
+    }
 }
 
 static void
@@ -459,9 +463,10 @@ the_next_command_gets_the_process_that_was_made_ready(void **state)
 
     assert_int_equal(session_of(&session, p), SY_E_OK);
     run_in_session(&first, session, p, SANDBOX_WORKSPACE_WRITE, "echo $$", false, 5000);
-    first_child(getpid(), keeper);
+    /* The spare's keeper is the last that was made, and makes it at its leisure. */
     do {
-        first_child((pid_t)strtol(keeper, NULL, 10), spare); // NOLINT(cert-err34-c)
+        last_child(getpid(), keeper);
+        last_child((pid_t)strtol(keeper, NULL, 10), spare); // NOLINT(cert-err34-c)
         assert_true(clock_mono_ns() < give_up);
     } while (spare[0] == '\0');
     run_in_session(&second, session, p, SANDBOX_WORKSPACE_WRITE, "echo $$", false, 5000);

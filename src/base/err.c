@@ -131,11 +131,11 @@ sy_err_sys(struct sy_error *err, int errnum, const char *fmt, ...)
     return code;
 }
 
-enum sy_code
+void
 sy_err_wrap(struct sy_error *err, const char *fmt, ...)
 {
     if (err == NULL) {
-        return SY_E_INTERNAL;
+        return;
     }
 
     char inner[SY_ERR_MSG_MAX];
@@ -152,7 +152,6 @@ sy_err_wrap(struct sy_error *err, const char *fmt, ...)
         (int)(sizeof(err->msg) - used)) {
         trim_utf8(err->msg);
     }
-    return err->code;
 }
 
 enum sy_code

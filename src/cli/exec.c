@@ -107,7 +107,7 @@ next_deadline(const struct exec_run *x)
     return !x->is_cancelled && x->kill_at_ns < call ? x->kill_at_ns : call;
 }
 
-/* While a reader sleeps a running command is not read further. One that is
+/* While a reader sleeps a running command is not read further, only served. One that is
  * being killed is: what it can still say is what the pipes hold. */
 static bool
 holds_back(const struct exec_run *x)
@@ -125,10 +125,12 @@ wait_for_work(struct exec_run *x)
 
     fds[n++] = (struct pollfd){.fd = x->signal_fd, .events = POLLIN};
     n += exec_stream_watches(&x->stream, fds + n);
-    if (!holds_back(x)) {
-        size_t n_watches = orch_watches(x->call, watches);
 
-        for (size_t i = 0; i < n_watches; i++) {
+    size_t n_watches = orch_watches(x->call, watches);
+    bool is_held_back = holds_back(x);
+
+    for (size_t i = 0; i < n_watches; i++) {
+        if (!is_held_back || !watches[i].is_output) {
             fds[n++] = (struct pollfd){.fd = watches[i].fd, .events = watches[i].events};
         }
     }
@@ -155,6 +157,9 @@ drive(struct exec_run *x)
         do {
             wait_for_work(x);
             exec_stream_flush(&x->stream);
+            if (holds_back(x)) {
+                orch_serve(x->call, clock_mono_ns());
+            }
             if (x->kill_at_ns <= clock_mono_ns()) {
                 cancel(x);
             }

@@ -406,6 +406,17 @@ orch_step(struct orch_call *c, uint64_t now_ns)
     return c->state == ORCH_DONE;
 }
 
+void
+orch_serve(struct orch_call *c, uint64_t now_ns)
+{
+    struct sy_error err = {0};
+
+    if (c->state == ORCH_RUN && process_serve(c->process, now_ns, &err) != SY_E_OK) {
+        call_kill(c, EXEC_FAILED);
+        c->output.err = err;
+    }
+}
+
 /* Gives up the snapshot: whoever waits for it takes over. */
 static void
 leave_snapshot(struct orch_call *c)

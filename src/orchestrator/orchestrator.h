@@ -142,6 +142,9 @@ size_t orch_watches(const struct orch_call *call, struct process_watch out[PROCE
 uint64_t orch_deadline_ns(const struct orch_call *call);
 /* One turn of the machine; true once ORCH_DONE is reached. */
 bool orch_step(struct orch_call *call, uint64_t now_ns);
+/* For an owner that can't take output now: as process_serve. Of use in ORCH_RUN,
+ * nothing in other states. */
+void orch_serve(struct orch_call *call, uint64_t now_ns);
 /* At any state; the result is EXEC_CANCELLED unless it was final already. */
 void orch_cancel(struct orch_call *call);
 /* `signal` to the command's group now (Ctrl-C), without ending the call. */

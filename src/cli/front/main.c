@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -18,6 +19,9 @@
  */
 
 #define FULL "shellyard/shellyard"
+
+/* As much as a short command needs; more comes from the heap. */
+#define STOCK ((size_t)64 * 1024)
 
 /* Where the full program may be, by the directory of this one: in a build
  * directory, and installed. */
@@ -108,7 +112,11 @@ main(int argc, char **argv)
         return hand_over(argv);
     }
 
+    static _Alignas(max_align_t) char stock[STOCK];
     size_t n = (size_t)argc - 1; /* what follows the verb, and NULL */
+
+    mem_use_stock(stock, sizeof(stock));
+
     char **words = mem_alloc(n * sizeof(words[0]));
     int status = 0;
 

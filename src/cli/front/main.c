@@ -25,7 +25,7 @@
 
 /* Where the full program may be, by the directory of this one: in a build
  * directory, and installed. */
-static const char *const places[] = {"/libexec/" FULL, "/../libexec/" FULL};
+static const char places[][sizeof("../libexec/" FULL)] = {"libexec/" FULL, "../libexec/" FULL};
 
 /* Executes it with argv; returns only if it can't be. False: it is not there. */
 static bool
@@ -39,31 +39,29 @@ try_place(const char *path, char **argv)
     return true;
 }
 
+/* In one buffer, without printf: servers start this way too, and are measured. */
 static int
 hand_over(char **argv)
 {
     static const char configured[] = SY_LIBEXECDIR "/" FULL;
-    char self[LIMIT_PATH];
-    char path[LIMIT_PATH + 64];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+    char path[LIMIT_PATH + sizeof(places[0])];
+    ssize_t n = readlink("/proc/self/exe", path, LIMIT_PATH - 1);
 
-    self[n > 0 ? n : 0] = '\0';
-
-    char *slash = strrchr(self, '/');
-
-    if (slash != NULL) {
-        *slash = '\0';
-        for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-            (void)snprintf(path, sizeof(path), "%s%s", self, places[i]);
-            if (try_place(path, argv)) {
-                return sy_code_status(SY_E_SYS);
-            }
+    while (n > 0 && path[n - 1] != '/') {
+        n--;
+    }
+    for (size_t i = 0; n > 0 && i < sizeof(places) / sizeof(places[0]); i++) {
+        memcpy(path + n, places[i], sizeof(places[i]));
+        if (try_place(path, argv)) {
+            return sy_code_status(SY_E_SYS);
         }
     }
     if (!try_place(configured, argv)) {
-        cli_note("the rest of the program is missing: it is none of %s%s, %s%s, %s; install it "
+        int dir = n > 0 ? (int)n : 0;
+
+        cli_note("the rest of the program is missing: it is none of %.*s%s, %.*s%s, %s; install it "
                  "again, whole",
-                 self, places[0], self, places[1], configured);
+                 dir, path, places[0], dir, path, places[1], configured);
     }
     return sy_code_status(SY_E_SYS);
 }

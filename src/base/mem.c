@@ -27,81 +27,110 @@ fault_now(void)
     return false;
 }
 
-/* The arena: before each block its size, in as much room as keeps it aligned. */
-#define ARENA_ALIGN     _Alignof(max_align_t)
-#define ARENA_BLOCK_MAX 4096U
+/* mem_use_stock: blocks lie one behind the other, each behind its size. */
+static struct {
+    char *bytes;
+    size_t size;
+    size_t used;
+} stock;
 
-static char *arena_at;
-static char *arena_start;
-static char *arena_end;
+/* A size with its header; what follows it is aligned for anything. */
+#define STOCK_HEADER ((size_t)16)
+_Static_assert(STOCK_HEADER >= _Alignof(max_align_t), "blocks of the stock are aligned");
 
 void
-mem_set_arena(void *start, size_t size)
+mem_use_stock(void *bytes, size_t size)
 {
-    arena_start = start;
-    arena_at = start;
-    arena_end = (char *)start + size;
+    stock.bytes = bytes;
+    stock.size = bytes != NULL ? size : 0;
+    stock.used = 0;
 }
 
 static bool
-is_in_arena(const void *p)
+is_in_stock(const void *p)
 {
-    return (uintptr_t)p >= (uintptr_t)arena_start && (uintptr_t)p < (uintptr_t)arena_end;
+    return (uintptr_t)p - (uintptr_t)stock.bytes < stock.size;
+}
+
+/* The room that a block of `size` takes; 0 when the stock can't have it. */
+static size_t
+stock_room(size_t size)
+{
+    if (size >= stock.size) {
+        return 0;
+    }
+    return STOCK_HEADER + ((size + STOCK_HEADER - 1) & ~(STOCK_HEADER - 1));
 }
 
 static size_t
-arena_size_of(const void *p)
+stock_size(const void *p)
 {
     size_t size = 0;
 
-    memcpy(&size, (const char *)p - ARENA_ALIGN, sizeof(size));
+    memcpy(&size, (const char *)p - STOCK_HEADER, sizeof(size));
     return size;
 }
 
-/* NULL: the heap's. `size` is above 0. */
 static void *
-arena_alloc(size_t size)
+stock_take(size_t size)
 {
-    size_t room = ARENA_ALIGN + (size + ARENA_ALIGN - 1) / ARENA_ALIGN * ARENA_ALIGN;
+    size_t room = stock_room(size);
 
-    if (size > ARENA_BLOCK_MAX || room > (size_t)(arena_end - arena_at)) {
+    if (room == 0 || room > stock.size - stock.used) {
         return NULL;
     }
 
-    char *block = arena_at + ARENA_ALIGN;
+    char *header = stock.bytes + stock.used;
 
-    memcpy(arena_at, &size, sizeof(size));
-    arena_at += room;
-    return block;
+    memcpy(header, &size, sizeof(size));
+    stock.used += room;
+    return header + STOCK_HEADER;
 }
 
-static void *
-block_alloc(size_t size)
+static bool
+is_last_in_stock(const char *p)
 {
-    void *block = arena_alloc(size > 0 ? size : 1);
-
-    return block != NULL ? block : malloc(size > 0 ? size : 1);
+    return p - STOCK_HEADER + stock_room(stock_size(p)) == stock.bytes + stock.used;
 }
 
-static void *
-block_realloc(void *p, size_t size)
+static void
+stock_give(char *p)
 {
-    if (!is_in_arena(p)) {
-        return realloc(p, size > 0 ? size : 1);
+    if (is_last_in_stock(p)) {
+        stock.used = (size_t)(p - STOCK_HEADER - stock.bytes);
     }
+}
 
-    size_t before = arena_size_of(p);
+/* As realloc(3), for a block of the stock: in place, further on, or out. */
+static void *
+stock_resize(char *p, size_t size)
+{
+    size_t old = stock_size(p);
+    bool was_last = is_last_in_stock(p);
 
-    if (size <= before) {
+    if (size <= old) {
         return p;
     }
+    if (was_last) {
+        size_t used = stock.used;
 
-    void *block = block_alloc(size);
-
-    if (block != NULL) {
-        memcpy(block, p, before);
+        stock_give(p);
+        if (stock_take(size) != NULL) {
+            return p;
+        }
+        stock.used = used;
     }
-    return block;
+
+    void *moved = stock_take(size);
+
+    if (moved == NULL) {
+        moved = malloc(size);
+    }
+    if (moved != NULL) {
+        memcpy(moved, p, old);
+        stock_give(p);
+    }
+    return moved;
 }
 
 static void *
@@ -119,7 +148,11 @@ mem_alloc(size_t size)
     if (fault_now()) {
         return NULL;
     }
-    return counted(block_alloc(size));
+    size += size == 0 ? 1 : 0;
+
+    void *p = stock_take(size);
+
+    return counted(p != NULL ? p : malloc(size));
 }
 
 void *
@@ -131,13 +164,11 @@ mem_alloc_zero(size_t count, size_t size)
     if (fault_now() || !size_mul(&total, count, size)) {
         return NULL;
     }
+    total += total == 0 ? 1 : 0;
 
-    void *block = arena_alloc(total > 0 ? total : 1);
+    void *p = stock_take(total);
 
-    if (block != NULL) {
-        return counted(memset(block, 0, total));
-    }
-    return counted(calloc(total > 0 ? total : 1, 1));
+    return counted(p != NULL ? memset(p, 0, total) : calloc(total, 1));
 }
 
 void *
@@ -149,7 +180,8 @@ mem_realloc(void *p, size_t size)
     if (fault_now()) {
         return NULL;
     }
-    return block_realloc(p, size);
+    size += size == 0 ? 1 : 0;
+    return is_in_stock(p) ? stock_resize(p, size) : realloc(p, size);
 }
 
 static char *
@@ -181,7 +213,9 @@ mem_free(void *p)
 {
     if (p != NULL) {
         atomic_fetch_sub_explicit(&live_blocks, 1, memory_order_relaxed);
-        if (!is_in_arena(p)) {
+        if (is_in_stock(p)) {
+            stock_give(p);
+        } else {
             free(p);
         }
     }

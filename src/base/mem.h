@@ -18,12 +18,14 @@ char *mem_strndup(const char *s, size_t n);
 /* Accepts NULL. */
 void mem_free(void *p);
 /*
- * Blocks of up to a page are taken from this memory, one after the other, as long
- * as there is room; it is not given out twice. For a program of one thread that
- * lives briefly: a heap has to ask for its first pages one by one. `start` is aligned
- * for any type and stays for good.
+ * For a program that starts, does one thing and ends, in one thread: allocations
+ * come out of `size` bytes at `bytes` (aligned for anything, zero, for ever)
+ * until those are used up. They touch fewer pages and make fewer system calls
+ * than a heap that has to be set up. What is freed there is used again only if it
+ * was the last. Once, before the first allocation; NULL ends it, for tests, when
+ * none of its blocks is left.
  */
-void mem_set_arena(void *start, size_t size);
+void mem_use_stock(void *bytes, size_t size);
 /* Wipes `size` bytes first, so that the compiler can't leave it out. */
 void mem_free_secret(void *p, size_t size);
 

@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,7 +24,7 @@
 
 /* Where the full program may be, by the directory of this one: in a build
  * directory, and installed. */
-static const char *const places[] = {"/libexec/" FULL, "/../libexec/" FULL};
+static const char places[][sizeof("../libexec/" FULL)] = {"libexec/" FULL, "../libexec/" FULL};
 
 /* Executes it with argv; returns only if it can't be. False: it is not there. */
 static bool
@@ -37,31 +38,32 @@ try_place(const char *path, char **argv)
     return true;
 }
 
+/* In one buffer, without printf: servers start this way too, and are measured. */
+/* One buffer and no printf: this is what every other verb pays for `exec`. */
 static int
 hand_over(char **argv)
 {
     static const char configured[] = SY_LIBEXECDIR "/" FULL;
-    char self[LIMIT_PATH];
-    char path[LIMIT_PATH + 64];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+    char path[LIMIT_PATH];
+    ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - PLACE_MAX);
 
-    self[n > 0 ? n : 0] = '\0';
+    path[n > 0 && (size_t)n < sizeof(path) - PLACE_MAX ? n : 0] = '\0';
 
-    char *slash = strrchr(self, '/');
+    char *slash = strrchr(path, '/');
 
-    if (slash != NULL) {
-        *slash = '\0';
-        for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-            (void)snprintf(path, sizeof(path), "%s%s", self, places[i]);
-            if (try_place(path, argv)) {
-                return sy_code_status(SY_E_SYS);
-            }
+    for (size_t i = 0; slash != NULL && i < sizeof(places) / sizeof(places[0]); i++) {
+        memcpy(slash, places[i], strlen(places[i]) + 1);
+        if (try_place(path, argv)) {
+            return sy_code_status(SY_E_SYS);
         }
     }
     if (!try_place(configured, argv)) {
+        if (slash != NULL) {
+            *slash = '\0';
+        }
         cli_note("the rest of the program is missing: it is none of %s%s, %s%s, %s; install it "
                  "again, whole",
-                 self, places[0], self, places[1], configured);
+                 path, places[0], path, places[1], configured);
     }
     return sy_code_status(SY_E_SYS);
 }
@@ -126,7 +128,7 @@ touch_memory(void)
     char *here = __builtin_frame_address(0);
     char *page = here - (uintptr_t)here % PAGE;
 
-    mem_set_arena(heap, sizeof(heap));
+    mem_use_stock(heap, sizeof(heap));
     (void)madvise(heap, sizeof(heap), MADV_POPULATE_WRITE);
     (void)madvise(page - STACK_BYTES, STACK_BYTES, MADV_POPULATE_WRITE);
 }

@@ -125,6 +125,10 @@
 #define LIMIT_PROXY_HEAD_MS    30000U
 #define LIMIT_PROXY_CONNECT_MS 30000U
 
+/* How long one direction of a connection may be silent once the other has
+ * ended. A client that was killed would keep its place for ever otherwise. */
+#define LIMIT_PROXY_HALF_MS 120000U
+
 /* How long a refused client may take to read why before the proxy hangs up. */
 #define LIMIT_PROXY_LINGER_MS 1000U
 

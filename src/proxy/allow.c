@@ -107,8 +107,9 @@ parse_entry(struct entry *e, const char *text, struct sy_error *err)
     e->is_below = text[0] == '*';
 
     size_t skip = e->is_below ? 2 : 0;
-    enum sy_code rc = len > skip ? parse_host(e, text + skip, len - skip, err)
-                                 : wrong(err, text, "names no host: write example.com or *.example.com");
+    enum sy_code rc = len > skip
+                          ? parse_host(e, text + skip, len - skip, err)
+                          : wrong(err, text, "names no host: write example.com or *.example.com");
 
     if (rc != SY_E_OK) {
         return rc;

@@ -4,9 +4,6 @@
 #include "proxy/proxy_internal.h"
 #include "proxy/tls_hello.h"
 
-/* What may be inside a tunnel to this port is known. */
-#define PORT_TLS 443
-
 static const struct refusal malformed = {PROXY_MALFORMED, 400, SOCKS_FAILED};
 static const struct refusal denied = {PROXY_DENIED, 403, SOCKS_DENIED};
 static const struct refusal timed_out = {PROXY_FAILED, 504, SOCKS_FAILED};
@@ -80,9 +77,9 @@ conn_tell(struct conn *c, enum proxy_outcome outcome, const char *why, const cha
     bool is_plain = c->kind != PROXY_SOCKS && !c->http.is_connect;
     struct proxy_verdict v = {
         .outcome = outcome,
-        .content = is_plain              ? PROXY_CONTENT_HTTP
-                   : c->port == PORT_TLS ? PROXY_CONTENT_TLS
-                                         : PROXY_CONTENT_UNCHECKED,
+        .content = is_plain                 ? PROXY_CONTENT_HTTP
+                   : c->port == o->tls_port ? PROXY_CONTENT_TLS
+                                            : PROXY_CONTENT_UNCHECKED,
         .protocol = protocol_of(c),
         .method = c->http.method,
         .host = c->host.text,
@@ -400,7 +397,7 @@ conn_connected(struct conn *c)
                                : !say(c, established, sizeof(established) - 1)) {
         return;
     }
-    if (c->port != PORT_TLS) {
+    if (c->port != c->proxy->options.tls_port) {
         relay_start(c);
         return;
     }

@@ -296,6 +296,9 @@ host_parse_authority(struct host *ret, uint16_t *ret_port, bool *ret_has_port, c
     size_t end = 0;
     uint16_t port = 0;
 
+    if (len > 0 && memchr(s, '@', len) != NULL) {
+        return refuse(err, s, len, bad_byte('@'));
+    }
     if (len > 0 && s[0] == '[') {
         const char *close = memchr(s, ']', len);
 

@@ -101,6 +101,26 @@ on_connection(uv_stream_t *stream, int status)
     }
 }
 
+static void
+set_default(unsigned *value, unsigned otherwise)
+{
+    if (*value == 0) {
+        *value = otherwise;
+    }
+}
+
+static void
+set_defaults(struct proxy_options *o)
+{
+    set_default(&o->max_connections, LIMIT_PROXY_CONNECTIONS);
+    set_default(&o->head_ms, LIMIT_PROXY_HEAD_MS);
+    set_default(&o->connect_ms, LIMIT_PROXY_CONNECT_MS);
+    set_default(&o->half_ms, LIMIT_PROXY_HALF_MS);
+    if (o->tls_port == 0) {
+        o->tls_port = 443;
+    }
+}
+
 enum sy_code
 proxy_new(struct proxy **ret, struct uv_loop_s *loop, const struct allow_list *list,
           const struct proxy_options *options, struct sy_error *err)
@@ -113,15 +133,7 @@ proxy_new(struct proxy **ret, struct uv_loop_s *loop, const struct allow_list *l
     p->loop = loop;
     p->list = list;
     p->options = *options;
-    if (p->options.max_connections == 0) {
-        p->options.max_connections = LIMIT_PROXY_CONNECTIONS;
-    }
-    if (p->options.head_ms == 0) {
-        p->options.head_ms = LIMIT_PROXY_HEAD_MS;
-    }
-    if (p->options.connect_ms == 0) {
-        p->options.connect_ms = LIMIT_PROXY_CONNECT_MS;
-    }
+    set_defaults(&p->options);
     (void)uv_timer_init(loop, &p->timer); /* Can't fail. */
     p->timer.data = p;
     p->handles = 1;

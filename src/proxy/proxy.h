@@ -61,6 +61,8 @@ struct proxy_options {
     unsigned max_connections;     /* 0: LIMIT_PROXY_CONNECTIONS; so below */
     unsigned head_ms;
     unsigned connect_ms;
+    unsigned half_ms;
+    uint16_t tls_port; /* 0: 443. Tests may not listen there */
 };
 
 struct proxy;

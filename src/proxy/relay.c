@@ -34,9 +34,6 @@ bound_body(struct flow *f)
         f->len = f->at + n;
         f->is_eof = true;
         relay_pause(f);
-        /* A server that keeps the connection in spite of "close" would let
-         * this client wait for ever. */
-        conn_set_timer(c, c->proxy->options.head_ms);
     }
 }
 
@@ -64,6 +61,9 @@ on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
     }
     if (n > 0) {
         bound_body(f);
+    }
+    if (f->conn->up.is_shut || f->conn->down.is_shut) {
+        conn_set_timer(f->conn, f->conn->proxy->options.half_ms);
     }
     relay_pump(f);
 }
@@ -178,6 +178,7 @@ relay_pump(struct flow *f)
         return;
     }
     f->is_shut = true;
+    conn_set_timer(f->conn, f->conn->proxy->options.half_ms);
     f->shutdown.data = f;
     if (uv_shutdown(&f->shutdown, f->to, on_shutdown) != 0) {
         conn_close(f->conn);

@@ -221,7 +221,7 @@ a_bad_entry_is_an_error_that_names_it_and_says_what_would_be_right(void **state)
         {"example.com  local",  "white space"         },
         {" example.com",        "white space"         },
         {"example.com LOCAL",   "white space"         },
-        {" local", "names no host"},
+        {" local",              "names no host"       },
         {"exa mple.com",        "white space"         },
         {"example.com\n",       "control"             },
         {"b\xc3\xbc"

@@ -40,7 +40,7 @@ mistake(const char *text)
         return "is empty";
     }
     if (str_eq(text, "*") || str_starts(text, "*:")) {
-        return "would allow every host: set network_access: true for that";
+        return "would allow every host: set sandbox.network_access: true for that";
     }
     if (strstr(text, "://") != NULL) {
         return "is a URL: write the host alone, as in example.com or example.com:8080";

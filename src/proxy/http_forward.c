@@ -132,8 +132,8 @@ proxy_http_answer(struct buf *out, int status, const char *why, const char *hint
 
     if (rc == SY_E_OK && hint[0] != '\0') {
         rc = buf_addf(&body,
-                      "A person can allow it in Shellyard's configuration:\n"
-                      "network: {allow: [\"%s\"]}\n",
+                      "A person can allow it by one more entry in Shellyard's configuration:\n"
+                      "network.allow: [..., \"%s\"]\n",
                       hint);
     }
     if (rc == SY_E_OK) {

@@ -382,7 +382,7 @@ static void
 another_host_is_denied_with_the_line_that_would_allow_it(void **state)
 {
     static const char *const parts[] = {"HTTP/1.1 403 Forbidden by Shellyard: evil.test:443 is not",
-                                        "network: {allow: [\"evil.test\"]}", NULL};
+                                        "network.allow: [..., \"evil.test\"]", NULL};
     struct yard y;
 
     (void)state;
@@ -404,7 +404,7 @@ static void
 a_name_that_resolves_to_a_private_address_is_denied_unless_local(void **state)
 {
     static const char *const parts[] = {"403", "public.test resolves to 127.0.0.1, a loopback",
-                                        " local\"]}", NULL};
+                                        " local\"]", NULL};
     char text[200];
     struct yard y;
 

@@ -78,7 +78,7 @@ static const struct {
     R("GET http:/a.b/ HTTP/1.1\r\nHost: a.b\r\n\r\n", 400, "no http:// URL"),
     R("GET http:///a HTTP/1.1\r\nHost: a.b\r\n\r\n", 400, "empty"),
     R("OPTIONS * HTTP/1.1\r\nHost: a.b\r\n\r\n", 400, "no http:// URL"),
-    R("GET http://u:p@a.b/ HTTP/1.1\r\nHost: a.b\r\n\r\n", 400, "'@'"),
+    R("GET http://u:@a.b/ HTTP/1.1\r\nHost: a.b\r\n\r\n", 400, "'@'"),
     R("GET http://u@a.b/ HTTP/1.1\r\nHost: a.b\r\n\r\n", 400, "'@'"),
     R("GET http://a.b\\@evil/ HTTP/1.1\r\nHost: a.b\r\n\r\n", 400, "'a.b\\x5c@evil'"),
     R("GET http://a.b#@evil/ HTTP/1.1\r\nHost: a.b\r\n\r\n", 400, "fragment"),

@@ -46,10 +46,13 @@ bad_byte(char c, char before)
 static enum parse_result
 scan(struct proxy_http_parser *p, size_t *ret_len, const char *data, size_t len, const char **why)
 {
+    char before = '\0';
+
     for (; p->scanned < len; p->scanned++) {
         size_t i = p->scanned;
 
-        *why = bad_byte(data[i], i > 0 ? data[i - 1] : '\0');
+        before = p->scanned > 0 ? data[i - 1] : before;
+        *why = bad_byte(data[i], before);
         if (*why == NULL && i == 0 && !http_is_token(data[0])) {
             *why = "this is no HTTP request";
         }

@@ -126,7 +126,7 @@ a_client_that_has_gone_does_not_keep_its_place_for_ever(void **state)
 static void
 a_server_that_does_not_read_holds_up_the_client_and_no_byte_is_lost(void **state)
 {
-    const size_t total = 24 * 1024 * 1024;
+    const size_t total = (size_t)24 * 1024 * 1024;
     static char chunk[65536];
     struct yard y;
     size_t sent = 0;

@@ -51,7 +51,9 @@ scan(struct proxy_http_parser *p, size_t *ret_len, const char *data, size_t len,
     for (; p->scanned < len; p->scanned++) {
         size_t i = p->scanned;
 
-        before = p->scanned > 0 ? data[i - 1] : before;
+        if (i > 0) {
+            before = data[i - 1];
+        }
         *why = bad_byte(data[i], before);
         if (*why == NULL && i == 0 && !http_is_token(data[0])) {
             *why = "this is no HTTP request";

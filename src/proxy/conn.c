@@ -67,19 +67,28 @@ protocol_of(const struct conn *c)
     if (c->kind == PROXY_SOCKS) {
         return "socks5";
     }
-    return c->http.is_connect ? "connect" : "http";
+    return c->is_tunnel ? "connect" : "http";
+}
+
+static enum proxy_content
+content_of(const struct conn *c)
+{
+    const struct proxy_options *o = &c->proxy->options;
+    bool is_tunnel = c->kind == PROXY_SOCKS || c->is_tunnel;
+
+    if (is_tunnel && c->port == o->tls_port) {
+        return PROXY_CONTENT_TLS;
+    }
+    return is_tunnel && c->port != o->http_port ? PROXY_CONTENT_UNCHECKED : PROXY_CONTENT_HTTP;
 }
 
 bool
 conn_tell(struct conn *c, enum proxy_outcome outcome, const char *why, const char *hint)
 {
     const struct proxy_options *o = &c->proxy->options;
-    bool is_plain = c->kind != PROXY_SOCKS && !c->http.is_connect;
     struct proxy_verdict v = {
         .outcome = outcome,
-        .content = is_plain                 ? PROXY_CONTENT_HTTP
-                   : c->port == o->tls_port ? PROXY_CONTENT_TLS
-                                            : PROXY_CONTENT_UNCHECKED,
+        .content = content_of(c),
         .protocol = protocol_of(c),
         .method = c->http.method,
         .host = c->host.text,
@@ -123,7 +132,8 @@ on_timer(uv_timer_t *timer)
         conn_refuse(c, &timed_out, "the server did not answer in time", "");
         return;
     case STAGE_HELLO:
-        (void)conn_tell(c, PROXY_FAILED, "the client sent no TLS hello in time", "");
+    case STAGE_INSIDE:
+        (void)conn_tell(c, PROXY_FAILED, "the client sent nothing in its tunnel in time", "");
         break;
     case STAGE_FIRST:
     case STAGE_HTTP:
@@ -179,7 +189,7 @@ say_refusal(struct conn *c, const struct refusal *how, const char *why, const ch
     if (c->stage == STAGE_HELLO) {
         return say(c, tls_hello_denied, sizeof(tls_hello_denied));
     }
-    if (c->kind == PROXY_SOCKS) {
+    if (c->kind == PROXY_SOCKS && c->stage != STAGE_INSIDE) {
         socks_reply(how->reply, reply);
         return say(c, reply, sizeof(reply));
     }
@@ -231,34 +241,43 @@ step_first(struct conn *c)
     c->stage = c->kind == PROXY_SOCKS ? STAGE_SOCKS_GREETING : STAGE_HTTP;
 }
 
-static void
-step_http(struct conn *c)
+/* The request that is about to be judged, or inside a tunnel. PARSE_DONE: its
+ * new head is in c->out, and what comes behind it is bounded. */
+static enum parse_result
+read_request(struct conn *c)
 {
     struct sy_error err = {.code = SY_E_OK};
     struct refusal how = malformed;
+    enum parse_result rc = proxy_http_parse(&c->parser, &c->http, c->up.data, c->up.len, &err);
 
-    switch (proxy_http_parse(&c->parser, &c->http, c->up.data, c->up.len, &err)) {
-    case PARSE_MORE:
-        return;
-    case PARSE_BAD:
+    if (rc == PARSE_BAD) {
         how.status = c->http.status;
         conn_refuse(c, &how, err.msg, "");
-        return;
-    case PARSE_DONE:
-        break;
     }
-    c->host = c->http.host;
-    c->port = c->http.port;
+    if (rc != PARSE_DONE) {
+        return rc;
+    }
     if (!c->http.is_connect) {
         proxy_http_body_init(&c->body, &c->http);
         c->is_body = true;
         if (proxy_http_rewrite(&c->out, &c->http, c->up.data) != SY_E_OK) {
             conn_refuse(c, &out_of_memory, "the proxy is out of memory", "");
-            return;
+            return PARSE_BAD;
         }
     }
     relay_drop(&c->up, c->http.head_len);
-    judge(c);
+    return PARSE_DONE;
+}
+
+static void
+step_http(struct conn *c)
+{
+    if (read_request(c) == PARSE_DONE) {
+        c->is_tunnel = c->http.is_connect;
+        c->host = c->http.host;
+        c->port = c->http.port;
+        judge(c);
+    }
 }
 
 static void
@@ -355,6 +374,14 @@ relay_start(struct conn *c)
 }
 
 static void
+step_inside(struct conn *c)
+{
+    if (read_request(c) == PARSE_DONE) {
+        relay_start(c);
+    }
+}
+
+static void
 step_hello(struct conn *c)
 {
     struct sy_error err = {.code = SY_E_OK};
@@ -397,11 +424,12 @@ conn_connected(struct conn *c)
                                : !say(c, established, sizeof(established) - 1)) {
         return;
     }
-    if (c->port != c->proxy->options.tls_port) {
+    if (content_of(c) == PROXY_CONTENT_UNCHECKED) {
         relay_start(c);
         return;
     }
-    c->stage = STAGE_HELLO;
+    c->stage = content_of(c) == PROXY_CONTENT_TLS ? STAGE_HELLO : STAGE_INSIDE;
+    c->parser = (struct proxy_http_parser){.tunnel = &c->host, .tunnel_port = c->port};
     conn_set_timer(c, c->proxy->options.head_ms);
     conn_step(c);
 }
@@ -410,8 +438,8 @@ conn_connected(struct conn *c)
 static void
 step_end(struct conn *c)
 {
-    if (c->stage == STAGE_HELLO) {
-        (void)conn_tell(c, PROXY_FAILED, "the client hung up before its TLS hello", "");
+    if (c->stage == STAGE_HELLO || c->stage == STAGE_INSIDE) {
+        (void)conn_tell(c, PROXY_FAILED, "the client hung up before it used its tunnel", "");
     }
     conn_close(c);
 }
@@ -434,6 +462,9 @@ step_once(struct conn *c)
         return;
     case STAGE_HELLO:
         step_hello(c);
+        return;
+    case STAGE_INSIDE:
+        step_inside(c);
         return;
     case STAGE_REFUSED:
         c->up.len = 0;

@@ -107,12 +107,21 @@ http_field_is(const struct http_field *f, const char *name)
     return f->name_len == strlen(name) && strncasecmp(f->name, name, f->name_len) == 0;
 }
 
+/* A part of the head. */
+struct span {
+    const char *data;
+    size_t from;
+    size_t to;
+};
+
 /* http://host[:port][/path] */
 static enum parse_result
-parse_absolute(struct proxy_http *ret, const char *data, size_t from, size_t to,
-               struct sy_error *err)
+parse_absolute(struct proxy_http *ret, struct span target, struct sy_error *err)
 {
     static const char scheme[] = "http://";
+    const char *data = target.data;
+    size_t from = target.from;
+    size_t to = target.to;
     size_t at = from + sizeof(scheme) - 1;
     bool has_port = false;
 
@@ -157,9 +166,52 @@ parse_version(struct proxy_http *ret, const char *s, size_t len, struct sy_error
     return PARSE_DONE;
 }
 
+/* Inside a tunnel: a path, or a URL of the very host that it leads to. */
+static enum parse_result
+parse_inner(const struct proxy_http_parser *p, struct proxy_http *ret, struct span target,
+            struct sy_error *err)
+{
+    ret->host = *p->tunnel;
+    ret->port = p->tunnel_port;
+    if (ret->is_connect) {
+        return bad(ret, 400, err, "the request is a CONNECT inside a tunnel");
+    }
+    if (target.data[target.from] == '/') {
+        ret->path_at = target.from;
+        ret->path_len = target.to - target.from;
+        return PARSE_DONE;
+    }
+
+    enum parse_result rc = parse_absolute(ret, target, err);
+
+    if (rc == PARSE_DONE && (!host_equal(&ret->host, p->tunnel) || ret->port != p->tunnel_port)) {
+        return bad(ret, 400, err, "the request names another host than its tunnel");
+    }
+    return rc;
+}
+
+static enum parse_result
+parse_target(const struct proxy_http_parser *p, struct proxy_http *ret, struct span target,
+             struct sy_error *err)
+{
+    if (p->tunnel != NULL) {
+        return parse_inner(p, ret, target, err);
+    }
+    if (!ret->is_connect) {
+        return parse_absolute(ret, target, err);
+    }
+    if (host_parse_authority(&ret->host, &ret->port, NULL, target.data + target.from,
+                             target.to - target.from, err) != SY_E_OK) {
+        ret->status = 400;
+        return PARSE_BAD;
+    }
+    return PARSE_DONE;
+}
+
 /* METHOD SP target SP version CR LF; *ret_at: behind it. */
 static enum parse_result
-parse_line(struct proxy_http *ret, const char *data, size_t *ret_at, struct sy_error *err)
+parse_line(const struct proxy_http_parser *p, struct proxy_http *ret, const char *data,
+           size_t *ret_at, struct sy_error *err)
 {
     const char *end = memchr(data, '\r', ret->head_len);
     size_t method = 0;
@@ -190,15 +242,7 @@ parse_line(struct proxy_http *ret, const char *data, size_t *ret_at, struct sy_e
         return rc;
     }
     *ret_at = (size_t)(end - data) + 2;
-    if (!ret->is_connect) {
-        return parse_absolute(ret, data, method + 1, (size_t)(space - data), err);
-    }
-    if (host_parse_authority(&ret->host, &ret->port, NULL, target, (size_t)(space - target), err) !=
-        SY_E_OK) {
-        ret->status = 400;
-        return PARSE_BAD;
-    }
-    return PARSE_DONE;
+    return parse_target(p, ret, (struct span){data, method + 1, (size_t)(space - data)}, err);
 }
 
 static enum parse_result
@@ -214,7 +258,8 @@ check_host(struct proxy_http *ret, const struct http_field *f, struct sy_error *
         return PARSE_BAD;
     }
     if (!host_equal(&host, &ret->host) || port != ret->port) {
-        return bad(ret, 400, err, "the Host header names another host than the request's target");
+        return bad(ret, 400, err,
+                   "the Host header names another host than the request or its tunnel");
     }
     return PARSE_DONE;
 }
@@ -334,6 +379,6 @@ proxy_http_parse(struct proxy_http_parser *p, struct proxy_http *ret, const char
         return rc;
     }
     ret->head_len = head_len;
-    rc = parse_line(ret, data, &at, err);
+    rc = parse_line(p, ret, data, &at, err);
     return rc == PARSE_DONE ? parse_fields(ret, data, at, err) : rc;
 }

@@ -32,9 +32,13 @@ struct proxy_http {
     size_t path_len;
 };
 
-/* Zeroed at first: how far earlier calls have looked. */
+/* Zeroed at first. */
 struct proxy_http_parser {
-    size_t scanned;
+    size_t scanned; /* how far earlier calls have looked */
+    /* Inside a tunnel: the host (borrowed) and port that it was asked for. The
+     * request is then in origin form, and both must be what it names. */
+    const struct host *tunnel;
+    uint16_t tunnel_port;
 };
 
 /*

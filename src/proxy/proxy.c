@@ -116,9 +116,8 @@ set_defaults(struct proxy_options *o)
     set_default(&o->head_ms, LIMIT_PROXY_HEAD_MS);
     set_default(&o->connect_ms, LIMIT_PROXY_CONNECT_MS);
     set_default(&o->half_ms, LIMIT_PROXY_HALF_MS);
-    if (o->tls_port == 0) {
-        o->tls_port = 443;
-    }
+    o->tls_port = o->tls_port != 0 ? o->tls_port : 443;
+    o->http_port = o->http_port != 0 ? o->http_port : 80;
 }
 
 enum sy_code

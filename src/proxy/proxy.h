@@ -17,8 +17,9 @@
  * sandbox nor process.
  *
  * Each request is judged by itself: host and port, then every address that the
- * name resolves to (once, and that very address is dialled), then, on port
- * 443, the server name of the TLS hello. One HTTP request a connection.
+ * name resolves to (once, and that very address is dialled), then, in tunnels to
+ * port 443, the server name of the TLS hello, and in tunnels to port 80 the HTTP
+ * request. One HTTP request a connection.
  */
 
 enum proxy_kind { PROXY_ANY, PROXY_HTTP, PROXY_SOCKS };
@@ -31,7 +32,7 @@ const char *proxy_outcome_name(enum proxy_outcome o);
 
 /* What is known of what goes through: one HTTP request, all of it judged; TLS
  * whose server name was checked; anything else, unchecked (a tunnel to another
- * port than 443). */
+ * port than 80 and 443). */
 enum proxy_content { PROXY_CONTENT_HTTP, PROXY_CONTENT_TLS, PROXY_CONTENT_UNCHECKED };
 
 /* Texts are borrowed for the time of the callback; never NULL. */
@@ -62,7 +63,8 @@ struct proxy_options {
     unsigned head_ms;
     unsigned connect_ms;
     unsigned half_ms;
-    uint16_t tls_port; /* 0: 443. Tests may not listen there */
+    uint16_t tls_port;  /* 0: 443. Tests may not listen there */
+    uint16_t http_port; /* 0: 80 */
 };
 
 struct proxy;

@@ -56,7 +56,8 @@ enum stage {
     STAGE_SOCKS_REQUEST,
     STAGE_LOOKUP,
     STAGE_CONNECT,
-    STAGE_HELLO,
+    STAGE_HELLO,  /* in a tunnel to the TLS port */
+    STAGE_INSIDE, /* in a tunnel to the HTTP port */
     STAGE_RELAY,
     STAGE_REFUSED
 };
@@ -71,8 +72,9 @@ struct conn {
     bool is_closing;
     bool is_looking_up;
     bool has_server;
-    bool is_told; /* the verdict */
-    bool is_body; /* `body` bounds what goes up */
+    bool is_told;   /* the verdict */
+    bool is_tunnel; /* HTTP CONNECT */
+    bool is_body;   /* `body` bounds what goes up */
     uv_tcp_t client;
     uv_tcp_t server;
     uv_timer_t timer;

@@ -166,10 +166,11 @@ check_rewritten(const struct proxy_http *req, const char *data)
     CHECK(hosts == 1 && connections == 1);
 }
 
+/* tunnel: NULL, or the host that an inner request must name. */
 static void
-try_http(const char *data, size_t len)
+try_http(const struct host *tunnel, const char *data, size_t len)
 {
-    struct proxy_http_parser p = {.scanned = 0};
+    struct proxy_http_parser p = {.tunnel = tunnel, .tunnel_port = 80};
     struct sy_error err = {.code = SY_E_OK};
     struct proxy_http req;
     struct proxy_http other;
@@ -182,6 +183,8 @@ try_http(const char *data, size_t len)
     if (rc == PARSE_DONE) {
         CHECK(req.head_len <= len && req.port != 0);
         CHECK(!(req.has_length && req.is_chunked));
+        CHECK(tunnel == NULL ||
+              (host_equal(tunnel, &req.host) && req.port == 80 && !req.is_connect));
         check_host(&req.host);
         if (!req.is_connect) {
             check_rewritten(&req, data);
@@ -283,6 +286,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     }
 
+    struct host tunnel;
     size_t live = mem_live();
     char *text = mem_alloc(size + 1);
 
@@ -292,7 +296,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     text[size] = '\0';
     try_host(text, size);
-    try_http(text, size);
+    try_http(NULL, text, size);
+    CHECK(host_parse(&tunnel, "a.b", 3, NULL) == SY_E_OK);
+    try_http(&tunnel, text, size);
     try_body(text, size);
     try_socks(socks_parse_greeting, data, size);
     try_socks(socks_parse_request, data, size);

@@ -216,6 +216,51 @@ the_result_is_the_same_however_the_bytes_come(void **state)
 }
 
 static void
+inside_a_tunnel_a_request_names_the_tunnels_host_and_no_other(void **state)
+{
+    static const struct {
+        const char *text;
+        const char *head; /* NULL: refused */
+        const char *why;
+    } rows[] = {
+        {"GET /x HTTP/1.1\r\nHost: a.b\r\n\r\n",
+         "GET /x HTTP/1.1\r\nHost: a.b\r\nConnection: close\r\n\r\n",                                                     ""              },
+        {"GET / HTTP/1.0\r\n\r\n",                            "GET / HTTP/1.0\r\nHost: a.b\r\nConnection: close\r\n\r\n", ""              },
+        {"GET http://A.b/x HTTP/1.1\r\nHost: a.b:80\r\n\r\n",
+         "GET /x HTTP/1.1\r\nHost: a.b\r\nConnection: close\r\n\r\n",                                                     ""              },
+        {"GET / HTTP/1.1\r\nHost: evil\r\n\r\n",              NULL,                                                       "another host"  },
+        {"GET / HTTP/1.1\r\nHost: a.b:81\r\n\r\n",            NULL,                                                       "another host"  },
+        {"GET / HTTP/1.1\r\n\r\n",                            NULL,                                                       "no Host"       },
+        {"GET http://evil/ HTTP/1.1\r\nHost: evil\r\n\r\n",   NULL,                                                       "another host"  },
+        {"GET http://evil/ HTTP/1.1\r\nHost: a.b\r\n\r\n",    NULL,                                                       "another host"  },
+        {"CONNECT evil:80 HTTP/1.1\r\nHost: a.b\r\n\r\n",     NULL,                                                       "CONNECT inside"},
+        {"GET x HTTP/1.1\r\nHost: a.b\r\n\r\n",               NULL,                                                       "no http:// URL"},
+        {"SSH-2.0-OpenSSH\r\n\r\n",                           NULL,                                                       "request line"  },
+    };
+    struct host host;
+
+    (void)state;
+    assert_int_equal(host_parse(&host, "a.b", 3, NULL), SY_E_OK);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct proxy_http_parser p = {.tunnel = &host, .tunnel_port = 80};
+        struct buf out = {.max = 1000};
+        struct sy_error err = {.code = SY_E_OK};
+        struct proxy_http req;
+        enum parse_result rc = proxy_http_parse(&p, &req, rows[i].text, strlen(rows[i].text), &err);
+
+        if (rc != (rows[i].head != NULL ? PARSE_DONE : PARSE_BAD) ||
+            strstr(err.msg, rows[i].why) == NULL) {
+            fail_msg("row %zu gave %d: %s", i, rc, err.msg);
+        }
+        if (rows[i].head != NULL) {
+            assert_int_equal(proxy_http_rewrite(&out, &req, rows[i].text), SY_E_OK);
+            assert_string_equal(out.data, rows[i].head);
+        }
+        buf_fini(&out);
+    }
+}
+
+static void
 a_head_above_the_limit_is_refused(void **state)
 {
     static char text[LIMIT_PROXY_HEAD + 1];
@@ -396,6 +441,7 @@ main(void)
         cmocka_unit_test(plain_requests_are_read_and_rewritten),
         cmocka_unit_test(what_two_parsers_could_read_in_two_ways_is_refused),
         cmocka_unit_test(the_result_is_the_same_however_the_bytes_come),
+        cmocka_unit_test(inside_a_tunnel_a_request_names_the_tunnels_host_and_no_other),
         cmocka_unit_test(a_head_above_the_limit_is_refused),
         cmocka_unit_test(more_than_128_headers_are_refused),
         cmocka_unit_test(a_chunked_body_ends_where_its_framing_says),

@@ -375,6 +375,52 @@ names_are_resolved_by_the_system_when_no_resolver_is_given(void **state)
 
 /* One request in the clear, whatever comes of it: the client's end is awaited. */
 
+static void
+in_a_tunnel_to_the_http_port_one_request_for_its_host_goes_on(void **state)
+{
+    static const struct proxy_options http = {.http_port = 1};
+    char text[300];
+    char head[300];
+    struct yard y;
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        yard_open(&y, &http, PROXY_ANY);
+
+        int client = yard_tunnel(&y, "local.test");
+        int server = yard_accept(&y);
+
+        assert_int_equal(y.verdict_count, 0);
+        (void)snprintf(text, sizeof(text),
+                       "GET /x HTTP/1.1\r\nHost: %s.test:%u\r\n\r\n"
+                       "GET /y HTTP/1.1\r\nHost: evil.test\r\n\r\n",
+                       i == 0 ? "local" : "evil", (unsigned)y.server_port);
+        (void)snprintf(head, sizeof(head),
+                       "GET /x HTTP/1.1\r\nHost: local.test:%u\r\nConnection: close\r\n\r\n",
+                       (unsigned)y.server_port);
+        assert_true(yard_send_text(&y, client, text));
+        if (i == 0) {
+            struct buf rest = {.max = 1000};
+
+            yard_expect(&y, server, head);
+            yard_expect_verdict(&y, "allowed connect GET local.test");
+            assert_int_equal(y.verdicts[0].content, PROXY_CONTENT_HTTP);
+            assert_true(yard_send_text(&y, server, "HTTP/1.1 200 OK\r\n\r\n"));
+            yard_expect(&y, client, "HTTP/1.1 200 OK\r\n\r\n");
+            fd_close(&client);
+            (void)yard_receive(&y, server, &rest, SIZE_MAX);
+            assert_int_equal(rest.len, 0);
+            buf_fini(&rest);
+        } else {
+            yard_expect(&y, client, "HTTP/1.1 400 Bad Request: the Host header names another host");
+            yard_expect_verdict(&y, "malformed connect GET local.test");
+        }
+        fd_close(&client);
+        fd_close(&server);
+        yard_close(&y);
+    }
+}
+
 int
 main(void)
 {
@@ -389,6 +435,7 @@ main(void)
         cmocka_unit_test(socks_carries_names_and_says_when_they_are_denied),
         cmocka_unit_test(on_the_tls_port_the_server_name_must_be_the_tunnels_host),
         cmocka_unit_test(names_are_resolved_by_the_system_when_no_resolver_is_given),
+        cmocka_unit_test(in_a_tunnel_to_the_http_port_one_request_for_its_host_goes_on),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -94,6 +94,9 @@ yard_start(struct yard *y, const struct proxy_options *more, enum proxy_kind kin
     if (o.tls_port == 1) { /* asked for: the server's is the TLS port */
         o.tls_port = y->server_port;
     }
+    if (o.http_port == 1) {
+        o.http_port = y->server_port;
+    }
     (void)snprintf(entries[0], 64, "local.test:%u local", (unsigned)y->server_port);
     (void)snprintf(entries[1], 64, "public.test:%u", (unsigned)y->server_port);
     (void)snprintf(entries[2], 64, "127.0.0.2:%u", (unsigned)y->server_port);

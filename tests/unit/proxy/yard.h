@@ -38,7 +38,7 @@ void yard_on_verdict(void *arg, const struct proxy_verdict *v);
 /* A TCP socket on a free port of all IPv4 addresses, listening if backlog > 0. */
 int yard_listener(uint16_t *ret_port, int backlog);
 enum sy_code yard_start(struct yard *y, const struct proxy_options *more, enum proxy_kind kind);
-/* yard_start with a server, failing the test; tls_port 1 stands for the server's port. */
+/* yard_start with a server, failing the test; port 1 in the options stands for the server's. */
 void yard_open(struct yard *y, const struct proxy_options *more, enum proxy_kind kind);
 /* Ends all; false if a handle is left on the loop. yard_close fails the test then,
  * and if memory is left. */

@@ -259,6 +259,25 @@ test('nothing is inherited from one request to the next on a connection', async 
   await proxy.close();
 });
 
+test('a request inside a tunnel to the HTTP port is judged, by CONNECT and by SOCKS', async (t) => {
+  if (!mustRun(t, has('curl'), 'curl is missing')) {
+    return;
+  }
+  const yard = makeYard(t);
+  const web = await startServer(t);
+  const proxy = await startProxy(t, [`http=${web.port}`, 'web.test=127.0.0.1', `allow=web.test:${web.port} local`]);
+  for (const flags of [['-x', proxy.socks], ['-p', '-x', proxy.url]]) {
+    const allowed = await curl(yard, ...flags, `http://web.test:${web.port}/in`);
+    assert.deepEqual([allowed.code, allowed.stdout], [0, 'hello from /in\n'], allowed.stderr);
+    const fronted = await curl(yard, ...flags, '-H', 'Host: evil.test', '-w', '%{http_code}', `http://web.test:${web.port}/fronted`);
+    assert.match(fronted.stdout, /the Host header names another host[\s\S]*400$/);
+  }
+  assert.deepEqual(web.requests.map((r) => r.url), ['/in', '/in']);
+  assert.deepEqual(proxy.verdicts.map((v) => [v.outcome, v.protocol, v.content]), [
+    ['allowed', 'socks5', '0'], ['malformed', 'socks5', '0'], ['allowed', 'connect', '0'], ['malformed', 'connect', '0']]);
+  await proxy.close();
+});
+
 /** One CONNECT and one request through it; resolves to the answer's body. */
 async function throughTunnel(proxyPort, webPort) {
   const got = await raw(proxyPort, `CONNECT web.test:${webPort} HTTP/1.1\r\nHost: web.test\r\n\r\n`

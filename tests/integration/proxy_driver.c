@@ -1,7 +1,7 @@
 /*
  * The network proxy as a program, for the integration tests:
  *
- *     proxy_driver [tls=PORT] [NAME=ADDRESS[,ADDRESS]...] [allow=ENTRY]...
+ *     proxy_driver [tls=PORT] [http=PORT] [NAME=ADDRESS[,ADDRESS]...] [allow=ENTRY]...
  *     proxy_driver environment HTTP-PORT
  *
  * The first serves on a free port of 127.0.0.1 and resolves only the names that
@@ -203,7 +203,7 @@ main(int argc, char **argv)
     struct sy_error err = {.code = SY_E_OK};
     struct allow_list *list = NULL;
     const char *entries[ENTRIES];
-    uint64_t tls_port = 0;
+    uint64_t port = 0;
     char line[32];
     size_t n = 0;
 
@@ -213,8 +213,10 @@ main(int argc, char **argv)
     for (int i = 1; i < argc; i++) {
         if (str_starts(argv[i], "allow=") && n < ENTRIES) {
             entries[n++] = argv[i] + 6;
-        } else if (str_starts(argv[i], "tls=") && str_to_u64(&tls_port, argv[i] + 4, 1, 65535)) {
-            o.tls_port = (uint16_t)tls_port;
+        } else if (str_starts(argv[i], "tls=") && str_to_u64(&port, argv[i] + 4, 1, 65535)) {
+            o.tls_port = (uint16_t)port;
+        } else if (str_starts(argv[i], "http=") && str_to_u64(&port, argv[i] + 5, 1, 65535)) {
+            o.http_port = (uint16_t)port;
         }
     }
     if (uv_loop_init(&d.loop) != 0) {

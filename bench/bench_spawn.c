@@ -25,7 +25,7 @@
 #include "base/str.h"
 #include "measure.h"
 #include "output/output.h"
-#include "process/process.h"
+#include "process/pool.h"
 #include "sandbox/sandbox.h"
 
 static const char usage[] = "usage: bench_spawn spawn [-n ROUNDS] [-m HEAP_MIB]\n"
@@ -36,7 +36,7 @@ static const char usage[] = "usage: bench_spawn spawn [-n ROUNDS] [-m HEAP_MIB]\
 enum run_kind { BARE, NO_SANDBOX, SANDBOXED, UNPREPARED, RUN_KINDS };
 
 struct engine {
-    struct process *spare[2]; /* without and with the sandbox; NULL: start from nothing */
+    struct process_pool *pools[2]; /* without and with the sandbox: each has a spare */
     struct sandbox_policy policy;
     struct sandbox_plan *plan;
     struct sandbox_ready *ready;
@@ -73,13 +73,16 @@ engine_init(struct engine *e)
     sandbox_probe(&caps);
     check(sandbox_plan_new(&e->plan, &e->policy, &caps, &err), &err, "planning the sandbox");
     check(sandbox_ready_new(&e->ready, e->plan, &err), &err, "preparing the sandbox");
+    for (size_t i = 0; i < 2; i++) {
+        check(process_pool_new(&e->pools[i], true, &err), &err, "making a pool");
+    }
 }
 
 static void
 engine_fini(struct engine *e)
 {
-    process_free(e->spare[0]);
-    process_free(e->spare[1]);
+    process_pool_free(e->pools[0]);
+    process_pool_free(e->pools[1]);
     sandbox_ready_free(e->ready);
     sandbox_plan_free(e->plan);
     sandbox_policy_fini(&e->policy);
@@ -121,34 +124,21 @@ start_in_engine(struct engine *e, struct process **ret, const struct exec_env *e
                 struct output_chain *chain, struct sy_error *err)
 {
     struct sandbox_base base = {NULL, NULL};
-    struct process **spare = &e->spare[env->sandbox != NULL];
+    struct process_pool *pool = e->pools[env->sandbox != NULL];
 
     if (env->sandbox != NULL) {
         base = sandbox_ready_base(env->sandbox);
     }
-    if (*spare == NULL || !process_is_prepared(*spare, &base)) {
-        return process_start(ret, env, chain, err);
+
+    enum sy_code rc = process_pool_take(pool, ret, &base, err);
+
+    if (rc == SY_E_OK) {
+        rc = process_go(*ret, env, chain, err);
     }
-    *ret = *spare;
-    *spare = NULL;
-
-    enum sy_code rc = process_go(*ret, env, chain, err);
-
-    return rc == SY_E_OK ? process_prepare(spare, &base, err) : rc;
-}
-
-static void
-make_spares(struct engine *e)
-{
-    const struct sandbox_base bases[2] = {
-        {NULL, NULL},
-        sandbox_ready_base(e->ready)
-    };
-    struct sy_error err = {0};
-
-    for (size_t i = 0; i < 2; i++) {
-        check(process_prepare(&e->spare[i], &bases[i], &err), &err, "preparing");
+    if (rc == SY_E_OK) {
+        process_pool_make_spare(pool, &base);
     }
+    return rc;
 }
 
 /* Start to end of a command in the engine, as a call does it. */
@@ -285,7 +275,6 @@ bench_spawn(size_t rounds, size_t heap_mib)
 
     engine_init(&e);
     heap_touch(heap_mib);
-    make_spares(&e);
     for (size_t i = 0; i < RUN_KINDS; i++) {
         check(series_init(&series[i], rounds), &err, "series");
     }

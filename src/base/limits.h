@@ -73,6 +73,14 @@
 /* Writable roots of a policy. Each costs one Landlock rule per spawn set-up. */
 #define LIMIT_ROOTS 256U
 
+/* Names that stay read-only inside writable roots. Ours are two dozen; each is
+ * one more alternative of an expression, or one entry per root. */
+#define LIMIT_PROTECTED 128U
+
+/* A Seatbelt profile and its parameters. They go into an exec on macOS, whose
+ * ARG_MAX is 1 MiB; the other half is for the command and its environment. */
+#define LIMIT_SEATBELT_ARGS 524288U /* 512 KiB */
+
 /* Calls in flight in one engine; more are refused with a clear error. */
 #define LIMIT_CALLS 256U
 

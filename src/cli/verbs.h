@@ -14,4 +14,7 @@ extern const struct cli_verb verb_config;
 extern const struct cli_verb verb_help;
 extern const struct cli_verb verb_completions;
 
+/* Below `sandbox`, in a file of its own. */
+extern const struct cli_verb verb_sandbox_plan;
+
 #endif

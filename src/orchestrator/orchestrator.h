@@ -13,7 +13,7 @@
 #include "events/events.h"
 #include "output/output.h"
 #include "process/env.h"
-#include "process/process.h"
+#include "process/pool.h"
 #include "sandbox/sandbox.h"
 
 /*
@@ -51,6 +51,7 @@ enum session_spare {
 
 struct session_options {
     enum session_spare spare;
+    struct process_pool *pool; /* borrowed; NULL: one of its own */
     const char *session_id; /* NULL: random */
     const char *shell_path; /* configured shell, NULL or "": detect */
     bool login_snapshot;    /* run the login shell once */

@@ -26,17 +26,12 @@ enum sy_code session_acquire_sandbox(struct session *s, const struct sandbox_pol
                                      struct sy_error *err) SY_NODISCARD;
 void session_release_sandbox(struct session *s, struct sandbox_entry *entry);
 
-/*
- * The spare: a process that waits for a command under a sandbox with this base.
- * It only saves time: where it can't be made, nothing is said, and the start of
- * a command will say it.
- */
+/* A process for the next command is made ready, if the session wants one. */
 void session_make_spare(struct session *s, const struct sandbox_base *base);
+/* Where its commands get their processes. */
+struct process_pool *session_pool(struct session *s);
 /* Is the next one to be made as soon as a command has started? */
 bool session_keeps_spare(const struct session *s);
-/* A process for a command: the spare if it fits, else a new one. */
-enum sy_code session_take_process(struct session *s, struct process **ret,
-                                  const struct sandbox_base *base, struct sy_error *err);
 
 /*
  * The login environment (snapshot.c). One call, the owner, drives the login

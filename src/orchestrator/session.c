@@ -28,7 +28,8 @@ struct session {
     struct sandbox_entry *cache[SANDBOX_CACHE];
     uint64_t cache_clock;
     enum session_spare spare_mode;
-    struct process *spare;
+    struct process_pool *pool;
+    bool owns_pool;
 };
 
 static enum sy_code
@@ -71,7 +72,12 @@ fill(struct session *s, const struct session_options *o)
     }
     s->bus = event_bus_new();
     s->snapshot = snapshot_new();
-    return s->bus == NULL || s->snapshot == NULL ? SY_E_NOMEM : SY_E_OK;
+    if (s->bus == NULL || s->snapshot == NULL) {
+        return SY_E_NOMEM;
+    }
+    s->pool = o->pool;
+    s->owns_pool = o->pool == NULL;
+    return s->owns_pool ? process_pool_new(&s->pool, o->spare == SPARE_ALWAYS, NULL) : SY_E_OK;
 }
 
 enum sy_code
@@ -113,7 +119,9 @@ session_free(struct session *s)
     if (s == NULL) {
         return;
     }
-    process_free(s->spare);
+    if (s->owns_pool) {
+        process_pool_free(s->pool);
+    }
     snapshot_free(s->snapshot);
     for (size_t i = 0; i < SANDBOX_CACHE; i++) {
         entry_free(s->cache[i]);
@@ -228,29 +236,15 @@ same_policy(const struct sandbox_policy *a, const struct sandbox_policy *b)
 void
 session_make_spare(struct session *s, const struct sandbox_base *base)
 {
-    if (s->spare_mode == SPARE_NONE || (s->spare != NULL && process_is_prepared(s->spare, base))) {
-        return;
-    }
-    process_free(s->spare);
-    s->spare = NULL;
-    if (process_prepare(&s->spare, base, NULL) != SY_E_OK) {
-        s->spare = NULL;
+    if (s->spare_mode != SPARE_NONE) {
+        process_pool_make_spare(s->pool, base);
     }
 }
 
-enum sy_code
-session_take_process(struct session *s, struct process **ret, const struct sandbox_base *base,
-                     struct sy_error *err)
+struct process_pool *
+session_pool(struct session *s)
 {
-    struct process *spare = s->spare;
-
-    s->spare = NULL;
-    if (spare != NULL && process_is_prepared(spare, base)) {
-        *ret = spare;
-        return SY_E_OK;
-    }
-    process_free(spare);
-    return process_prepare(ret, base, err);
+    return s->pool;
 }
 
 bool

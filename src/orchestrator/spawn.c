@@ -120,7 +120,7 @@ start(struct orch_call *c, struct sy_error *err)
         base = sandbox_ready_base(env.sandbox);
     }
 
-    enum sy_code rc = session_take_process(c->session, &c->process, &base, err);
+    enum sy_code rc = process_pool_take(session_pool(c->session), &c->process, &base, err);
 
     if (rc != SY_E_OK) {
         return rc;

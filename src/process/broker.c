@@ -340,7 +340,7 @@ decide(struct call *c, const struct seccomp_notif *n)
 
 /* One notification. false: there is none. */
 static bool
-answer_one(int listener_fd, pid_t keeper)
+answer_one(int listener_fd, pid_t (*keeper_of)(const void *arg, pid_t caller), const void *arg)
 {
     /* The kernel may know a longer struct than our headers. */
     union {
@@ -361,20 +361,20 @@ answer_one(int listener_fd, pid_t keeper)
     struct call c = {
         .id = got.n.id,
         .listener_fd = listener_fd,
-        .keeper = keeper,
         .tid = (pid_t)got.n.pid,
         .fd = (int)got.n.data.args[0],
     };
 
+    c.keeper = keeper_of(arg, c.tid);
     answer.r.id = got.n.id;
-    answer.r.error = -decide(&c, &got.n);
+    answer.r.error = c.keeper > 0 ? -decide(&c, &got.n) : -EACCES;
     /* ENOENT: the caller was killed meanwhile. */
     (void)ioctl(listener_fd, SECCOMP_IOCTL_NOTIF_SEND, &answer);
     return true;
 }
 
 bool
-broker_step(int listener_fd, pid_t keeper)
+broker_step(int listener_fd, pid_t (*keeper_of)(const void *arg, pid_t caller), const void *arg)
 {
     uint64_t end_ns = clock_mono_ns() + STEP_NS;
 
@@ -387,7 +387,7 @@ broker_step(int listener_fd, pid_t keeper)
         if ((ready.revents & POLLIN) == 0) {
             return false;
         }
-        if (!answer_one(listener_fd, keeper)) {
+        if (!answer_one(listener_fd, keeper_of, arg)) {
             return true;
         }
     }

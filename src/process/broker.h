@@ -18,10 +18,12 @@
 
 /*
  * Handles what waits on the listener (a bounded number), without blocking for
- * more than BROKER_WAIT_MS a call. `keeper` is the root of the tree. Returns
- * false once nobody is left under the filter: the listener can be closed.
+ * more than BROKER_WAIT_MS a call. `keeper_of` gives the root of a caller's tree,
+ * 0 if it has none: then it gets nothing. Returns false once nobody is left under the filter: the
+ * listener can be closed.
  */
 #define BROKER_WAIT_MS 100
-bool broker_step(int listener_fd, pid_t keeper);
+bool broker_step(int listener_fd, pid_t (*keeper_of)(const void *arg, pid_t caller),
+                 const void *arg);
 
 #endif

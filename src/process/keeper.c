@@ -60,9 +60,8 @@ pass_listener(struct keeper *k)
     k->job->listener_fd = -1;
 }
 
-/* Moves fd out of the way of the fixed numbers. Returns it, or -errno. */
-RAW_CODE static int
-lift(int fd)
+RAW_CODE int
+keeper_lift(int fd)
 {
     if (fd < 0 || fd >= KEEPER_FIRST_FREE) {
         return fd;
@@ -70,9 +69,8 @@ lift(int fd)
     return (int)sy_raw3(SYS_fcntl, fd, F_DUPFD_CLOEXEC, KEEPER_FIRST_FREE);
 }
 
-/* Closes [first, last] whatever the kernel has: close_range(2) is 5.9. */
-RAW_CODE static void
-close_span(unsigned first, unsigned last)
+RAW_CODE void
+keeper_close_span(unsigned first, unsigned last)
 {
     if (first > last || sy_raw3(SYS_close_range, first, last, 0) == 0) {
         return;
@@ -97,11 +95,12 @@ RAW_CODE static int
 arrange_descriptors(struct keeper *k)
 {
     struct keeper_job *job = k->job;
-    int out = lift(job->out_fd);
-    int err = lift(job->err_fd);
-    int channel = lift(job->channel_fd);
-    int null = lift((int)sy_raw4(SYS_openat, AT_FDCWD, (long)"/dev/null", O_RDONLY | O_CLOEXEC, 0));
-    int engine = lift((int)sy_raw2(SYS_pidfd_open, job->engine_pid, 0));
+    int out = keeper_lift(job->out_fd);
+    int err = keeper_lift(job->err_fd);
+    int channel = keeper_lift(job->channel_fd);
+    int null =
+        keeper_lift((int)sy_raw4(SYS_openat, AT_FDCWD, (long)"/dev/null", O_RDONLY | O_CLOEXEC, 0));
+    int engine = keeper_lift((int)sy_raw2(SYS_pidfd_open, job->engine_pid, 0));
 
     if (out < 0 || err < 0 || channel < 0 || null < 0) {
         return null < 0 ? -null : EBADF;
@@ -122,7 +121,7 @@ arrange_descriptors(struct keeper *k)
     if (rc < 0) {
         return (int)-rc;
     }
-    close_span(KEEPER_SIGNAL_FD, ~0U);
+    keeper_close_span(KEEPER_SIGNAL_FD, ~0U);
 
     kernel_sigset child_signal = 1UL << (SIGCHLD - 1);
 
@@ -246,7 +245,7 @@ keep(struct keeper *k)
     }
 }
 
-RAW_CODE static int
+RAW_CODE int
 keeper_main(void *arg)
 {
     struct keeper_job *job = arg;
@@ -274,7 +273,7 @@ keeper_main(void *arg)
         return 1;
     }
     job->pid = pid;
-    close_span(0, 2);
+    keeper_close_span(0, 2);
     if (job->ruleset_fd >= 0) {
         sy_raw1(SYS_close, job->ruleset_fd);
     }
@@ -288,46 +287,18 @@ keeper_main(void *arg)
     return 0;
 }
 
-/* Signals that a program commonly ignores at some time of its life. */
-static const int often_ignored[] = {
-    SIGHUP,  SIGINT,  SIGQUIT, SIGPIPE, SIGALRM, SIGTERM,
-    SIGUSR1, SIGUSR2, SIGCHLD, SIGTSTP, SIGTTIN, SIGTTOU,
-};
-
-/* Those that this program was started with ignored (nohup(1)) are asked for
- * once. */
-uint64_t
-keeper_ignored_signals(void)
-{
-    static _Atomic uint64_t known;
-    uint64_t mask = known;
-
-    if (mask != 0) {
-        return mask;
-    }
-    for (size_t i = 0; i < sizeof(often_ignored) / sizeof(often_ignored[0]); i++) {
-        mask |= 1ULL << (often_ignored[i] - 1);
-    }
-    for (int n = 1; n <= 64; n++) {
-        struct sigaction now;
-
-        /* The C library hides 32 and 33, which it uses itself and which make(1)
-         * leaves ignored. */
-        if (sigaction(n, NULL, &now) != 0 || now.sa_handler == SIG_IGN) {
-            mask |= 1ULL << (n - 1);
-        }
-    }
-    known = mask;
-    return mask;
-}
-
 pid_t
-keeper_start(struct keeper_job *job, void *stack_top)
+keeper_start_task(int (*fn)(void *), void *arg, void *stack_top)
 {
+    struct clone_args args = {
+        .flags = CLONE_VM | CLONE_CLEAR_SIGHAND,
+        .stack = (uint64_t)(uintptr_t)stack_top - KEEPER_STACK,
+        .stack_size = KEEPER_STACK,
+    };
     sigset_t all;
     sigset_t before;
 
-    /* The keeper never takes a signal: a handler of ours would run in it. */
+    /* It never takes a signal: a handler of ours would run in it. */
     sigfillset(&all);
 
     int rc = pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -338,11 +309,23 @@ keeper_start(struct keeper_job *job, void *stack_top)
     }
 
     /* No exit signal: it is waited for with __WALL, and a host program's own
-     * SIGCHLD handling never meets it. */
-    pid_t pid = clone(keeper_main, stack_top, CLONE_VM, job);
-    int saved = errno;
+     * SIGCHLD handling never meets it. clone3 clears the signal handlers for
+     * free (5.5); an outer seccomp filter may refuse it. */
+    long pid = sy_raw_spawn(SYS_clone3, (long)&args, sizeof(args), 0, fn, arg);
 
+    if (pid == -ENOSYS || pid == -EPERM || pid == -EINVAL) {
+        pid = sy_raw_spawn(SYS_clone, CLONE_VM, (long)stack_top, 0, fn, arg);
+    }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    errno = saved;
-    return pid;
+    if (pid < 0) {
+        errno = (int)-pid;
+        return -1;
+    }
+    return (pid_t)pid;
+}
+
+pid_t
+keeper_start(struct keeper_job *job, void *stack_top)
+{
+    return keeper_start_task(keeper_main, job, stack_top);
 }

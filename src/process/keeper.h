@@ -1,6 +1,8 @@
 #ifndef SY_PROCESS_KEEPER_H
 #define SY_PROCESS_KEEPER_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -21,38 +23,43 @@
  * command that comes later finds all done that does not depend on it.
  *
  * Channel (SOCK_SEQPACKET): we send struct keeper_order, first KEEPER_GO with the
- * descriptor of the Landlock ruleset if there is one; the end of the channel
- * before that ends both. It sends struct keeper_report: KEEPER_LISTENER with the listener's
+ * descriptor of the Landlock ruleset if there is one, or before it KEEPER_BASE,
+ * when the sandbox's base is known sooner than the command; the end of the channel
+ * before KEEPER_GO ends both. It sends struct keeper_report: KEEPER_LISTENER with the listener's
  * descriptor once something in the tree has called connect(2) for the first time (a command that
  * never does costs nothing); at most one KEEPER_EXITED (the command is over but others of its tree
  * are not) and exactly one of KEEPER_DONE or KEEPER_FAILED as last.
  */
 struct keeper_job {
     /* Set before the start, only read by the keeper and its child. */
-    struct sandbox_base base;
+    bool starts_with_base; /* `base` is set already */
+    bool has_base;         /* the keeper is under it already: made by a template */
     int out_fd;
     int err_fd;
     int channel_fd;
     pid_t engine_pid;
+    /* Set before KEEPER_BASE, which may come before KEEPER_GO, only read by the child. */
+    struct sandbox_base base;
     /* Set before KEEPER_GO, only read by the child. */
     const char *program;
     char *const *argv;
     char **script_argv; /* [sh, program, argv[1]...] for a file without "#!" */
     char *const *envp;
     const char *cwd;
-    uint64_t reset_signals; /* keeper_ignored_signals */
     /* Of Landlock, in the keeper's table; received by the child, -1: none. */
     volatile int ruleset_fd;
     /* Set by the child before it dies, read by the keeper after. */
     volatile enum sandbox_stage stage;
     volatile int sys;
+    /* Written by the kernel when a template makes the keeper; 0: not yet, or not by one. */
+    volatile pid_t keeper_pid;
     /* The command's process id; written by the keeper. */
     volatile pid_t pid;
     /* Of seccomp_unotify(2), in the keeper's table; set by the child, -1: none. */
     volatile int listener_fd;
 };
 
-enum keeper_order_kind { KEEPER_GO = 1, KEEPER_KILL, KEEPER_SIGNAL };
+enum keeper_order_kind { KEEPER_BASE = 1, KEEPER_GO, KEEPER_KILL, KEEPER_SIGNAL };
 
 struct keeper_order {
     int32_t kind;
@@ -69,6 +76,10 @@ struct keeper_report {
     int32_t sys;
 };
 
+/* Bytes of a stack for any task here; a keeper's child uses it too. Its deepest
+ * frame holds about 2 KiB. */
+#define KEEPER_STACK ((size_t)32 * 1024)
+
 /*
  * Starts a keeper on `stack` (its highest address) that does `job`; the job
  * and the stack must stay until it has been waited for (waitpid with __WALL;
@@ -76,8 +87,13 @@ struct keeper_report {
  */
 pid_t keeper_start(struct keeper_job *job, void *stack_top);
 
-/* Bit n-1: signal n may be ignored by this program, and would then stay ignored
- * in the command. */
-uint64_t keeper_ignored_signals(void);
+/*
+ * Starts any task of this kind: fn(arg) on that stack with our memory and a
+ * copy of the rest, all signals blocked. Signals that we ignore stay ignored, and where
+ * clone3(2) can't be had our handlers stay too: they are reset before a command is
+ * executed. Returns its process id, or -1 with
+ * errno.
+ */
+pid_t keeper_start_task(int (*fn)(void *), void *arg, void *stack_top);
 
 #endif

@@ -6,7 +6,6 @@
 #include "process/keeper_internal.h"
 
 #include <errno.h>
-#include <linux/sched.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -41,19 +40,27 @@ execute(const struct keeper_job *job)
     return (int)-rc;
 }
 
-/* Back to the default: an ignored signal stays ignored over execve(2). */
+/*
+ * Back to the default: an ignored signal stays ignored over execve(2). Asked of
+ * the kernel, since the engine may have been started with some ignored
+ * (nohup(1)), and the C library hides two that it uses itself.
+ */
 RAW_CODE static void
-reset(uint64_t signals)
+reset_signals(void)
 {
-    struct {
-        void *handler;
+    struct action {
+        void *handler; /* NULL: SIG_DFL */
         unsigned long flags;
         void *restorer;
         kernel_sigset mask;
-    } fallback = {NULL, 0, NULL, 0};
+    };
+    struct action fallback = {NULL, 0, NULL, 0};
 
-    for (int n = 1; signals != 0; n++, signals >>= 1) {
-        if ((signals & 1U) != 0) {
+    for (int n = 1; n <= 64; n++) {
+        struct action now = {NULL, 0, NULL, 0};
+
+        if (sy_raw4(SYS_rt_sigaction, n, 0, (long)&now, sizeof(kernel_sigset)) == 0 &&
+            now.handler != NULL) {
             sy_raw4(SYS_rt_sigaction, n, (long)&fallback, 0, sizeof(kernel_sigset));
         }
     }
@@ -85,21 +92,45 @@ receive_order(struct keeper_job *job, struct keeper_order *ret)
     return got;
 }
 
+RAW_CODE static void
+apply_base(struct keeper_job *job)
+{
+    enum sandbox_stage stage = STAGE_NONE;
+    int sys = sandbox_apply_base(&job->base, &job->listener_fd, &stage);
+
+    if (sys != 0) {
+        child_die(job, stage, sys);
+    }
+}
+
 /* Sleeps until the order to go. Any other, or the engine's end, is ours too. */
 RAW_CODE static void
 await_go(const struct keeper *k)
 {
+    bool has_base = k->job->has_base;
+
     struct pollfd fds[2] = {
         {.fd = KEEPER_CHANNEL_FD,                        .events = POLLIN},
         {.fd = k->has_engine_fd ? KEEPER_ENGINE_FD : -1, .events = POLLIN},
     };
 
+    if (!has_base && k->job->starts_with_base) {
+        apply_base(k->job);
+        has_base = true;
+    }
     for (;;) {
         struct keeper_order order = {0, 0};
         long got = receive_order(k->job, &order);
 
-        if (got == (long)sizeof(order) && order.kind == KEEPER_GO) {
-            return;
+        if (got == (long)sizeof(order) && (order.kind == KEEPER_BASE || order.kind == KEEPER_GO)) {
+            if (!has_base) {
+                apply_base(k->job);
+                has_base = true;
+            }
+            if (order.kind == KEEPER_GO) {
+                return;
+            }
+            continue;
         }
         if (got != -EAGAIN && got != -EINTR) {
             child_die(k->job, STAGE_ORDER, ECANCELED);
@@ -111,12 +142,11 @@ await_go(const struct keeper *k)
     }
 }
 
-/* All that does not depend on the command. */
+/* All that depends on neither command nor sandbox. */
 RAW_CODE static void
 make_ready(const struct keeper *k)
 {
     struct keeper_job *job = k->job;
-    enum sandbox_stage stage = STAGE_NONE;
     long rc = sy_raw0(SYS_setsid);
 
     if (rc < 0) {
@@ -130,23 +160,17 @@ make_ready(const struct keeper *k)
         /* It died before the signal was armed. */
         child_die(job, STAGE_DEATH_SIGNAL, ESRCH);
     }
-
-    int sys = sandbox_apply_base(&job->base, &job->listener_fd, &stage);
-
-    if (sys != 0) {
-        child_die(job, stage, sys);
-    }
+    reset_signals();
 }
 
 RAW_CODE __attribute__((noreturn)) static void
-child_main(const struct keeper *k, bool has_handlers)
+child_main(const struct keeper *k)
 {
     struct keeper_job *job = k->job;
     enum sandbox_stage stage = STAGE_NONE;
 
     make_ready(k);
     await_go(k);
-    reset(has_handlers ? ~0ULL : job->reset_signals);
 
     long rc = sy_raw1(SYS_chdir, (long)job->cwd);
 
@@ -168,29 +192,18 @@ child_main(const struct keeper *k, bool has_handlers)
 
 /*
  * vfork: the child runs on our stack below this frame while we are suspended,
- * so nothing here may be changed by it but through `job`. clone3 clears the
- * signal handlers for free (5.5), so that only ignored signals are left to
- * reset; an outer seccomp filter may refuse it. The descriptor table is shared
+ * so nothing here may be changed by it but through `job`. clone, since our own
+ * filter refuses clone3 where we are under it. The descriptor table is shared
  * up to the exec, which parts it, so that the listener of the child's filter
  * appears in ours.
  */
 RAW_CODE pid_t
 keeper_start_child(struct keeper *k)
 {
-    struct clone_args args = {
-        .flags = CLONE_VM | CLONE_VFORK | CLONE_FILES | CLONE_CLEAR_SIGHAND,
-        .exit_signal = SIGCHLD,
-    };
-    long pid = sy_raw2(SYS_clone3, (long)&args, sizeof(args));
+    long pid = sy_raw5(SYS_clone, CLONE_VM | CLONE_VFORK | CLONE_FILES | SIGCHLD, 0, 0, 0, 0);
 
     if (pid == 0) {
-        child_main(k, false);
-    }
-    if (pid == -ENOSYS || pid == -EPERM || pid == -EINVAL) {
-        pid = sy_raw5(SYS_clone, CLONE_VM | CLONE_VFORK | CLONE_FILES | SIGCHLD, 0, 0, 0, 0);
-        if (pid == 0) {
-            child_main(k, true);
-        }
+        child_main(k);
     }
     return (pid_t)pid;
 }

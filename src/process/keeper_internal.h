@@ -35,6 +35,13 @@ struct keeper {
 
 typedef unsigned long kernel_sigset; /* 64 signals on both architectures */
 
+/* What a keeper runs; `arg` is its job. */
+int keeper_main(void *arg);
+/* Moves fd out of the way of the fixed numbers. Returns it, or -errno. */
+int keeper_lift(int fd);
+/* Closes [first, last] whatever the kernel has: close_range(2) is 5.9. */
+void keeper_close_span(unsigned first, unsigned last);
+
 /*
  * Clones the child, which makes itself ready, waits for KEEPER_GO and executes
  * the command. Comes back when it has done so, or has died with job->stage

@@ -23,17 +23,49 @@
 
 #define NS_PER_MS 1000000ULL
 
-/* The keeper is past its last word: its exit is a matter of microseconds. */
+pid_t
+process_keeper(const struct process *p)
+{
+    return p->is_of_template ? p->job.keeper_pid : p->keeper_pid;
+}
+
+/*
+ * The keeper is past its last word, and its exit a matter of microseconds. One
+ * that a template makes has its number before anything is heard of it.
+ */
 static void
 wait_for_keeper(struct process *p)
 {
-    while (p->keeper_pid > 0 && waitpid(p->keeper_pid, NULL, __WALL) < 0 && errno == EINTR) {
+    pid_t pid = process_keeper(p);
+
+    while (pid > 0 && waitpid(pid, NULL, __WALL) < 0 && errno == EINTR) {
     }
     p->keeper_pid = 0;
+    p->job.keeper_pid = 0;
     if (p->stack != NULL) {
         process_stack_put(p->stack);
         p->stack = NULL;
     }
+}
+
+/*
+ * No more orders, which tells a living keeper to kill and to go. One that a
+ * template was to make may not be there yet: then until the other end has been
+ * closed by it, or by a template that threw the order away.
+ */
+static void
+end_channel(struct process *p)
+{
+    char word[sizeof(struct keeper_report)];
+    ssize_t got = p->channel_fd >= 0 && p->is_of_template ? 1 : 0;
+
+    if (got > 0) {
+        shutdown(p->channel_fd, SHUT_WR);
+    }
+    while (got > 0 || (got < 0 && (errno == EINTR || errno == ECONNRESET))) {
+        got = recv(p->channel_fd, word, sizeof(word), 0);
+    }
+    fd_close(&p->channel_fd);
 }
 
 size_t
@@ -348,12 +380,24 @@ pipes_are_closed(const struct process *p)
     return p->read_fd[STREAM_STDOUT] < 0 && p->read_fd[STREAM_STDERR] < 0;
 }
 
+/* The tree of a caller: ours, unless the listener is shared. */
+static pid_t
+owner_of_call(const void *arg, pid_t caller)
+{
+    const struct process *p = arg;
+
+    if (!p->is_of_template) {
+        return p->keeper_pid;
+    }
+    return p->pool != NULL ? process_pool_owner(p->pool, caller) : 0;
+}
+
 enum sy_code
 process_step(struct process *p, uint64_t now_ns, bool *ret_is_done, struct sy_error *err)
 {
     enum sy_code rc = take_reports(p, now_ns, err);
 
-    if (p->listener_fd >= 0 && (p->has_ended || !broker_step(p->listener_fd, p->keeper_pid))) {
+    if (p->listener_fd >= 0 && (p->has_ended || !broker_step(p->listener_fd, owner_of_call, p))) {
         fd_close(&p->listener_fd);
     }
     for (int s = 0; s < STREAM_COUNT && rc == SY_E_OK; s++) {
@@ -393,10 +437,14 @@ process_free(struct process *p)
     if (p == NULL) {
         return;
     }
-    /* The end of the channel tells a living keeper to kill and to go. */
+    process_pool_forget(p);
+    if (!p->has_ended) {
+        end_channel(p);
+        wait_for_keeper(p);
+    }
     fd_close(&p->channel_fd);
     fd_close(&p->listener_fd);
-    wait_for_keeper(p);
+    template_unref(p->template);
     fd_close(&p->read_fd[STREAM_STDOUT]);
     fd_close(&p->read_fd[STREAM_STDERR]);
     mem_free(p->large);

@@ -51,13 +51,15 @@ struct process_result {
 /*
  * Starts a keeper whose child has done all that does not depend on the command
  * and waits: a command that is given to it later is there sooner, since that
- * work ran beside ours. `base` is of the sandbox that will be asked for. It
- * costs two tasks without memory of their own and five descriptors until
- * process_go or process_free.
+ * work ran beside ours. `base` is of the sandbox that will be asked for; NULL: not
+ * known yet, process_set_base or process_go will tell. It costs two tasks without memory of their
+ * own and five descriptors until process_go or process_free.
  */
 enum sy_code process_prepare(struct process **ret, const struct sandbox_base *base,
                              struct sy_error *err) SY_NODISCARD;
-/* Does it still wait, and for a sandbox with this base? */
+/* The base, if it was not known before. */
+void process_set_base(struct process *p, const struct sandbox_base *base);
+/* Does it still wait, and can it still get a sandbox with this base (NULL: any)? */
 bool process_is_prepared(const struct process *p, const struct sandbox_base *base);
 /*
  * Gives a prepared process its command. Output goes to `chain`; it and the

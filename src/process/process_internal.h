@@ -2,15 +2,22 @@
 #define SY_PROCESS_PROCESS_INTERNAL_H
 
 #include "process/keeper.h"
+#include "process/pool.h"
 #include "process/process.h"
+#include "process/template.h"
 
 struct process {
     uint64_t id; /* never used twice in one program */
     struct keeper_job job;
-    bool has_gone; /* told to execute its command */
+    struct template *template; /* that made the keeper, until it has gone; NULL: we did */
+    bool is_of_template;       /* made by one: the listener is for others of it too */
+    struct process_pool *pool; /* NULL: of none */
+    struct process *next;      /* in the pool */
+    bool knows_base;           /* job.base is set */
+    bool has_gone;             /* told to execute its command */
     char **script_argv;
     void *stack;
-    pid_t keeper_pid; /* 0: waited for */
+    pid_t keeper_pid; /* 0: waited for, or (of a template) not known yet */
     int channel_fd;
     int listener_fd; /* connect(2) of the tree is judged here; -1: never called, or free */
     int read_fd[STREAM_COUNT];
@@ -24,6 +31,17 @@ struct process {
     uint64_t linger_ns; /* when what lingers is ended; UINT64_MAX: never */
     struct process_result result;
 };
+
+/* process_prepare with the keeper made by a template, or, NULL, by us.
+ * SY_E_NOTFOUND: the template is gone. */
+enum sy_code process_prepare_by(struct process **ret, const struct sandbox_base *base,
+                                struct template *t, struct sy_error *err);
+/* The number of its keeper, 0 if there is none. */
+pid_t process_keeper(const struct process *p);
+/* Takes it out of its pool. */
+void process_pool_forget(struct process *p);
+/* Whose tree does a caller of the shared listener belong to? Its keeper, or 0. */
+pid_t process_pool_owner(const struct process_pool *pool, pid_t caller);
 
 /* Gives a keeper's stack back once it has been waited for. */
 void process_stack_put(void *stack);

@@ -2,6 +2,7 @@
 #include "process/process_internal.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -13,10 +14,6 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/mem.h"
-
-/* The keeper's stack; its own child uses it too. Its deepest frame holds
- * about 2 KiB. */
-#define KEEPER_STACK ((size_t)32 * 1024)
 
 /* One cached stack: most engines run one command at a time, and its pages are
  * then mapped already. */
@@ -38,7 +35,7 @@ stack_get(void)
         return stack;
     }
     stack = mmap(NULL, KEEPER_STACK, PROT_READ | PROT_WRITE,
-                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_POPULATE, -1, 0);
     return stack == MAP_FAILED ? NULL : stack;
 }
 
@@ -105,7 +102,31 @@ open_pipes(struct process *p, int ret_write[STREAM_COUNT], int *ret_keeper_end,
 }
 
 static enum sy_code
-start_keeper(struct process *p, const struct sandbox_base *base, struct sy_error *err)
+clone_keeper(struct process *p, struct template *t, struct sy_error *err)
+{
+    void *stack_top = (char *)p->stack + KEEPER_STACK;
+
+    if (t != NULL) {
+        if (!template_make_keeper(t, &p->job, stack_top)) {
+            return SY_E_NOTFOUND;
+        }
+        p->template = template_ref(t);
+        p->is_of_template = true;
+        return SY_E_OK;
+    }
+
+    pid_t pid = keeper_start(&p->job, stack_top);
+
+    if (pid < 0) {
+        return sy_err_sys(err, errno, "starting a process");
+    }
+    p->keeper_pid = pid;
+    return SY_E_OK;
+}
+
+static enum sy_code
+start_keeper(struct process *p, const struct sandbox_base *base, struct template *t,
+             struct sy_error *err)
 {
     SY_FD out = -1;
     SY_FD errfd = -1;
@@ -123,7 +144,8 @@ start_keeper(struct process *p, const struct sandbox_base *base, struct sy_error
         return sy_err_nomem(err);
     }
     p->job = (struct keeper_job){
-        .base = *base,
+        .base = base != NULL ? *base : (struct sandbox_base){NULL, NULL},
+        .starts_with_base = base != NULL,
         .out_fd = out,
         .err_fd = errfd,
         .channel_fd = keeper_end,
@@ -131,18 +153,13 @@ start_keeper(struct process *p, const struct sandbox_base *base, struct sy_error
         .ruleset_fd = -1,
         .listener_fd = -1,
     };
-
-    pid_t pid = keeper_start(&p->job, (char *)p->stack + KEEPER_STACK);
-
-    if (pid < 0) {
-        return sy_err_sys(err, errno, "starting a process");
-    }
-    p->keeper_pid = pid;
-    return SY_E_OK;
+    p->knows_base = base != NULL;
+    return clone_keeper(p, t, err);
 }
 
 enum sy_code
-process_prepare(struct process **ret, const struct sandbox_base *base, struct sy_error *err)
+process_prepare_by(struct process **ret, const struct sandbox_base *base, struct template *t,
+                   struct sy_error *err)
 {
     struct process *p = mem_alloc_zero(1, sizeof(*p));
 
@@ -157,7 +174,7 @@ process_prepare(struct process **ret, const struct sandbox_base *base, struct sy
     p->read_fd[STREAM_STDERR] = -1;
     p->linger_ns = UINT64_MAX;
 
-    enum sy_code rc = start_keeper(p, base, err);
+    enum sy_code rc = start_keeper(p, base, t, err);
 
     if (rc != SY_E_OK) {
         process_free(p);
@@ -167,6 +184,12 @@ process_prepare(struct process **ret, const struct sandbox_base *base, struct sy
     return SY_E_OK;
 }
 
+enum sy_code
+process_prepare(struct process **ret, const struct sandbox_base *base, struct sy_error *err)
+{
+    return process_prepare_by(ret, base, NULL, err);
+}
+
 bool
 process_is_prepared(const struct process *p, const struct sandbox_base *base)
 {
@@ -174,8 +197,23 @@ process_is_prepared(const struct process *p, const struct sandbox_base *base)
 
     /* A keeper that waits has nothing to say; one that is gone has ended the
      * channel. */
-    return !p->has_gone && sandbox_base_equal(&p->job.base, base) &&
+    return !p->has_gone &&
+           (!p->knows_base || base == NULL || sandbox_base_equal(&p->job.base, base)) &&
            recv(p->channel_fd, &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
+}
+
+void
+process_set_base(struct process *p, const struct sandbox_base *base)
+{
+    const struct keeper_order order = {.kind = KEEPER_BASE};
+
+    if (p->knows_base) {
+        return;
+    }
+    p->job.base = *base;
+    p->knows_base = true;
+    /* Lost with a keeper that is gone, which process_go will find. */
+    (void)send(p->channel_fd, &order, sizeof(order), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 /* The order to execute, with the ruleset. A keeper that is gone needs none: its
@@ -206,6 +244,38 @@ send_go(const struct process *p, int ruleset_fd, struct sy_error *err)
     return SY_E_OK;
 }
 
+/*
+ * Of a template: the listener of its filter is everybody's; each process has a
+ * descriptor of its own, so that whoever is looked after answers. Where the
+ * template never came under its filter, that is what kept the command from
+ * running.
+ */
+static enum sy_code
+leave_template(struct process *p, struct sy_error *err)
+{
+    SY_AUTO(template_unrefp) struct template *t = p->template;
+    enum sandbox_stage stage = STAGE_NONE;
+    int listener_fd = -1;
+    int sys = 0;
+
+    p->template = NULL;
+    if (t == NULL) {
+        return SY_E_OK;
+    }
+    if (!template_await(t, &listener_fd, &stage, &sys)) {
+        p->job.stage = stage;
+        p->job.sys = sys;
+        return SY_E_OK;
+    }
+    if (listener_fd >= 0) {
+        p->listener_fd = fcntl(listener_fd, F_DUPFD_CLOEXEC, 0);
+        if (p->listener_fd < 0) {
+            return sy_err_sys(err, errno, "a descriptor of the connect(2) listener");
+        }
+    }
+    return SY_E_OK;
+}
+
 enum sy_code
 process_go(struct process *p, const struct exec_env *env, struct output_chain *chain,
            struct sy_error *err)
@@ -214,6 +284,10 @@ process_go(struct process *p, const struct exec_env *env, struct output_chain *c
 
     if (env->sandbox != NULL) {
         base = sandbox_ready_base(env->sandbox);
+    }
+    if (!p->knows_base) {
+        p->job.base = base;
+        p->knows_base = true;
     }
     /* What it was made ready for is what it gets, or a command would run outside. */
     SY_ASSERT(!p->has_gone && sandbox_base_equal(&p->job.base, &base));
@@ -227,9 +301,14 @@ process_go(struct process *p, const struct exec_env *env, struct output_chain *c
     p->job.script_argv = p->script_argv;
     p->job.envp = env->envp;
     p->job.cwd = env->cwd;
-    p->job.reset_signals = keeper_ignored_signals();
     p->started_ns = clock_mono_ns();
     p->has_gone = true;
+
+    enum sy_code rc = leave_template(p, err);
+
+    if (rc != SY_E_OK) {
+        return rc;
+    }
     return send_go(p, env->sandbox != NULL ? sandbox_ready_fd(env->sandbox) : -1, err);
 }
 

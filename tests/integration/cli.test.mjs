@@ -242,6 +242,42 @@ test('sandbox check tells every feature and ends with 0 where the policy holds',
   }
 });
 
+test('sandbox plan prints the plan of each platform', limit, (t) => {
+  const yard = makeYard(t);
+  const plan = (...words) => run(yard, ['sandbox', 'plan', ...words]);
+  const linux = plan('--json');
+  const told = JSON.parse(linux.stdout);
+  assert.equal(told.platform, 'linux');
+  assert.equal(linux.status, told.refused ? 1 : 0);
+
+  const mac = plan('--platform', 'macos', '--json', '-C', '/tmp/w (1)', '--', 'make', '-j2');
+  const seatbelt = JSON.parse(mac.stdout);
+  assert.equal(mac.status, 0);
+  assert.deepEqual(Object.keys(seatbelt.features), Object.keys(told.features));
+  assert.ok(seatbelt.parameters.includes('CWD=/private/tmp/w (1)'));
+  assert.match(seatbelt.profile, /^\(version 1\)\n\(deny default\)\n/);
+  assert.ok(!seatbelt.profile.includes('w (1)'));
+  assert.deepEqual(seatbelt.command.slice(0, 3), ['/usr/bin/sandbox-exec', '-p', seatbelt.profile]);
+  assert.deepEqual(seatbelt.command.slice(-2), ['make', '-j2']);
+  assert.ok(seatbelt.command_env.includes('CODEX_SANDBOX=seatbelt'));
+
+  const windows = ['--platform', 'windows', '--json', '-C', 'C:\\w'];
+  const refused = plan(...windows);
+  assert.equal(refused.status, 1);
+  assert.match(JSON.parse(refused.stdout).refused, /network off/);
+  const open = plan(...windows, '-c', 'sandbox.network_access=true');
+  const token = JSON.parse(open.stdout);
+  assert.equal(open.status, 0);
+  assert.ok(token.token.flags.includes('WRITE_RESTRICTED'));
+  assert.equal(token.acl_edits[0].path, 'C:\\w');
+  assert.deepEqual(Object.keys(token.features), Object.keys(told.features));
+
+  assert.match(plan('--platform', 'macos').stdout, /^platform: macos\n[^]*\nprofile:\n\(version 1\)\n/);
+  assert.equal(plan('--platform', 'plan9').status, 2);
+  assert.equal(plan('true').status, 2);
+  assert.equal(plan('--platform', 'windows', '-C', 'w').status, 2);
+});
+
 test('sandbox explain says what exec then does', limit, async (t) => {
   const yard = makeYard(t);
   for (const [file, mode] of [[yard.outside, 'workspace-write'], [yard.ws, 'workspace-write'], [yard.ws, 'read-only']]) {
@@ -466,7 +502,8 @@ test('the bash completion completes verbs, options and values', limit, (t) => {
     return r.stdout.trim().split(' ');
   };
   assert.deepEqual(complete('shellyard', 'do'), ['doctor']);
-  assert.deepEqual(complete('shellyard', 'sandbox', ''), ['check', 'explain']);
+  assert.deepEqual(complete('shellyard', 'sandbox', ''), ['check', 'explain', 'plan']);
+  assert.deepEqual(complete('shellyard', 'sandbox', 'plan', '--platform', 'm'), ['macos']);
   assert.deepEqual(complete('shellyard', 'exec', '-s', 'w'), ['workspace-write']);
   assert.deepEqual(complete('shellyard', 'exec', '--lo'), ['--login']);
   assert.deepEqual(complete('shellyard', 'setup', 'co'), ['codex', 'copilot-cli']);

@@ -91,10 +91,12 @@ export function makeYard(t) {
 }
 
 /**
- * Less the one process that each server holds ready for its next command: its
- * keeper, and below that one what has not become a command yet.
+ * Less what each server holds ready: the templates that make its processes, and
+ * one process for its next command: its keeper, and below that one what has not
+ * become a command yet.
  */
-function withoutSpares(found, servers) {
+function withoutSpares(all, servers) {
+  const found = all.filter((p) => !(p.comm === 'sy-template' && servers.includes(p.parent)));
   const isKeeper = (p) => p !== undefined && p.comm === 'sy-keeper';
   const spares = new Set();
   for (const server of servers) {

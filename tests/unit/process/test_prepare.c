@@ -291,6 +291,37 @@ the_roots_come_with_the_command(void **state)
     process_free(p);
 }
 
+/* As `exec` has it: the process before the configuration, the sandbox later. */
+static void
+the_sandbox_may_come_before_the_command_or_with_it(void **state)
+{
+    static const char script[] = "grep Seccomp: /proc/self/status; "
+                                 "echo x > /var/tmp/sy-prepare-$$ || echo refused";
+    SY_AUTO(sandboxed_fini) struct sandboxed s;
+
+    (void)state;
+    sandboxed_make(&s, false);
+
+    struct sandbox_base base = sandbox_plan_base(s.plan);
+
+    for (int i = 0; i < 40; i++) {
+        SY_AUTO(buf_fini) struct buf out = {.max = 4096};
+        struct process *p = NULL;
+
+        assert_int_equal(process_prepare(&p, NULL, NULL), SY_E_OK);
+        assert_true(process_is_prepared(p, &base));
+        assert_true(process_is_prepared(p, &no_base));
+        if (i % 2 == 0) {
+            process_set_base(p, &base);
+            assert_false(process_is_prepared(p, &no_base));
+        }
+        go(p, s.ready, script, &out);
+        assert_non_null(strstr(buf_view(&out), "Seccomp:\t2\n"));
+        assert_non_null(strstr(buf_view(&out), "refused\n"));
+        process_free(p);
+    }
+}
+
 int
 main(void)
 {
@@ -302,6 +333,7 @@ main(void)
         cmocka_unit_test(one_that_was_killed_is_not_used),
         cmocka_unit_test(a_sandbox_of_another_kind_does_not_fit),
         cmocka_unit_test(the_roots_come_with_the_command),
+        cmocka_unit_test(the_sandbox_may_come_before_the_command_or_with_it),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

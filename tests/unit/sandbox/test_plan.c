@@ -121,6 +121,9 @@ plans_are_those_of_the_golden_files(void **state)
     policy = workspace();
     policy.mode = SANDBOX_READ_ONLY;
     check_golden("read-only", &policy, &caps);
+    policy.has_network = true;
+    check_golden("read-only-network", &policy, &caps);
+    policy.has_network = false;
     policy.mode = SANDBOX_DANGER_FULL_ACCESS;
     check_golden("danger-full-access", &policy, &caps);
     policy.mode = SANDBOX_EXTERNAL;

@@ -1,0 +1,49 @@
+#ifndef SY_PROCESS_TEMPLATE_H
+#define SY_PROCESS_TEMPLATE_H
+
+#include "base/err.h"
+#include "process/keeper.h"
+#include "sandbox/sandbox.h"
+
+/*
+ * A template: a task (keeper.h) that is under a sandbox's base already and makes
+ * keepers, which inherit it. The kernel compiles and frees a seccomp filter for
+ * each process that loads one; commands of a template share one. It runs no
+ * command and no code but ours; it dies with us, as a keeper does.
+ *
+ * One filter means one listener for the connect(2) of all its commands.
+ */
+struct template;
+
+/* Starts one. Does not wait for it. */
+enum sy_code template_start(struct template **ret, const struct sandbox_base *base,
+                            struct sy_error *err) SY_NODISCARD;
+/*
+ * Has it make a keeper for `job` on `stack_top`; the job's three descriptors are
+ * copied. The keeper's number appears in job->keeper_pid; where it can't be
+ * made, job->stage and job->sys tell why. Either way the other end of
+ * job->channel_fd ends when there is nothing more to come. False if the template is
+ * gone: nothing has been done, start another.
+ */
+bool template_make_keeper(struct template *t, struct keeper_job *job, void *stack_top) SY_NODISCARD;
+/*
+ * Waits until the template is under its filter. *ret_fd is the listener (owned by
+ * the template), -1 if there is none: network on, or it can't be had here, and then
+ * every connect(2) is refused. False if it never came there: *ret_stage and *ret_sys
+ * tell where it failed.
+ */
+bool template_await(struct template *t, int *ret_fd, enum sandbox_stage *ret_stage,
+                    int *ret_sys) SY_NODISCARD;
+const struct sandbox_base *template_base(const struct template *t);
+/* One more owner; the same pointer. */
+struct template *template_ref(struct template *t);
+/* The last owner ends it. Keepers that it made live on. NULL is nothing. */
+void template_unref(struct template *t);
+
+static inline void
+template_unrefp(struct template **t)
+{
+    template_unref(*t);
+}
+
+#endif

@@ -26,6 +26,8 @@ front|command|musl-gcc|musl-tools|musl-gcc|musl
 node|command|npm|npm|nodejs-npm|npm
 node|node|node|nodejs|nodejs|nodejs
 check|command|git|git|git|git
+check|command|curl|curl|curl|curl
+check|command|openssl|openssl|openssl|openssl
 check|command|zsh|zsh|zsh|zsh
 check|command|clang|clang|clang|clang
 check|command|clang-format|clang-format|clang-tools-extra|clang

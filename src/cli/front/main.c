@@ -39,31 +39,29 @@ try_place(const char *path, char **argv)
 }
 
 /* In one buffer, without printf: servers start this way too, and are measured. */
-/* One buffer and no printf: this is what every other verb pays for `exec`. */
+/* In one buffer, without printf: servers start this way too, and are measured. */
 static int
 hand_over(char **argv)
 {
     static const char configured[] = SY_LIBEXECDIR "/" FULL;
-    char path[LIMIT_PATH];
-    ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - PLACE_MAX);
+    char path[LIMIT_PATH + sizeof(places[0])];
+    ssize_t n = readlink("/proc/self/exe", path, LIMIT_PATH - 1);
 
-    path[n > 0 && (size_t)n < sizeof(path) - PLACE_MAX ? n : 0] = '\0';
-
-    char *slash = strrchr(path, '/');
-
-    for (size_t i = 0; slash != NULL && i < sizeof(places) / sizeof(places[0]); i++) {
-        memcpy(slash, places[i], strlen(places[i]) + 1);
+    while (n > 0 && path[n - 1] != '/') {
+        n--;
+    }
+    for (size_t i = 0; n > 0 && i < sizeof(places) / sizeof(places[0]); i++) {
+        memcpy(path + n, places[i], sizeof(places[i]));
         if (try_place(path, argv)) {
             return sy_code_status(SY_E_SYS);
         }
     }
     if (!try_place(configured, argv)) {
-        if (slash != NULL) {
-            *slash = '\0';
-        }
-        cli_note("the rest of the program is missing: it is none of %s%s, %s%s, %s; install it "
+        int dir = n > 0 ? (int)n : 0;
+
+        cli_note("the rest of the program is missing: it is none of %.*s%s, %.*s%s, %s; install it "
                  "again, whole",
-                 path, places[0], path, places[1], configured);
+                 dir, path, places[0], dir, path, places[1], configured);
     }
     return sy_code_status(SY_E_SYS);
 }

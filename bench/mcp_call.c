@@ -107,7 +107,8 @@ server_open(struct server *s, struct sy_error *err)
     s->reader.fd = s->child.out;
     rc = request(s, initialize, &us, &doc, err);
     if (rc != SY_E_OK) {
-        return sy_err_wrap(err, "initialize");
+        sy_err_wrap(err, "initialize");
+        return rc;
     }
     json_doc_fini(&doc);
     s->idle_rss_kb = proc_tree_kb(s->child.pid, "VmRSS");
@@ -117,7 +118,8 @@ server_open(struct server *s, struct sy_error *err)
         rc = request(s, "{\"method\":\"tools/list\"}", &us, &doc, err);
     }
     if (rc != SY_E_OK) {
-        return sy_err_wrap(err, "tools/list");
+        sy_err_wrap(err, "tools/list");
+        return rc;
     }
     const struct js *result = js_get(doc.root, "result");
     SY_AUTO(buf_fini) struct buf text = {.max = (size_t)64 << 20};
@@ -139,7 +141,8 @@ call_once(struct server *s, struct call *c, bool is_warmup, struct sy_error *err
     enum sy_code rc = request(s, c->body, &us, &doc, err);
 
     if (rc != SY_E_OK) {
-        return sy_err_wrap(err, "%s", c->label);
+        sy_err_wrap(err, "%s", c->label);
+        return rc;
     }
     if (js_get(doc.root, "error") != NULL) {
         is_error = true;

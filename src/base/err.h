@@ -57,9 +57,9 @@ enum sy_code sy_err_set(struct sy_error *err, enum sy_code code, const char *fmt
  * ENOMEM), the errno value kept, its text appended after the sentence. */
 enum sy_code sy_err_sys(struct sy_error *err, int errnum, const char *fmt, ...) SY_PRINTF(3, 4);
 
-/* Puts context in front of the sentence ("context: sentence"); returns the
- * code that *err already has. err NULL: returns SY_E_INTERNAL. */
-enum sy_code sy_err_wrap(struct sy_error *err, const char *fmt, ...) SY_PRINTF(2, 3);
+/* Puts context in front of the sentence ("context: sentence"). Returns nothing:
+ * without an err (NULL) it knows no code, so that the caller returns its own. */
+void sy_err_wrap(struct sy_error *err, const char *fmt, ...) SY_PRINTF(2, 3);
 
 /* Out of memory, as an error. */
 enum sy_code sy_err_nomem(struct sy_error *err);

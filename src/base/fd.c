@@ -119,7 +119,7 @@ fd_read_file(const char *path, struct buf *b, struct sy_error *err)
 
     enum sy_code rc = fd_read_all(fd, b, err);
 
-    if (rc != SY_E_OK && err != NULL) {
+    if (rc != SY_E_OK) {
         sy_err_wrap(err, "reading '%s'", path);
     }
     return rc;

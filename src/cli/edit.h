@@ -75,7 +75,8 @@ enum sy_code edit_file_read(struct edit_file *ret, const char *path,
                             struct sy_error *err) SY_NODISCARD;
 void edit_file_fini(struct edit_file *f);
 /* Keeps the old text as PATH.bak-N (its name in *ret_backup, empty for a new
- * file), makes missing directories, replaces. */
+ * file), makes missing directories, replaces. SY_E_ARG, and nothing replaced,
+ * if the file no longer holds what was read: clients write it themselves. */
 enum sy_code edit_file_write(const struct edit_file *f, const struct buf *text,
                              struct buf *ret_backup, struct sy_error *err) SY_NODISCARD;
 

@@ -91,8 +91,12 @@ write_new(const struct edit_file *f, const char *path, const struct buf *text, s
     if (fchmod(fd, f->mode) != 0) {
         return sy_err_sys(err, errno, "mode of '%s'", path);
     }
-    if (fd_write_all(fd, buf_view(text), text->len, err) != SY_E_OK) {
-        return sy_err_wrap(err, "'%s'", path);
+
+    enum sy_code rc = fd_write_all(fd, buf_view(text), text->len, err);
+
+    if (rc != SY_E_OK) {
+        sy_err_wrap(err, "'%s'", path);
+        return rc;
     }
     return fsync(fd) == 0 ? SY_E_OK : sy_err_sys(err, errno, "writing '%s'", path);
 }
@@ -117,14 +121,66 @@ write_backup(const struct edit_file *f, struct buf *ret_name, struct sy_error *e
                       buf_view(&f->path));
 }
 
+/* Does the path still hold what edit_file_read found there? */
+static enum sy_code
+check_unchanged(const struct edit_file *f, struct sy_error *err)
+{
+    SY_AUTO(buf_fini) struct buf now = {.max = LIMIT_CLIENT_FILE};
+    const char *path = buf_view(&f->path);
+    enum sy_code rc = fd_read_file(path, &now, err);
+    bool is_same = f->exists ? rc == SY_E_OK && now.len == f->text.len &&
+                                   memcmp(buf_view(&now), buf_view(&f->text), now.len) == 0
+                             : rc == SY_E_NOTFOUND;
+
+    if (is_same) {
+        sy_err_clear(err);
+        return SY_E_OK;
+    }
+    if (rc != SY_E_OK && rc != SY_E_NOTFOUND && rc != SY_E_LIMIT) {
+        return rc;
+    }
+    return sy_err_set(err, SY_E_ARG,
+                      "'%s' was changed by another program meanwhile and was left as it is: close "
+                      "the client that writes it, then try again",
+                      path);
+}
+
+/* Gives the new file its name: a file that came meanwhile is not replaced by
+ * one that was to be new. */
+static enum sy_code
+take_name(const struct edit_file *f, const char *temp, struct sy_error *err)
+{
+    const char *path = buf_view(&f->path);
+    enum sy_code rc = check_unchanged(f, err);
+
+    if (rc != SY_E_OK) {
+        return rc;
+    }
+
+    int failed = f->exists ? rename(temp, path)
+                           : renameat2(AT_FDCWD, temp, AT_FDCWD, path, RENAME_NOREPLACE);
+
+    if (failed != 0 && !f->exists && errno == EINVAL) {
+        failed = rename(temp, path); /* a file system that can't do that */
+    }
+    return failed == 0 ? SY_E_OK : sy_err_sys(err, errno, "replacing '%s'", path);
+}
+
 enum sy_code
 edit_file_write(const struct edit_file *f, const struct buf *text, struct buf *ret_backup,
                 struct sy_error *err)
 {
     SY_AUTO(buf_fini) struct buf temp = {.max = LIMIT_PATH};
-    enum sy_code rc =
-        f->exists ? write_backup(f, ret_backup, err) : make_parents(buf_view(&f->path), err);
+    struct sy_error unwanted;
 
+    err = err != NULL ? err : &unwanted; /* a backup's errno is looked at */
+
+    /* Now, so that a refusal leaves no backup, and once more at the last moment. */
+    enum sy_code rc = check_unchanged(f, err);
+
+    if (rc == SY_E_OK) {
+        rc = f->exists ? write_backup(f, ret_backup, err) : make_parents(buf_view(&f->path), err);
+    }
     if (rc != SY_E_OK) {
         return rc;
     }
@@ -132,8 +188,8 @@ edit_file_write(const struct edit_file *f, const struct buf *text, struct buf *r
         return sy_err_nomem(err);
     }
     rc = write_new(f, buf_view(&temp), text, err);
-    if (rc == SY_E_OK && rename(buf_view(&temp), buf_view(&f->path)) != 0) {
-        rc = sy_err_sys(err, errno, "replacing '%s'", buf_view(&f->path));
+    if (rc == SY_E_OK) {
+        rc = take_name(f, buf_view(&temp), err);
     }
     if (rc != SY_E_OK) {
         (void)unlink(buf_view(&temp));

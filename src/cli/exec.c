@@ -27,6 +27,7 @@ struct exec_run {
     struct exec_stream stream;
     int signal_fd;
     int first_signal; /* 0: none came */
+    bool is_loaded;   /* the configuration */
     bool is_cancelled;
     uint64_t kill_at_ns;
 };
@@ -106,7 +107,7 @@ next_deadline(const struct exec_run *x)
     return !x->is_cancelled && x->kill_at_ns < call ? x->kill_at_ns : call;
 }
 
-/* While a reader sleeps a running command is not read further. One that is
+/* While a reader sleeps a running command is not read further, only served. One that is
  * being killed is: what it can still say is what the pipes hold. */
 static bool
 holds_back(const struct exec_run *x)
@@ -124,10 +125,12 @@ wait_for_work(struct exec_run *x)
 
     fds[n++] = (struct pollfd){.fd = x->signal_fd, .events = POLLIN};
     n += exec_stream_watches(&x->stream, fds + n);
-    if (!holds_back(x)) {
-        size_t n_watches = orch_watches(x->call, watches);
 
-        for (size_t i = 0; i < n_watches; i++) {
+    size_t n_watches = orch_watches(x->call, watches);
+    bool is_held_back = holds_back(x);
+
+    for (size_t i = 0; i < n_watches; i++) {
+        if (!is_held_back || !watches[i].is_output) {
             fds[n++] = (struct pollfd){.fd = watches[i].fd, .events = watches[i].events};
         }
     }
@@ -154,12 +157,13 @@ drive(struct exec_run *x)
         do {
             wait_for_work(x);
             exec_stream_flush(&x->stream);
+            if (holds_back(x)) {
+                orch_serve(x->call, clock_mono_ns());
+            }
             if (x->kill_at_ns <= clock_mono_ns()) {
                 cancel(x);
             }
         } while (holds_back(x) && orch_deadline_ns(x->call) > clock_mono_ns());
-        /* A step is due for another reason, a look at the limits perhaps. */
-        orch_hold_output(x->call, holds_back(x));
     }
     while (exec_stream_is_pending(&x->stream) && !is_reader_lost(x)) {
         wait_for_work(x);
@@ -273,6 +277,7 @@ start(struct exec_run *x, const struct cli_args *args, struct sy_error *err)
         /* On the other core, while the configuration is read. */
         process_pool_make_spare(x->pool, NULL);
         rc = cli_engine_load(&x->engine, args, cli_get(args, "cwd"), cli_get(args, "sandbox"), err);
+        x->is_loaded = rc == SY_E_OK;
     }
     if (rc == SY_E_OK) {
         rc = cli_engine_turn(&x->engine, err);
@@ -314,25 +319,36 @@ print_json(const struct exec_run *x, const struct exec_output *o)
     return cli_out(&text, status);
 }
 
-static int
-exec_main(const struct cli_args *args)
+bool
+exec_run(int *ret_status, const struct cli_args *args, struct sy_error *err)
 {
     SY_AUTO(exec_run_fini) struct exec_run x = {.signal_fd = -1, .kill_at_ns = UINT64_MAX};
-    struct sy_error err = {0};
 
     exec_stream_init(&x.stream);
-    if (start(&x, args, &err) != SY_E_OK) {
-        return cli_fail(&err);
+    if (start(&x, args, err) != SY_E_OK) {
+        *ret_status = x.is_loaded ? cli_fail(err) : 0;
+        return x.is_loaded;
     }
     drive(&x);
 
     const struct exec_output *o = orch_output(x.call);
 
     if (cli_get(args, "json") != NULL) {
-        return print_json(&x, o);
+        *ret_status = print_json(&x, o);
+        return true;
     }
     tell(&x, o);
-    return exit_status(&x, o);
+    *ret_status = exit_status(&x, o);
+    return true;
+}
+
+static int
+exec_main(const struct cli_args *args)
+{
+    struct sy_error err = {0};
+    int status = 0;
+
+    return exec_run(&status, args, &err) ? status : cli_fail(&err);
 }
 
 static const struct cli_option exec_options[] = {

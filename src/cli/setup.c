@@ -84,7 +84,8 @@ write_client(struct setup *s, struct sy_error *err)
         client_edit(&edited, s->client, &s->file.text, s->fields.fields, &outcome, err);
 
     if (rc != SY_E_OK) {
-        return sy_err_wrap(err, "'%s' was left as it is", buf_view(&s->file.path));
+        sy_err_wrap(err, "'%s' was left as it is", buf_view(&s->file.path));
+        return rc;
     }
     switch (outcome) {
     case EDIT_UNCHANGED:

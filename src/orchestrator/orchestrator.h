@@ -153,11 +153,11 @@ size_t orch_watches(const struct orch_call *call, struct process_watch out[PROCE
 uint64_t orch_deadline_ns(const struct orch_call *call);
 /* One turn of the machine; true once ORCH_DONE is reached. */
 bool orch_step(struct orch_call *call, uint64_t now_ns);
+/* For an owner that can't take output now: as process_serve. Of use in ORCH_RUN,
+ * nothing in other states. */
+void orch_serve(struct orch_call *call, uint64_t now_ns);
 /* At any state; the result is EXEC_CANCELLED unless it was final already. */
 void orch_cancel(struct orch_call *call);
-/* While it does, the command's output is left in its pipes: the caller's reader has
- * not taken what was there before. */
-void orch_hold_output(struct orch_call *call, bool holds);
 /* `signal` to the command's group now (Ctrl-C), without ending the call. */
 void orch_signal(struct orch_call *call, int signal);
 enum orch_state orch_state(const struct orch_call *call);

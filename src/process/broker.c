@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,21 +10,18 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/time.h>
-#include <sys/uio.h>
 #include <sys/un.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
 #include <linux/magic.h>
 #include <linux/netlink.h>
-#include <linux/openat2.h>
 #include <linux/seccomp.h>
 
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/limits.h"
-#include "base/str.h"
+#include "process/limited.h"
 #include "process/listener.h"
 
 /* One step's calls and time, so that a flood of them can't starve other work. */
@@ -36,6 +32,10 @@
 #    define PIDFD_THREAD O_EXCL
 #endif
 
+/* Looking for a listener and its owner takes well under 1 ms; a command that
+ * makes it long (threads, descriptors, sockets without number) is refused. */
+#define SEARCH_NS 100000000ULL
+
 struct call {
     uint64_t id;
     int listener_fd;
@@ -43,12 +43,9 @@ struct call {
     pid_t tid;
     pid_t tgid;
     int fd; /* in the caller */
-    union {
-        struct sockaddr any;
-        struct sockaddr_un unix_name;
-        char bytes[sizeof(struct sockaddr_storage)];
-    } address;
+    char bytes[sizeof(struct sockaddr_storage)];
     size_t length;
+    struct broker_address address; /* borrows from bytes */
 };
 
 /* Is the caller still in this call? Only then its numbers are its own. */
@@ -65,62 +62,39 @@ read_address(struct call *c, const struct seccomp_notif *n)
     /* An int for the kernel: the upper half of the register may hold anything. */
     int given = (int)(uint32_t)n->data.args[2];
 
-    if (given < (int)sizeof(sa_family_t) || given > (int)sizeof(c->address)) {
+    if (given < (int)sizeof(sa_family_t) || given > (int)sizeof(c->bytes)) {
         return EINVAL;
     }
+    c->length = (size_t)given;
 
-    size_t length = (size_t)given;
-    struct iovec to = {.iov_base = &c->address, .iov_len = length};
-    struct iovec from = {.iov_len = length};
-    uintptr_t there = (uintptr_t)n->data.args[1];
+    int sys = limited_read(c->tid, (uintptr_t)n->data.args[1], c->bytes, c->length, BROKER_WAIT_MS);
 
-    memcpy(&from.iov_base, &there, sizeof(there)); /* an address of the caller, not ours */
-
-    c->length = length;
-
-    ssize_t got = process_vm_readv(c->tid, &to, 1, &from, 1, 0);
-
-    if (got < 0 && errno == EPERM) {
-        return EACCES; /* the process lets nobody look (PR_SET_DUMPABLE, or Yama) */
-    }
-    return got == (ssize_t)length ? 0 : EFAULT;
+    /* EPERM: the process lets nobody look (PR_SET_DUMPABLE, or Yama). */
+    return sys == EPERM || sys == EBUSY || sys == ETIMEDOUT ? EACCES : sys == 0 ? 0 : EFAULT;
 }
 
-/* A number that a line of /proc/<pid>/status holds, 0 if it can't be read. */
 static pid_t
-status_number(pid_t pid, const char *field)
+process_of(pid_t tid)
 {
     char path[64];
-    SY_AUTO(buf_fini) struct buf text = {.max = 16384};
-    uint64_t number = 0;
+    /* The groups of its user stand in it too: up to 65536 of them. */
+    SY_AUTO(buf_fini) struct buf text = {.max = (size_t)1 << 20};
 
-    (void)snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-    if (fd_read_file(path, &text, NULL) != SY_E_OK) {
-        return 0;
-    }
-
-    char *at = strstr(text.data, field);
-
-    if (at == NULL) {
-        return 0;
-    }
-    at += strlen(field);
-    at += strspn(at, " \t");
-    at[strcspn(at, "\n")] = '\0';
-    return str_to_u64(&number, at, 1, INT32_MAX) ? (pid_t)number : 0;
+    (void)snprintf(path, sizeof(path), "/proc/%d/status", (int)tid);
+    return fd_read_file(path, &text, NULL) == SY_E_OK && text.len > 0
+               ? proc_status_number(text.data, "Tgid:")
+               : 0;
 }
 
 /* The file that the caller's path names, as the caller would find it. */
 static int
 open_named(const struct call *c, int *ret_fd)
 {
-    char name[sizeof(c->address.unix_name.sun_path) + 1];
-    size_t n = c->length - offsetof(struct sockaddr_un, sun_path);
+    char name[sizeof(struct sockaddr_un)];
     char path[64];
-    struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_MAGICLINKS};
 
-    memcpy(name, c->address.unix_name.sun_path, n);
-    name[n] = '\0';
+    memcpy(name, c->address.name, c->address.name_length);
+    name[c->address.name_length] = '\0';
     (void)snprintf(path, sizeof(path), "/proc/%d/cwd", (int)c->tid);
 
     SY_FD cwd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -129,13 +103,9 @@ open_named(const struct call *c, int *ret_fd)
         return EACCES;
     }
 
-    long fd = syscall(SYS_openat2, cwd, name, &how, sizeof(how));
+    int sys = limited_open(cwd, name, ret_fd, BROKER_WAIT_MS);
 
-    if (fd < 0) {
-        return errno;
-    }
-    *ret_fd = (int)fd;
-    return 0;
+    return sys == EBUSY || sys == ETIMEDOUT ? EACCES : sys;
 }
 
 /*
@@ -147,30 +117,8 @@ mounted_device(uint64_t mount_id, uint32_t *ret)
 {
     SY_AUTO(buf_fini) struct buf text = {.max = (size_t)4 << 20};
 
-    if (fd_read_file("/proc/self/mountinfo", &text, NULL) != SY_E_OK || text.len == 0) {
-        return false;
-    }
-    for (char *line = text.data; line != NULL && *line != '\0';) {
-        char *next = strchr(line, '\n');
-        uint64_t words[4] = {0}; /* id, parent, major:minor */
-        size_t n = 0;
-        bool is_number = true;
-
-        for (char *word = line; n < 4 && is_number; n++) {
-            size_t len = strcspn(word, " :\n");
-            bool is_last = word[len] == '\0' || word[len] == '\n';
-
-            word[len] = '\0';
-            is_number = !is_last && str_to_u64(&words[n], word, 0, UINT32_MAX);
-            word += is_last ? len : len + 1;
-        }
-        if (is_number && words[0] == mount_id) {
-            *ret = (uint32_t)(words[2] << 20 | words[3]);
-            return true;
-        }
-        line = next != NULL ? next + 1 : NULL;
-    }
-    return false;
+    return fd_read_file("/proc/self/mountinfo", &text, NULL) == SY_E_OK && text.len > 0 &&
+           proc_mount_device(text.data, mount_id, ret);
 }
 
 /* Fills *t with the identity of the socket's file. */
@@ -180,12 +128,16 @@ identify(int fd, struct listener_key *t)
     struct statx st;
     struct statfs fs;
 
-    if (statx(fd, "", AT_EMPTY_PATH, STATX_TYPE | STATX_INO | STATX_MNT_ID, &st) != 0 ||
+    if (statx(fd, "", AT_EMPTY_PATH, STATX_TYPE | STATX_UID | STATX_INO | STATX_MNT_ID, &st) != 0 ||
         fstatfs(fd, &fs) != 0) {
         return EACCES;
     }
     if (!S_ISSOCK(st.stx_mode)) {
         return ECONNREFUSED;
+    }
+    /* bind(2) makes the file as its caller, and the tree can be nobody else. */
+    if (st.stx_uid != geteuid()) {
+        return EACCES;
     }
     t->ino = (uint32_t)st.stx_ino;
     t->dev = st.stx_dev_major << 20 | st.stx_dev_minor;
@@ -203,6 +155,7 @@ take_socket(const struct call *c, int *ret_fd)
     /* A thread may have a table of its own; kernels before 6.9 find only that
      * of its process. */
     SY_FD process = (int)syscall(SYS_pidfd_open, c->tid, PIDFD_THREAD);
+    struct stat st;
 
     if (process < 0) {
         process = (int)syscall(SYS_pidfd_open, c->tgid, 0);
@@ -212,41 +165,55 @@ take_socket(const struct call *c, int *ret_fd)
         return EACCES;
     }
 
-    int fd = (int)syscall(SYS_pidfd_getfd, process, c->fd, 0);
+    SY_FD fd = (int)syscall(SYS_pidfd_getfd, process, c->fd, 0);
 
     if (fd < 0) {
         return errno == EBADF ? EBADF : EACCES;
     }
-    *ret_fd = fd;
+    if (fstat(fd, &st) != 0 || !S_ISSOCK(st.st_mode)) {
+        return ENOTSOCK;
+    }
+    *ret_fd = fd_take(&fd);
     return 0;
 }
 
-/* connect(2) on the caller's own socket. Never longer than BROKER_WAIT_MS: a
- * full backlog gives EAGAIN, as it does to a socket that does not block. */
+/*
+ * connect(2) on the caller's own socket. Never longer than BROKER_WAIT_MS: a
+ * full backlog gives EAGAIN, as it does to a socket that does not block. The
+ * socket's own time limit would not do: the caller can change it meanwhile.
+ */
 static int
-connect_for(const struct call *c, const struct sockaddr *address, socklen_t length)
+connect_for(const struct call *c, const void *address, size_t length)
 {
     SY_FD sock = -1;
-    int taken = take_socket(c, &sock);
+    int sys = take_socket(c, &sock);
 
-    if (taken != 0) {
-        return taken;
+    if (sys == 0) {
+        sys = limited_connect(sock, address, (socklen_t)length, BROKER_WAIT_MS);
     }
+    return sys == EBUSY || sys == ETIMEDOUT ? EAGAIN : sys;
+}
 
-    struct timeval before = {0};
-    struct timeval brief = {.tv_usec = (suseconds_t)BROKER_WAIT_MS * 1000};
-    socklen_t size = sizeof(before);
-    bool is_timed = getsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &before, &size) == 0 &&
-                    setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &brief, sizeof(brief)) == 0;
+/*
+ * The listener there, held: as long as we hold it nobody else can have its
+ * name. `denied` is the errno for one that is not of the tree.
+ */
+static int
+hold_own(const struct call *c, const struct listener_key *key, int denied, int *ret_fd)
+{
+    uint64_t until_ns = clock_mono_ns() + SEARCH_NS;
+    struct listener l = {0};
 
-    if (!is_timed) {
-        return errno;
+    switch (listener_find(key, until_ns, &l)) {
+    case LISTENER_NONE:
+        return ECONNREFUSED; /* a file that a dead server left, say */
+    case LISTENER_UNSURE:
+        return denied;
+    case LISTENER_ONE:
+        break;
     }
-
-    int sys = connect(sock, address, length) == 0 ? 0 : errno;
-
-    (void)setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &before, sizeof(before));
-    return sys;
+    *ret_fd = listener_hold(&l, c->tgid, c->keeper, until_ns);
+    return *ret_fd >= 0 ? 0 : denied;
 }
 
 static int
@@ -255,54 +222,33 @@ connect_named(const struct call *c)
     struct listener_key t = {.name = NULL};
     struct sockaddr_un through = {.sun_family = AF_UNIX};
     SY_FD file = -1;
+    SY_FD held = -1;
     int sys = open_named(c, &file);
 
     if (sys == 0) {
         sys = identify(file, &t);
     }
+    if (sys == 0) {
+        sys = hold_own(c, &t, EACCES, &held);
+    }
+    if (sys == 0 && !listener_is_bound_to(held, file)) {
+        sys = EACCES;
+    }
     if (sys != 0) {
         return sys;
     }
-
-    uint64_t inode = listener_find(&t);
-
-    if (inode == 0 || !listener_is_held(inode, c->tgid, c->keeper)) {
-        return EACCES;
-    }
     (void)snprintf(through.sun_path, sizeof(through.sun_path), "/proc/self/fd/%d", file);
-    return connect_for(c, (const struct sockaddr *)&through, sizeof(through));
+    return connect_for(c, &through, sizeof(through));
 }
 
 static int
 connect_abstract(const struct call *c)
 {
-    struct listener_key t = {
-        .name = c->address.unix_name.sun_path,
-        .name_length = c->length - offsetof(struct sockaddr_un, sun_path),
-    };
-    uint64_t inode = listener_find(&t);
+    struct listener_key t = {.name = c->address.name, .name_length = c->address.name_length};
+    SY_FD held = -1;
+    int sys = hold_own(c, &t, EPERM, &held); /* EPERM: as Landlock's scope has it */
 
-    if (inode == 0 || !listener_is_held(inode, c->tgid, c->keeper)) {
-        return EPERM; /* as Landlock's scope has it */
-    }
-    return connect_for(c, &c->address.any, (socklen_t)c->length);
-}
-
-/* To the kernel alone (socket(2) gives NETLINK_ROUTE only): we may have the
- * right to address other programs, which the caller has not. */
-static int
-connect_netlink(const struct call *c)
-{
-    struct sockaddr_nl to;
-
-    if (c->length < sizeof(to)) {
-        return EINVAL;
-    }
-    memcpy(&to, &c->address, sizeof(to));
-    if (to.nl_pid != 0 || to.nl_groups != 0) {
-        return EPERM;
-    }
-    return connect_for(c, (const struct sockaddr *)&to, sizeof(to));
+    return sys == 0 ? connect_for(c, c->bytes, c->length) : sys;
 }
 
 /* The errno that the caller's connect(2) gets, or 0. */
@@ -314,7 +260,7 @@ decide(struct call *c, const struct seccomp_notif *n)
     if (sys != 0) {
         return sys;
     }
-    c->tgid = status_number(c->tid, "\nTgid:");
+    c->tgid = process_of(c->tid);
     if (c->tgid == 0) {
         return EFAULT;
     }
@@ -322,20 +268,20 @@ decide(struct call *c, const struct seccomp_notif *n)
     if (!is_waiting(c)) {
         return EINTR;
     }
-    switch (c->address.any.sa_family) {
-    case AF_UNIX:
-        if (c->length <= offsetof(struct sockaddr_un, sun_path) ||
-            c->length > sizeof(struct sockaddr_un)) {
-            return EINVAL; /* as the kernel; the name has room for no more */
-        }
-        return c->address.unix_name.sun_path[0] == '\0' ? connect_abstract(c) : connect_named(c);
-    case AF_NETLINK:
-        return connect_netlink(c);
-    case AF_UNSPEC:
-        return connect_for(c, &c->address.any, (socklen_t)c->length);
-    default:
-        return EACCES;
+    c->address = broker_address_parse(c->bytes, c->length);
+    switch (c->address.kind) {
+    case ADDRESS_NAMED:
+        return connect_named(c);
+    case ADDRESS_ABSTRACT:
+        return connect_abstract(c);
+    case ADDRESS_NETLINK:
+        return connect_for(c, c->bytes, sizeof(struct sockaddr_nl));
+    case ADDRESS_NONE:
+        return connect_for(c, c->bytes, c->length);
+    case ADDRESS_REFUSED:
+        break;
     }
+    return c->address.sys;
 }
 
 /* One notification. false: there is none. */

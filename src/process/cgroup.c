@@ -337,7 +337,6 @@ static enum sy_code
 visit(const struct group_place *p, struct sy_error *err)
 {
     struct visit v = {.procs_fd = p->procs_fd, .sys = ECHILD};
-    bool has_handlers = false;
     void *stack = mmap(NULL, KEEPER_STACK, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
 
@@ -345,7 +344,7 @@ visit(const struct group_place *p, struct sy_error *err)
         return sy_err_nomem(err);
     }
 
-    pid_t pid = keeper_start_task(visit_main, &v, (char *)stack + KEEPER_STACK, &has_handlers);
+    pid_t pid = keeper_start_task(visit_main, &v, (char *)stack + KEEPER_STACK);
     int sys = pid < 0 ? errno : 0;
 
     while (pid > 0 && waitpid(pid, NULL, __WALL) < 0 && errno == EINTR) {

@@ -2,138 +2,191 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <linux/netlink.h>
 #include <linux/sock_diag.h>
+#include <linux/sockios.h>
 #include <linux/unix_diag.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/str.h"
-
-/* Descriptors looked at for one call: a tree with more of them may be refused
- * a connection, it can't stop the engine. */
-#define LOOKS_MAX 32768
 
 /* A list of children lacks some if others exit while it is read (proc(5)). */
 #define WALKS 3
 
+/* From a process up to its keeper: generations of one command. */
+#define GENERATIONS 4096
+
 #define TCP_LISTEN_STATE 10 /* the state number that unix_diag uses too */
+#define QUESTION         1U
+
+#ifndef SIOCUNIXFILE /* linux/un.h, which clashes with sys/un.h */
+#    define SIOCUNIXFILE (SIOCPROTOPRIVATE + 0)
+#endif
 
 static bool
-is_target(const struct listener_key *key, struct nlmsghdr *h)
+is_over(uint64_t until_ns)
 {
-    const struct unix_diag_msg *m = NLMSG_DATA(h);
-    size_t left = h->nlmsg_len - NLMSG_LENGTH(sizeof(*m));
-
-    for (const struct nlattr *a = (const void *)(m + 1);
-         left >= sizeof(*a) && a->nla_len >= sizeof(*a) && a->nla_len <= left;) {
-        const char *value = (const char *)(a + 1);
-        size_t size = a->nla_len - sizeof(*a);
-        size_t step = NLMSG_ALIGN(a->nla_len);
-
-        if (key->name == NULL && a->nla_type == UNIX_DIAG_VFS &&
-            size >= sizeof(struct unix_diag_vfs)) {
-            struct unix_diag_vfs vfs;
-
-            memcpy(&vfs, value, sizeof(vfs));
-            return vfs.udiag_vfs_ino == key->ino && vfs.udiag_vfs_dev == key->dev;
-        }
-        if (key->name != NULL && a->nla_type == UNIX_DIAG_NAME) {
-            return size == key->name_length && memcmp(value, key->name, size) == 0;
-        }
-        if (step >= left) {
-            break;
-        }
-        left -= step;
-        a = (const void *)((const char *)a + step);
-    }
-    return false;
+    return clock_mono_ns() >= until_ns;
 }
 
-/* Takes what one datagram of the dump holds. Returns false at its end. */
 static bool
-take_listeners(const struct listener_key *key, char *reply, size_t left, uint64_t *inode,
-               bool *is_ambiguous)
-{
-    for (struct nlmsghdr *h = (void *)reply; NLMSG_OK(h, left); h = NLMSG_NEXT(h, left)) {
-        if (h->nlmsg_type == NLMSG_DONE || h->nlmsg_type == NLMSG_ERROR) {
-            return false;
-        }
-        if (h->nlmsg_len >= NLMSG_LENGTH(sizeof(struct unix_diag_msg)) && is_target(key, h)) {
-            uint64_t found = ((const struct unix_diag_msg *)NLMSG_DATA(h))->udiag_ino;
-
-            *is_ambiguous = *is_ambiguous || (*inode != 0 && *inode != found);
-            *inode = found;
-        }
-    }
-    return true;
-}
-
-uint64_t
-listener_find(const struct listener_key *key)
+ask(int fd)
 {
     struct {
         struct nlmsghdr header;
         struct unix_diag_req request;
-    } ask = {
-        .header = {.nlmsg_len = sizeof(ask),
+    } question = {
+        .header = {.nlmsg_len = sizeof(question),
                    .nlmsg_type = SOCK_DIAG_BY_FAMILY,
-                   .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP     },
+                   .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP,
+                   .nlmsg_seq = QUESTION},
         .request = {.sdiag_family = AF_UNIX,
                    .udiag_states = 1U << TCP_LISTEN_STATE,
-                   .udiag_show = UDIAG_SHOW_NAME | UDIAG_SHOW_VFS},
+                   .udiag_show = UDIAG_SHOW_NAME | UDIAG_SHOW_VFS   },
     };
-    _Alignas(struct nlmsghdr) char reply[32768];
-    uint64_t inode = 0;
-    bool is_ambiguous = false;
-    bool has_more = true;
-    SY_FD fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
 
-    if (fd < 0 || send(fd, &ask, sizeof(ask), 0) != (ssize_t)sizeof(ask)) {
-        return 0;
-    }
-    while (has_more) {
-        ssize_t got = recv(fd, reply, sizeof(reply), 0);
-
-        if (got < 0 && errno == EINTR) {
-            continue;
-        }
-        has_more = got > 0 && take_listeners(key, reply, (size_t)got, &inode, &is_ambiguous);
-    }
-    return is_ambiguous ? 0 : inode;
+    return send(fd, &question, sizeof(question), 0) == (ssize_t)sizeof(question);
 }
 
+/* One datagram of the dump; whatever makes the list less than whole breaks the
+ * search: a socket that we do not see may be the one that would be reached. */
+static void
+receive(int fd, struct diag_search *s)
+{
+    _Alignas(struct nlmsghdr) char reply[32768];
+    struct sockaddr_nl from = {0};
+    struct iovec part = {.iov_base = reply, .iov_len = sizeof(reply)};
+    struct msghdr message = {
+        .msg_name = &from, .msg_namelen = sizeof(from), .msg_iov = &part, .msg_iovlen = 1};
+    ssize_t got = recvmsg(fd, &message, 0);
+
+    if (got < 0 && errno == EINTR) {
+        return;
+    }
+    if (got <= 0 || (message.msg_flags & MSG_TRUNC) != 0 || from.nl_pid != 0) {
+        s->is_broken = true;
+        return;
+    }
+    diag_search_take(s, reply, (size_t)got);
+}
+
+enum listener_answer
+listener_find(const struct listener_key *key, uint64_t until_ns, struct listener *ret)
+{
+    struct diag_search s = {.key = key, .sequence = QUESTION};
+    SY_FD fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+
+    if (fd < 0 || !ask(fd)) {
+        return LISTENER_UNSURE;
+    }
+    while (!s.is_complete && !s.is_broken && !is_over(until_ns)) {
+        receive(fd, &s);
+    }
+    if (!s.is_complete || s.n_found > 1) {
+        return LISTENER_UNSURE;
+    }
+    *ret = s.found;
+    return s.n_found == 1 ? LISTENER_ONE : LISTENER_NONE;
+}
+
+static pid_t
+parent_of(pid_t pid)
+{
+    char path[64];
+    /* The groups of its user stand in it too: up to 65536 of them. */
+    SY_AUTO(buf_fini) struct buf text = {.max = (size_t)1 << 20};
+
+    (void)snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+    return fd_read_file(path, &text, NULL) == SY_E_OK && text.len > 0
+               ? proc_status_number(text.data, "PPid:")
+               : 0;
+}
+
+/* Is it below the keeper? Sure only if `pidfd`, opened before, still lives. */
 static bool
-holds_socket(pid_t pid, uint64_t inode, unsigned *looks)
+is_descendant(pid_t pid, int pidfd, pid_t keeper)
+{
+    struct pollfd end = {.fd = pidfd, .events = POLLIN};
+    pid_t at = pid;
+
+    for (int i = 0; i < GENERATIONS && at > 1 && at != keeper; i++) {
+        at = parent_of(at);
+    }
+    return at == keeper && poll(&end, 1, 0) == 0;
+}
+
+/* That descriptor of the process, if it is the socket. The number of its inode
+ * is not enough: 2^32 sockets later another has the same. */
+static int
+take_if_same(int pidfd, uint64_t number, const struct listener *l)
+{
+    SY_FD fd = (int)syscall(SYS_pidfd_getfd, pidfd, (int)number, 0);
+    uint64_t cookie = 0;
+    socklen_t size = sizeof(cookie);
+
+    return fd >= 0 && getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &size) == 0 &&
+                   cookie == l->cookie
+               ? fd_take(&fd)
+               : -1;
+}
+
+/* The socket, out of the descriptors of the process behind pidfd. */
+static int
+find_in_table(pid_t pid, int pidfd, const struct listener *l, uint64_t until_ns)
 {
     char path[64];
     char wanted[64];
+    int found = -1;
 
     (void)snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
-    (void)snprintf(wanted, sizeof(wanted), "socket:[%llu]", (unsigned long long)inode);
+    (void)snprintf(wanted, sizeof(wanted), "socket:[%llu]", (unsigned long long)l->inode);
 
     DIR *fds = opendir(path);
-    bool is_held = false;
 
     if (fds == NULL) {
-        return false;
+        return -1;
     }
-    for (struct dirent *e = readdir(fds); e != NULL && !is_held && *looks > 0; e = readdir(fds)) {
+    for (struct dirent *e = readdir(fds); e != NULL && found < 0 && !is_over(until_ns);
+         e = readdir(fds)) {
         char target[64];
+        uint64_t number = 0;
         ssize_t len = readlinkat(dirfd(fds), e->d_name, target, sizeof(target) - 1);
 
-        *looks -= 1;
         if (len > 0) {
             target[len] = '\0';
-            is_held = str_eq(target, wanted);
+            if (str_eq(target, wanted) && str_to_u64(&number, e->d_name, 0, INT32_MAX)) {
+                found = take_if_same(pidfd, number, l);
+            }
         }
     }
     closedir(fds);
-    return is_held;
+    return found;
+}
+
+/* `keeper` 0: the process is known to be of the tree. */
+static int
+take_from(pid_t pid, pid_t keeper, const struct listener *l, uint64_t until_ns)
+{
+    SY_FD pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+
+    if (pidfd < 0) {
+        return -1;
+    }
+
+    SY_FD found = find_in_table(pid, pidfd, l, until_ns);
+
+    /* Its number came from a list: meanwhile it may be a stranger's. */
+    return found >= 0 && (keeper == 0 || is_descendant(pid, pidfd, keeper)) ? fd_take(&found) : -1;
 }
 
 /* Processes still to be looked at. What does not fit is not looked at: such a
@@ -153,24 +206,13 @@ add_children(struct tree *t, pid_t pid, const char *tid)
     SY_AUTO(buf_fini) struct buf text = {.max = (size_t)1 << 20};
 
     (void)snprintf(path, sizeof(path), "/proc/%d/task/%s/children", (int)pid, tid);
-    if (fd_read_file(path, &text, NULL) != SY_E_OK || text.len == 0) {
-        return;
-    }
-    for (char *word = text.data; *word != '\0' && t->n < TREE_MAX;) {
-        uint64_t child = 0;
-        size_t n = strcspn(word, " ");
-        bool is_last = word[n] == '\0';
-
-        word[n] = '\0';
-        if (str_to_u64(&child, word, 1, INT32_MAX)) {
-            t->pids[t->n++] = (pid_t)child;
-        }
-        word += is_last ? n : n + 1;
+    if (fd_read_file(path, &text, NULL) == SY_E_OK && text.len > 0) {
+        t->n += proc_children(text.data, t->pids + t->n, TREE_MAX - t->n);
     }
 }
 
 static void
-add_descendants(struct tree *t, pid_t pid)
+add_descendants(struct tree *t, pid_t pid, uint64_t until_ns)
 {
     char path[64];
 
@@ -181,7 +223,7 @@ add_descendants(struct tree *t, pid_t pid)
     if (tasks == NULL) {
         return;
     }
-    for (struct dirent *e = readdir(tasks); e != NULL; e = readdir(tasks)) {
+    for (struct dirent *e = readdir(tasks); e != NULL && !is_over(until_ns); e = readdir(tasks)) {
         if (e->d_name[0] != '.') {
             add_children(t, pid, e->d_name);
         }
@@ -190,34 +232,45 @@ add_descendants(struct tree *t, pid_t pid)
 }
 
 /* Orphans are children of the keeper, so nothing of the tree is missed. */
-static bool
-is_held_below(pid_t keeper, uint64_t inode, unsigned *looks)
+static int
+take_from_tree(pid_t keeper, const struct listener *l, uint64_t until_ns)
 {
     struct tree t;
 
     t.n = 0;
-    add_descendants(&t, keeper);
-    for (size_t i = 0; i<t.n && * looks> 0; i++) {
-        if (holds_socket(t.pids[i], inode, looks)) {
-            return true;
+    add_descendants(&t, keeper, until_ns);
+    for (size_t i = 0; i < t.n && !is_over(until_ns); i++) {
+        int found = take_from(t.pids[i], keeper, l, until_ns);
+
+        if (found >= 0) {
+            return found;
         }
-        add_descendants(&t, t.pids[i]);
+        add_descendants(&t, t.pids[i], until_ns);
     }
-    return false;
+    return -1;
+}
+
+int
+listener_hold(const struct listener *l, pid_t first, pid_t keeper, uint64_t until_ns)
+{
+    int found = take_from(first, 0, l, until_ns);
+
+    for (int i = 0; i < WALKS && found < 0 && !is_over(until_ns); i++) {
+        found = take_from_tree(keeper, l, until_ns);
+    }
+    return found;
 }
 
 bool
-listener_is_held(uint64_t inode, pid_t first, pid_t keeper)
+listener_is_bound_to(int listener_fd, int file_fd)
 {
-    unsigned looks = LOOKS_MAX;
+    SY_FD bound = ioctl(listener_fd, SIOCUNIXFILE);
+    struct stat a;
+    struct stat b;
 
-    if (holds_socket(first, inode, &looks)) {
-        return true;
+    if (bound < 0) {
+        return errno == EPERM; /* else it is bound to none */
     }
-    for (int i = 0; i < WALKS; i++) {
-        if (is_held_below(keeper, inode, &looks)) {
-            return true;
-        }
-    }
-    return false;
+    return fstat(bound, &a) == 0 && fstat(file_fd, &b) == 0 && a.st_dev == b.st_dev &&
+           a.st_ino == b.st_ino;
 }

@@ -2,31 +2,40 @@
 #define SY_PROCESS_LISTENER_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Whose is a listening Unix socket? For the broker. */
+#include "process/broker_parse.h"
 
-/* What it is looked for by: its abstract name, or the file it is bound to. */
-struct listener_key {
-    const char *name; /* with its first NUL; NULL: by the file */
-    size_t name_length;
-    uint32_t ino; /* the lower half: the kernel tells no more */
-    uint32_t dev; /* as the kernel counts: major << 20 | minor */
+/*
+ * Whose is a listening Unix socket? For the broker. Both look until a time
+ * (monotonic) at most, so that no number of sockets, descriptors, threads or
+ * processes stops the engine.
+ */
+
+enum listener_answer {
+    LISTENER_ONE,
+    LISTENER_NONE,   /* for certain: nobody listens there */
+    LISTENER_UNSURE, /* two that look alike, or it can't be found out */
 };
 
-/*
- * The inode of the socket that listens there (sock_diag(7)); 0 if there is
- * none, or two that look alike, or if it can't be found out.
- */
-uint64_t listener_find(const struct listener_key *key);
+/* The socket that listens there (sock_diag(7)). */
+enum listener_answer listener_find(const struct listener_key *key, uint64_t until_ns,
+                                   struct listener *ret);
 
 /*
- * Does `first` hold this socket, or another descendant of `keeper`? Looks at a
- * bounded number of processes and descriptors: in a tree of more the answer
- * may be a false no, never a false yes.
+ * A descriptor of ours for this socket if `first` holds it, or another
+ * descendant of `keeper`; else -1. As long as we hold it, its name is its own.
+ * `first` must be known to be of the tree. Never a false yes; in a tree that
+ * can't be looked through in time the answer may be a false no.
  */
-bool listener_is_held(uint64_t inode, pid_t first, pid_t keeper);
+int listener_hold(const struct listener *l, pid_t first, pid_t keeper, uint64_t until_ns);
+
+/*
+ * May this file be the one that the socket is bound to? The kernel gives only
+ * half of its number to everybody (struct listener_key); an engine that may
+ * (CAP_NET_ADMIN) asks for the very file.
+ */
+bool listener_is_bound_to(int listener_fd, int file_fd);
 
 #endif

@@ -75,7 +75,8 @@ process_watches(const struct process *p, struct process_watch out[PROCESS_WATCHE
 
     for (int s = 0; s < STREAM_COUNT; s++) {
         if (p->read_fd[s] >= 0) {
-            out[n++] = (struct process_watch){.fd = p->read_fd[s], .events = POLLIN, .id = p->id};
+            out[n++] = (struct process_watch){
+                .fd = p->read_fd[s], .events = POLLIN, .is_output = true, .id = p->id};
         }
     }
     if (!p->has_ended) {
@@ -103,12 +104,6 @@ order(struct process *p, enum keeper_order_kind kind, int signal_number)
         /* It has not read a queue of orders: the end of the channel says it too. */
         shutdown(p->channel_fd, SHUT_WR);
     }
-}
-
-void
-process_hold_output(struct process *p, bool holds)
-{
-    p->holds_output = holds;
 }
 
 void
@@ -405,8 +400,8 @@ owner_of_call(const void *arg, pid_t caller)
     return p->pool != NULL ? process_pool_owner(p->pool, caller) : 0;
 }
 
-enum sy_code
-process_step(struct process *p, uint64_t now_ns, bool *ret_is_done, struct sy_error *err)
+static enum sy_code
+answer(struct process *p, uint64_t now_ns, struct sy_error *err)
 {
     enum sy_code rc = take_reports(p, now_ns, err);
 
@@ -414,7 +409,26 @@ process_step(struct process *p, uint64_t now_ns, bool *ret_is_done, struct sy_er
     if (p->listener_fd >= 0 && (p->has_ended || !broker_step(p->listener_fd, owner_of_call, p))) {
         fd_close(&p->listener_fd);
     }
-    for (int s = 0; s < STREAM_COUNT && rc == SY_E_OK && (p->has_ended || !p->holds_output); s++) {
+    return rc;
+}
+
+enum sy_code
+process_serve(struct process *p, uint64_t now_ns, struct sy_error *err)
+{
+    enum sy_code rc = answer(p, now_ns, err);
+
+    if (p->linger_ns != UINT64_MAX) {
+        p->linger_ns = now_ns + LIMIT_LINGER_MS * NS_PER_MS;
+    }
+    return rc;
+}
+
+enum sy_code
+process_step(struct process *p, uint64_t now_ns, bool *ret_is_done, struct sy_error *err)
+{
+    enum sy_code rc = answer(p, now_ns, err);
+
+    for (int s = 0; s < STREAM_COUNT && rc == SY_E_OK; s++) {
         rc = p->has_ended ? drain_stream(p, (enum output_stream)s, err)
                           : read_stream(p, (enum output_stream)s, err);
     }

@@ -86,8 +86,9 @@ enum sy_code process_start(struct process **ret, const struct exec_env *env,
 #define PROCESS_WATCHES 4
 struct process_watch {
     int fd;
-    short events; /* of poll(2) */
-    uint64_t id;  /* of the process: the same number may come again as another descriptor */
+    short events;   /* of poll(2) */
+    bool is_output; /* of no use to process_serve */
+    uint64_t id;    /* of the process: the same number may come again as another descriptor */
 };
 /* Descriptors to wait on now; ask again after each step. The set shrinks but
  * for one, the listener of the first connect(2). Returns how many. */
@@ -102,9 +103,13 @@ uint64_t process_deadline_ns(const struct process *p);
  */
 enum sy_code process_step(struct process *p, uint64_t now_ns, bool *ret_is_done,
                           struct sy_error *err) SY_NODISCARD;
-/* While it does, steps leave the output in the pipes (but for what is there once
- * all has ended): a reader of ours has not taken what was read before. */
-void process_hold_output(struct process *p, bool holds);
+/*
+ * What process_step does, but for the output: for an owner that can't take any
+ * now. The command may ask us something (connect(2), broker.h), and the reader
+ * who keeps us from reading may be waiting for what it does then. Nothing
+ * lingers out of time meanwhile.
+ */
+enum sy_code process_serve(struct process *p, uint64_t now_ns, struct sy_error *err) SY_NODISCARD;
 /* SIGKILL to the whole tree; output up to now is still read. Idempotent. */
 void process_kill(struct process *p);
 /* A signal to the command's process group (graceful end); false if it is over. */

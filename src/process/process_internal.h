@@ -33,7 +33,6 @@ struct process {
     struct cgroup *cgroup; /* NULL: none is needed, or there are none */
     uint64_t look_ns;      /* when the tree is looked at again; UINT64_MAX: never */
     uint64_t output_bytes; /* of both streams, as far as they were passed on */
-    bool holds_output;
     struct process_result result;
 };
 
@@ -48,7 +47,7 @@ void process_pool_forget(struct process *p);
 /* Whose tree does a caller of the shared listener belong to? Its keeper, or 0. */
 pid_t process_pool_owner(const struct process_pool *pool, pid_t caller);
 
-/* Limits (limits.c). What is needed before KEEPER_GO; rlimits go into the job. */
+/* Limits (command_limits.c). What is needed before KEEPER_GO; rlimits go into the job. */
 enum sy_code process_limits_begin(struct process *p, const struct exec_env *env,
                                   struct sy_error *err) SY_NODISCARD;
 /* Looks at the tree if it is time, and ends it if it is over. */

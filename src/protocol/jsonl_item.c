@@ -57,7 +57,10 @@ prepare_function(struct invocation *ret, const struct js *item, struct json_doc 
 
     rc = json_parse(args, is_empty ? "{}" : js_str_raw(v), is_empty ? 2 : js_str_len(v), err);
     if (rc != SY_E_OK) {
-        return rc == SY_E_PARSE ? sy_err_wrap(err, "arguments") : rc;
+        if (rc == SY_E_PARSE) {
+            sy_err_wrap(err, "arguments");
+        }
+        return rc;
     }
     if (js_type(args->root) != JS_OBJECT) {
         return sy_err_set(err, SY_E_ARG, "arguments must hold an object, not %s",

@@ -4,7 +4,9 @@
  * this, and a bind mount or a second name of a root is judged as it is there.
  */
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -78,6 +80,23 @@ resolve(struct walk *ret, const struct sandbox_plan *plan, const char *object, s
     return walk_run(ret, buf_view(&path), err);
 }
 
+/* A directory that holds far more than one object: / and the user's home, and
+ * what is above it. Nobody should open it for the sake of one file. */
+static bool
+is_broad(const char *dir)
+{
+    const char *home = getenv("HOME");
+    char resolved[PATH_MAX];
+
+    if (dir[1] == '\0') {
+        return true;
+    }
+    return home != NULL && home[0] == '/' && realpath(home, resolved) != NULL &&
+           path_is_below(resolved, dir);
+}
+
+/* The narrowest root that would do: the object itself, or, since a root has to
+ * exist, the nearest directory above it. */
 static void
 fix_write(struct sandbox_explanation *ret, const struct sandbox_plan *plan, const char *path)
 {
@@ -89,14 +108,18 @@ fix_write(struct sandbox_explanation *ret, const struct sandbox_plan *plan, cons
         set_fix(ret, "sandbox.mode: ", sandbox_mode_name(SANDBOX_WORKSPACE_WRITE), "");
         return;
     }
-    /* A root has to exist. */
-    while (dir[1] != '\0' && (stat(dir, &st) != 0 || !S_ISDIR(st.st_mode))) {
+    while (dir[1] != '\0' && stat(dir, &st) != 0) {
         char *slash = strrchr(dir, '/');
 
         slash[slash == dir ? 1 : 0] = '\0';
     }
-    if (dir[1] != '\0') {
+    if (!is_broad(dir)) {
         set_fix(ret, "sandbox.writable_roots: [\"", dir, "\"]");
+    } else if (!str_eq(dir, path)) {
+        set_fix(ret, "sandbox.writable_roots: [\"", path,
+                "\"]  # make it first: its directory would open too much");
+    } else {
+        (void)snprintf(ret->fix, sizeof(ret->fix), "sandbox.writable_roots: [a directory in it]");
     }
 }
 

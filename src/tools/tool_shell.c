@@ -5,16 +5,7 @@
 static const char *const argument_names[] = {
     "command",
     "cmd",
-    "workdir",
-    "cwd",
-    "working_directory",
-    "timeout_ms",
-    "timeout",
-    "sandbox_permissions",
-    "justification",
-    "prefix_rule",
-    "max_output_tokens",
-    "env",
+    REQUEST_COMMON_NAMES,
     NULL,
 };
 
@@ -22,13 +13,6 @@ static bool
 matches_kind(enum payload_kind payload)
 {
     return payload == PAYLOAD_FUNCTION || payload == PAYLOAD_LOCAL_SHELL || payload == PAYLOAD_MCP;
-}
-
-static bool
-is_mutating(const struct invocation *inv)
-{
-    (void)inv; /* Nothing is known to be harmless yet; unsure means true. */
-    return true;
 }
 
 static enum sy_code
@@ -111,6 +95,6 @@ const struct tool_handler tool_shell = {
     .shell_types = "default|all",
     .kind = TOOL_FUNCTION,
     .matches_kind = matches_kind,
-    .is_mutating = is_mutating,
+    .is_mutating = request_is_mutating,
     .handle = handle,
 };

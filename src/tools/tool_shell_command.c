@@ -4,33 +4,13 @@
 #include "tools/tools_internal.h"
 
 static const char *const argument_names[] = {
-    "command",
-    "cmd",
-    "workdir",
-    "cwd",
-    "working_directory",
-    "timeout_ms",
-    "timeout",
-    "login",
-    "sandbox_permissions",
-    "justification",
-    "prefix_rule",
-    "max_output_tokens",
-    "env",
-    NULL,
+    "command", "cmd", "login", REQUEST_COMMON_NAMES, NULL,
 };
 
 static bool
 matches_kind(enum payload_kind payload)
 {
     return payload == PAYLOAD_FUNCTION || payload == PAYLOAD_MCP;
-}
-
-static bool
-is_mutating(const struct invocation *inv)
-{
-    (void)inv; /* Nothing is known to be harmless yet; unsure means true. */
-    return true;
 }
 
 static enum sy_code
@@ -108,6 +88,6 @@ const struct tool_handler tool_shell_command = {
     .shell_types = "shell_command|all",
     .kind = TOOL_FUNCTION,
     .matches_kind = matches_kind,
-    .is_mutating = is_mutating,
+    .is_mutating = request_is_mutating,
     .handle = handle,
 };

@@ -37,6 +37,11 @@ enum sy_code result_build_error(struct tool_output *ret, const struct sy_error *
 /* The JSON text of the output schema that result_build fills. */
 extern const char result_schema[];
 
+/* The arguments that request_fill_common reads, as a list of names knows them. */
+#define REQUEST_COMMON_NAMES                                                                       \
+    "workdir", "cwd", "working_directory", "timeout_ms", "timeout", "sandbox_permissions",         \
+        "justification", "prefix_rule", "max_output_tokens", "env"
+
 /* The properties of an input schema that request_fill_common reads, after "workdir". */
 #define REQUEST_COMMON_SCHEMA                                                                      \
     "\"timeout_ms\":{\"type\":\"integer\",\"description\":"                                        \
@@ -58,6 +63,8 @@ extern const char result_schema[];
  */
 enum sy_code request_fill_common(struct exec_request *ret, size_t *ret_max_bytes,
                                  const struct invocation *inv, struct sy_error *err) SY_NODISCARD;
+/* May a command change something? Unsure means true. */
+bool request_is_mutating(const struct invocation *inv);
 /* The first of the names that is there; two of them at once are SY_E_ARG. */
 enum sy_code request_pick(const struct js **ret, const struct js *args, const char *const *names,
                           struct sy_error *err) SY_NODISCARD;

@@ -351,6 +351,46 @@ copy_program(char *to, size_t size, const char *name, const char *from)
     (void)close(fd);
 }
 
+static char rest[160];
+
+/* Where the program is a small one in front of a larger one, that one too. */
+static void
+copy_rest(const char *from)
+{
+    static const char place[] = "libexec/shellyard/shellyard";
+    char dir[128];
+    char path[512];
+    const char *slash = strrchr(from, '/');
+
+    (void)snprintf(path, sizeof(path), "%.*s/%s", slash != NULL ? (int)(slash - from) : 1,
+                   slash != NULL ? from : ".", place);
+    if (access(path, R_OK) != 0) {
+        return;
+    }
+    (void)snprintf(dir, sizeof(dir), "%s/libexec", directory);
+    assert_int_equal(mkdir(dir, 0755), 0);
+    (void)snprintf(dir, sizeof(dir), "%s/libexec/shellyard", directory);
+    assert_int_equal(mkdir(dir, 0755), 0);
+    copy_program(rest, sizeof(rest), place, path);
+}
+
+static void
+remove_all(void)
+{
+    char dir[128];
+
+    (void)unlink(probe);
+    (void)unlink(program);
+    if (rest[0] != '\0') {
+        (void)unlink(rest);
+        (void)snprintf(dir, sizeof(dir), "%s/libexec/shellyard", directory);
+        (void)rmdir(dir);
+        (void)snprintf(dir, sizeof(dir), "%s/libexec", directory);
+        (void)rmdir(dir);
+    }
+    (void)rmdir(directory);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -376,11 +416,10 @@ main(int argc, char **argv)
     }
     copy_program(probe, sizeof(probe), "probe", argv[1]);
     copy_program(program, sizeof(program), "shellyard", argv[2]);
+    copy_rest(argv[2]);
 
     int rc = cmocka_run_group_tests_name("limits", tests, NULL, NULL);
 
-    (void)unlink(probe);
-    (void)unlink(program);
-    (void)rmdir(directory);
+    remove_all();
     return rc;
 }

@@ -192,6 +192,27 @@ test('when the reader goes away the command is ended, status 141', limit, async 
   await waitFor(() => processesOf(yard.mark).length === 0, 'all processes are gone');
 });
 
+test('a command whose output waits for its reader still reaches its own sockets', limit, async (t) => {
+  mustRun(t, has('python3'), 'no python3');
+  const yard = makeYard(t);
+  const script = `import socket, sys
+sys.stdout.write('x' * 400000); sys.stdout.flush()
+l = socket.socket(socket.AF_UNIX); l.bind('own.sock'); l.listen(8)
+for i in range(3):
+    c = socket.socket(socket.AF_UNIX); c.connect('own.sock')
+open('reached', 'w').close()`;
+  const child = spawn(program, ['exec', '--', 'python3', '-c', script], { cwd: yard.ws, env: yard.env, stdio: ['ignore', 'pipe', 'inherit'] });
+  t.after(() => child.kill('SIGKILL'));
+  child.stdout.pause(); // the reader waits for what the command does after its connections
+  await waitFor(() => fs.existsSync(path.join(yard.ws, 'reached')), 'the connections are made');
+  let got = 0;
+  child.stdout.on('data', (d) => { got += d.length; });
+  child.stdout.resume();
+  const code = await new Promise((resolve) => { child.on('close', resolve); });
+  assert.equal(code, 0);
+  assert.equal(got, 400000);
+});
+
 test('a reader that sleeps stops neither the clock nor signals, and loses nothing', limit, async (t) => {
   const yard = makeYard(t);
   const argv = ['exec', '-t', '1', '--', 'sh', '-c', 'yes | head -c 3000000; sleep 300'];

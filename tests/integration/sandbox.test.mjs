@@ -189,7 +189,7 @@ const connectTo = (name) => `python3 - <<'PY'
 import socket
 c = socket.socket(socket.AF_UNIX)
 try:
-    c.connect(${JSON.stringify(name)}.replace('@', chr(0)))
+    c.connect(${JSON.stringify(name)}.replace('@', chr(0)))  # as /proc/net/unix writes it
     print('REACHED')
 except OSError as e:
     print('refused', e.errno)
@@ -202,7 +202,10 @@ eachFront('A39 Unix sockets of other processes are out of reach, wherever they l
     `@host-${process.pid}-${front.name}`];
   for (const name of names) {
     const server = await listenOutside(t, name.replace('@', '\0'));
-    const r = await front.run(connectTo(name));
+    // Some versions of Node.js fill an abstract name up with zeros: they are part of it.
+    const listed = fs.readFileSync('/proc/net/unix', 'utf8').split('\n').map((line) => line.split(' ').at(-1)).filter((n) => n.startsWith(name));
+    assert.ok(listed.length > 0, `${name}: it listens`);
+    const r = await front.run(connectTo(listed[0]));
     assert.match(r.output, /^refused (1|13)$/m, name);
     assert.equal(server.seen, 0, `${name}: somebody came`);
     fs.symlinkSync(name, path.join(yard.ws, 'link'));

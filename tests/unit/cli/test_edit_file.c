@@ -163,6 +163,43 @@ a_directory_is_no_file(void **state)
     assert_non_null(strstr(err.msg, "not a regular file"));
 }
 
+/* Reads dir/f, lets somebody else write `theirs` (NULL: remove it), writes. */
+static void
+write_late(const char *dir, const char *theirs)
+{
+    SY_AUTO(edit_file_fini) struct edit_file f = {0};
+    SY_AUTO(buf_fini) struct buf ours = {.max = 4096};
+    SY_AUTO(buf_fini) struct buf made = {.max = LIMIT_PATH};
+    struct sy_error err = {0};
+    char path[LIMIT_PATH];
+
+    (void)snprintf(path, sizeof(path), "%s/f", dir);
+    assert_int_equal(buf_add_str(&ours, "ours"), SY_E_OK);
+    assert_int_equal(edit_file_read(&f, path, &err), SY_E_OK);
+    if (theirs != NULL) {
+        put(dir, "f", theirs, 0600);
+    } else {
+        assert_int_equal(unlink(path), 0);
+    }
+    assert_int_equal(edit_file_write(&f, &ours, &made, &err), SY_E_ARG);
+    assert_non_null(strstr(err.msg, "changed by another program"));
+    assert_int_equal(edit_file_write(&f, &ours, &made, NULL), SY_E_ARG);
+}
+
+static void
+what_another_program_wrote_meanwhile_stays(void **state)
+{
+    char backup[LIMIT_PATH];
+
+    write_late(*state, "new and theirs");
+    assert_file(*state, "f", "new and theirs");
+    write_late(*state, "xew and theirs"); /* of the same length */
+    assert_file(*state, "f", "xew and theirs");
+    replace(*state, "f", "two", backup); /* the control */
+    assert_file(*state, "f", "two");
+    write_late(*state, NULL);
+}
+
 int
 main(void)
 {
@@ -173,6 +210,8 @@ main(void)
         cmocka_unit_test_setup_teardown(a_new_file_is_private_and_gets_its_directories, make_dir,
                                         remove_dir),
         cmocka_unit_test_setup_teardown(a_symbolic_link_keeps_pointing, make_dir, remove_dir),
+        cmocka_unit_test_setup_teardown(what_another_program_wrote_meanwhile_stays, make_dir,
+                                        remove_dir),
         cmocka_unit_test_setup_teardown(a_directory_is_no_file, make_dir, remove_dir),
     };
 

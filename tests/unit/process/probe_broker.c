@@ -159,6 +159,125 @@ fill_the_backlog(const char *name)
     return WRONG + 8;
 }
 
+static int contested_fd;
+static atomic_bool is_over;
+
+static void *
+wait_for_ever(void *arg)
+{
+    struct timeval never = {0};
+
+    (void)arg;
+    while (!is_over) {
+        (void)setsockopt(contested_fd, SOL_SOCKET, SO_SNDTIMEO, &never, sizeof(never));
+    }
+    return NULL;
+}
+
+/* Somebody lifts the socket's time limit again and again while it is connected
+ * to a queue that is full for good. */
+static int
+insist_on_waiting(const char *name)
+{
+    pthread_t thread;
+
+    (void)listen_at(name, SOCK_STREAM, 0);
+    while (reach(new_socket(SOCK_STREAM | SOCK_NONBLOCK), name) == 0) {
+    }
+    contested_fd = new_socket(SOCK_STREAM);
+    if (pthread_create(&thread, NULL, wait_for_ever, NULL) != 0) {
+        return WRONG + 16;
+    }
+    for (int i = 0; i < 10; i++) {
+        int sys = reach(contested_fd, name);
+
+        if (sys != EAGAIN) {
+            return sys;
+        }
+    }
+    is_over = true;
+    pthread_join(thread, NULL);
+    return 0;
+}
+
+/* The file of a server that is gone, and a name that nobody has. */
+static int
+knock_at_the_dead(const char *name)
+{
+    close(listen_at(name, SOCK_STREAM, 8));
+
+    int sys = connect_once(name);
+
+    return sys == ECONNREFUSED ? connect_once("@nobody-listens-at-this-name") : sys;
+}
+
+static atomic_int n_started;
+static int release_pipe[2];
+
+static void *
+sit_there(void *arg)
+{
+    char byte;
+
+    (void)arg;
+    n_started++;
+    (void)!read(release_pipe[0], &byte, 1);
+    return NULL;
+}
+
+/* Takes long to look through: threads, and descriptors unless they are few. */
+static int
+fill_with_threads(void)
+{
+    pthread_attr_t small;
+    int n = 0;
+
+    if (pipe(release_pipe) != 0 || pthread_attr_init(&small) != 0 ||
+        pthread_attr_setstacksize(&small, 16384) != 0) {
+        exit(WRONG + 17);
+    }
+    while (n < 4000 && dup(0) >= 0) {
+        n++;
+    }
+    n = 0;
+    for (pthread_t t; n < 6000 && pthread_create(&t, &small, sit_there, NULL) == 0; n++) {
+    }
+    while (n_started < n) {
+        (void)poll(NULL, 0, 1);
+    }
+    return n;
+}
+
+#define CROWD 2
+
+static int
+connect_from_a_crowd(const char *name)
+{
+    int ready[2];
+    char byte;
+
+    if (pipe(ready) != 0) {
+        return WRONG + 19;
+    }
+    for (int i = 0; i < CROWD; i++) {
+        pid_t pid = fork();
+
+        if (pid < 0) {
+            return WRONG + 20;
+        }
+        if (pid == 0) {
+            (void)fill_with_threads();
+            (void)!write(ready[1], "r", 1);
+            (void)pause();
+        }
+    }
+    close(ready[1]);
+    for (int i = 0; i < CROWD; i++) {
+        (void)!read(ready[0], &byte, 1);
+    }
+    return connect_once(name);
+}
+
 static const char *shared_name;
 static atomic_int n_failed;
 
@@ -278,7 +397,6 @@ connect_long(const char *length)
 static struct sockaddr_un scribbled;
 static struct sockaddr_un versions[2];
 static const char *swapped[2];
-static atomic_bool is_over;
 
 static void *
 scribble(void *arg)
@@ -355,6 +473,9 @@ run(int argc, char **argv)
         {"connect",  connect_once         },
         {"orphan",   talk_with_an_orphan  },
         {"backlog",  fill_the_backlog     },
+        {"insist",   insist_on_waiting    },
+        {"dead",     knock_at_the_dead    },
+        {"many",     connect_from_a_crowd },
         {"parallel", connect_in_parallel  },
         {"signals",  connect_under_signals},
         {"killed",   kill_callers         },

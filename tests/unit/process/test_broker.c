@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <fcntl.h>
 #include <ftw.h>
 #include <poll.h>
 #include <setjmp.h>
@@ -20,6 +21,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/mem.h"
+#include "process/listener.h"
 #include "process/process.h"
 #include "sandbox/sandbox.h"
 
@@ -96,24 +98,32 @@ teardown(void **state)
     return 0;
 }
 
-static void
+/* Drives it to its end; returns how long the longest step took. */
+static uint64_t
 drive(struct process *p)
 {
     struct sy_error err = {0};
     uint64_t give_up_ns = clock_mono_ns() + 20 * SECOND_NS;
+    uint64_t longest_ns = 0;
 
     for (;;) {
         struct process_watch watches[PROCESS_WATCHES];
         struct pollfd fds[PROCESS_WATCHES];
         bool is_done = false;
         uint64_t now = clock_mono_ns();
-        uint64_t wake = process_deadline_ns(p);
 
         assert_int_equal(process_step(p, now, &is_done, &err), SY_E_OK);
+
+        uint64_t took_ns = clock_mono_ns() - now;
+
+        longest_ns = took_ns > longest_ns ? took_ns : longest_ns;
         if (is_done) {
-            return;
+            return longest_ns;
         }
         assert_true(now < give_up_ns);
+
+        uint64_t wake = process_deadline_ns(p);
+
         wake = wake < give_up_ns ? wake : give_up_ns;
 
         size_t n = process_watches(p, watches);
@@ -127,7 +137,8 @@ drive(struct process *p)
 
 /* The exit code of one act of the probe. */
 static int
-act(const struct world *w, const char *name, const char *one, const char *two)
+act_timed(const struct world *w, const char *name, const char *one, const char *two,
+          uint64_t *ret_longest_ns)
 {
     struct output_options options = {0};
     struct output_chain *chain = output_new(&options);
@@ -140,7 +151,7 @@ act(const struct world *w, const char *name, const char *one, const char *two)
 
     assert_non_null(chain);
     assert_int_equal(process_start(&p, &env, chain, &err), SY_E_OK);
-    drive(p);
+    *ret_longest_ns = drive(p);
     assert_int_equal(process_result(p)->outcome, PROCESS_EXITED);
 
     int code = process_result(p)->exit_code;
@@ -148,6 +159,14 @@ act(const struct world *w, const char *name, const char *one, const char *two)
     process_free(p);
     output_free(chain);
     return code;
+}
+
+static int
+act(const struct world *w, const char *name, const char *one, const char *two)
+{
+    uint64_t longest_ns;
+
+    return act_timed(w, name, one, two, &longest_ns);
 }
 
 /* Listens in this process, so outside every sandbox. */
@@ -294,6 +313,115 @@ a_full_backlog_gives_eagain_in_bounded_time(void **state)
     assert_int_equal(act(*state, "backlog", "full", NULL), 0);
 }
 
+/* The time limit of the caller's socket is no wall: the caller can lift it. */
+static void
+no_queue_stops_the_engine(void **state)
+{
+    uint64_t longest_ns = 0;
+
+    assert_int_equal(act_timed(*state, "insist", "full", NULL, &longest_ns), 0);
+    assert_true(longest_ns < SECOND_NS);
+}
+
+static void
+no_number_of_threads_and_descriptors_stops_the_engine(void **state)
+{
+    const struct world *w = *state;
+    uint64_t longest_ns = 0;
+    char name[400];
+
+    (void)snprintf(name, sizeof(name), "%s/O/host", w->base);
+
+    SY_FD fd = listen_outside(name);
+
+    assert_int_equal(act_timed(w, "many", name, NULL, &longest_ns), EACCES);
+    assert_true(longest_ns < 2 * SECOND_NS / 5);
+    assert_false(somebody_came(fd));
+}
+
+static void
+a_dead_servers_name_refuses_as_the_kernel_does(void **state)
+{
+    assert_int_equal(act(*state, "dead", "dead", NULL), ECONNREFUSED);
+}
+
+/* The engine of root may look into every directory, the command may not: what
+ * is in there is none of its business. */
+static void
+a_closed_directory_tells_nothing(void **state)
+{
+    const struct world *w = *state;
+    char closed[400];
+    char inside[500];
+    struct stat st;
+
+    (void)snprintf(closed, sizeof(closed), "%s/O/closed", w->base);
+    (void)snprintf(inside, sizeof(inside), "%s/file", closed);
+    assert_int_equal(mkdir(closed, 0755), 0);
+
+    SY_FD fd = open(inside, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+    assert_true(fd >= 0);
+    assert_int_equal(act(w, "connect", inside, NULL), ECONNREFUSED); /* no socket: the control */
+    if (geteuid() == 0) {
+        assert_int_equal(chown(closed, 65534, 65534), 0);
+        assert_int_equal(chmod(closed, 0700), 0);
+        assert_int_equal(stat(inside, &st), 0); /* we may look */
+    } else {
+        assert_int_equal(chmod(closed, 0), 0);
+    }
+    assert_int_equal(act(w, "connect", inside, NULL), EACCES);
+    (void)snprintf(inside, sizeof(inside), "%s/missing", closed);
+    assert_int_equal(act(w, "connect", inside, NULL), EACCES);
+    assert_int_equal(chmod(closed, 0700), 0);
+}
+
+/* A number that comes again after 2^32 sockets makes no stranger ours. */
+static void
+a_sockets_number_alone_proves_nothing(void **state)
+{
+    const struct world *w = *state;
+    uint64_t until_ns = clock_mono_ns() + 10 * SECOND_NS;
+    char name[400];
+    struct listener l;
+
+    (void)snprintf(name, sizeof(name), "@broker-own-%d", (int)getpid());
+
+    SY_FD fd = listen_outside(name);
+    struct listener_key key = {.name = name, .name_length = strlen(name)};
+
+    (void)w;
+    name[0] = '\0';
+    assert_int_equal(listener_find(&key, until_ns, &l), LISTENER_ONE);
+
+    SY_FD held = listener_hold(&l, getpid(), 1, until_ns);
+
+    assert_true(held >= 0);
+    l.cookie ^= 1;
+    assert_int_equal(listener_hold(&l, getpid(), 1, until_ns), -1);
+}
+
+/* Half of a file's number is known to all; the whole file only to those who may ask. */
+static void
+a_listener_is_told_from_a_file_that_looks_alike(void **state)
+{
+    const struct world *w = *state;
+    char names[2][400];
+    int listeners[2];
+
+    (void)snprintf(names[0], sizeof(names[0]), "%s/one", w->cwd);
+    (void)snprintf(names[1], sizeof(names[1]), "%s/two", w->cwd);
+    listeners[0] = listen_outside(names[0]);
+    listeners[1] = listen_outside(names[1]);
+
+    SY_FD file = open(names[0], O_PATH | O_CLOEXEC);
+
+    assert_true(listener_is_bound_to(listeners[0], file));
+    assert_int_equal(listener_is_bound_to(listeners[1], file), geteuid() != 0);
+    fd_close(&listeners[0]);
+    fd_close(&listeners[1]);
+}
+
 static void
 netlink_reaches_the_kernel_and_no_program(void **state)
 {
@@ -322,6 +450,12 @@ main(int argc, char **argv)
         BROKER_TEST(an_address_of_any_length_is_survived),
         BROKER_TEST(a_crowd_signals_and_kills_disturb_nobody),
         BROKER_TEST(a_full_backlog_gives_eagain_in_bounded_time),
+        BROKER_TEST(no_queue_stops_the_engine),
+        BROKER_TEST(no_number_of_threads_and_descriptors_stops_the_engine),
+        BROKER_TEST(a_dead_servers_name_refuses_as_the_kernel_does),
+        BROKER_TEST(a_closed_directory_tells_nothing),
+        BROKER_TEST(a_sockets_number_alone_proves_nothing),
+        BROKER_TEST(a_listener_is_told_from_a_file_that_looks_alike),
         BROKER_TEST(netlink_reaches_the_kernel_and_no_program),
     };
     static char absolute[4096];

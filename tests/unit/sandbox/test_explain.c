@@ -42,6 +42,40 @@ ask(const struct place *p, enum sandbox_operation op, const char *object)
     return said;
 }
 
+/* One file is no reason to open the home directory or all of /. */
+static void
+the_remedy_opens_no_more_than_it_must(void **state)
+{
+    static const char late[] = "  # make it first: its directory would open too much";
+    struct place *p = *state;
+    char expected[512];
+    char home[300];
+    FILE *file = NULL;
+
+    place_ready(p);
+    (void)snprintf(home, sizeof(home), "%s", place_path(p, "O"));
+    assert_int_equal(setenv("HOME", home, 1), 0);
+    (void)snprintf(expected, sizeof(expected), "sandbox.writable_roots: [\"%s/new\"]%s", home,
+                   late);
+    assert_string_equal(ask(p, OPERATION_WRITE, place_path(p, "O/new")).fix, expected);
+    assert_string_equal(ask(p, OPERATION_WRITE, home).fix,
+                        "sandbox.writable_roots: [a directory in it]");
+    (void)snprintf(expected, sizeof(expected), "sandbox.writable_roots: [\"/no-such\"]%s", late);
+    assert_string_equal(ask(p, OPERATION_WRITE, "/no-such").fix, expected);
+
+    /* What exists can be named itself, in whatever directory. */
+    file = fopen(place_path(p, "O/new"), "we");
+    assert_non_null(file);
+    assert_int_equal(fclose(file), 0);
+    (void)snprintf(expected, sizeof(expected), "sandbox.writable_roots: [\"%s/new\"]", home);
+    assert_string_equal(ask(p, OPERATION_WRITE, place_path(p, "O/new")).fix, expected);
+
+    /* The control: any other directory is the nearest that exists. */
+    assert_int_equal(setenv("HOME", "/nowhere", 1), 0);
+    (void)snprintf(expected, sizeof(expected), "sandbox.writable_roots: [\"%s\"]", home);
+    assert_string_equal(ask(p, OPERATION_WRITE, place_path(p, "O/missing/file")).fix, expected);
+}
+
 static void
 the_rule_and_the_remedy_are_named(void **state)
 {
@@ -480,6 +514,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         IN_A_PLACE(the_rule_and_the_remedy_are_named),
+        IN_A_PLACE(the_remedy_opens_no_more_than_it_must),
         IN_A_PLACE(connections_are_judged_by_their_kind),
         IN_A_PLACE(named_sockets_are_told_by_what_the_kernel_restricts),
         IN_A_PLACE(loops_and_endless_names_are_errors),

@@ -1,0 +1,303 @@
+#include "process/limited.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <linux/capability.h>
+#include <linux/openat2.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "sandbox/linux/raw_syscall.h"
+
+/* The helper runs in our memory with our thread pointer: as in keeper.c, no
+ * libc, no errno, no sanitizer. */
+#if defined(__clang__)
+#    define RAW_CODE __attribute__((no_sanitize("address", "undefined", "thread"), noinline))
+#else
+#    define RAW_CODE                                                                               \
+        __attribute__((no_sanitize_address, no_sanitize_undefined, no_sanitize_thread, noinline))
+#endif
+
+/* A helper that sleeps where no signal reaches it keeps its slot: with all of
+ * them gone the calls are refused, the engine goes on. */
+#ifndef RESOLVE_CACHED
+#    define RESOLVE_CACHED 0x20
+#endif
+
+#define SLOTS      8
+#define STACK_SIZE ((size_t)16 * 1024)
+#define KILL_MS    50
+#define NS_PER_MS  1000000ULL
+
+struct slot {
+    char *stack;
+    long nr;
+    long args[6];
+    volatile long result;
+    pid_t pid; /* not waited for yet; 0: none */
+    pid_t engine;
+    bool is_taken;
+    bool keeps_rights;
+    atomic_bool is_done;
+    /* What the kernel reads or fills, possibly after we have given up. */
+    struct open_how how;
+    struct iovec to;
+    struct iovec from;
+    char bytes[4096];
+};
+
+static pthread_mutex_t slots_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct slot slots[SLOTS];
+
+RAW_CODE static int
+helper_main(void *arg)
+{
+    struct slot *s = arg;
+
+    /* Our memory would live on for as long as it waits. */
+    sy_raw5(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    if (sy_raw0(SYS_getppid) != s->engine) {
+        return 1;
+    }
+    if (!s->keeps_rights) {
+        struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+        static const struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3];
+
+        if (sy_raw2(SYS_capset, sy_raw_ptr(&header), sy_raw_ptr(none)) != 0) {
+            return 1;
+        }
+    }
+    s->result =
+        sy_raw6(s->nr, s->args[0], s->args[1], s->args[2], s->args[3], s->args[4], s->args[5]);
+    s->is_done = true;
+    return 0;
+}
+
+static void
+reap(struct slot *s, int flags)
+{
+    pid_t got = 0;
+
+    while (s->pid > 0 && (got = waitpid(s->pid, NULL, __WALL | flags)) < 0 && errno == EINTR) {
+    }
+    if (got != 0) { /* ECHILD too: somebody else has waited for it */
+        s->pid = 0;
+    }
+}
+
+static struct slot *
+slot_take(void)
+{
+    struct slot *found = NULL;
+
+    pthread_mutex_lock(&slots_lock);
+    for (size_t i = 0; i < SLOTS && found == NULL; i++) {
+        struct slot *s = &slots[i];
+
+        if (!s->is_taken) {
+            reap(s, WNOHANG);
+        }
+        if (s->is_taken || s->pid != 0) {
+            continue;
+        }
+        if (s->stack == NULL) {
+            void *stack = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE,
+                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
+
+            s->stack = stack == MAP_FAILED ? NULL : stack;
+        }
+        found = s->stack != NULL ? s : NULL;
+    }
+    if (found != NULL) {
+        found->is_taken = true;
+    }
+    pthread_mutex_unlock(&slots_lock);
+    return found;
+}
+
+static void
+slot_give_back(struct slot *s)
+{
+    pthread_mutex_lock(&slots_lock);
+    s->is_taken = false;
+    pthread_mutex_unlock(&slots_lock);
+}
+
+/* Waits for the end of the helper. */
+static bool
+has_ended(int pidfd, int timeout_ms)
+{
+    struct pollfd end = {.fd = pidfd, .events = POLLIN};
+    uint64_t until = clock_mono_ns() + (unsigned)timeout_ms * NS_PER_MS;
+
+    for (;;) {
+        uint64_t now = clock_mono_ns();
+        int left = now < until ? (int)((until - now + NS_PER_MS - 1) / NS_PER_MS) : 0;
+        int rc = poll(&end, 1, left);
+
+        if (rc != 0 && !(rc < 0 && errno == EINTR)) {
+            return rc > 0;
+        }
+        if (left == 0) {
+            return false;
+        }
+    }
+}
+
+/* Makes the call that the slot describes. Returns what the kernel returned. */
+static long
+make_call(struct slot *s, int timeout_ms)
+{
+    SY_FD pidfd = -1;
+    sigset_t all;
+    sigset_t before;
+
+    s->engine = getpid();
+    s->is_done = false;
+    sigfillset(&all);
+    if (pthread_sigmask(SIG_SETMASK, &all, &before) != 0) {
+        return -EAGAIN;
+    }
+
+    /* No exit signal: a host program's SIGCHLD handling never meets it. */
+    pid_t pid =
+        clone(helper_main, s->stack + STACK_SIZE, CLONE_VM | CLONE_FILES | CLONE_PIDFD, s, &pidfd);
+    int sys = errno;
+
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (pid < 0) {
+        pidfd = -1;
+        return -sys;
+    }
+    s->pid = pid;
+    if (has_ended(pidfd, timeout_ms)) {
+        reap(s, 0);
+    } else {
+        /* Not reaped, so the number is still its own. */
+        kill(pid, SIGKILL);
+        if (has_ended(pidfd, KILL_MS)) {
+            reap(s, 0);
+        }
+    }
+    if (s->pid != 0) {
+        return -ETIMEDOUT;
+    }
+    return s->is_done ? s->result : -ETIMEDOUT;
+}
+
+int
+limited_read(pid_t tid, uintptr_t there, void *ret, size_t n, int timeout_ms)
+{
+    struct slot *s = n <= LIMITED_READ_MAX ? slot_take() : NULL;
+
+    if (s == NULL) {
+        return EBUSY;
+    }
+    s->to = (struct iovec){.iov_base = s->bytes, .iov_len = n};
+    s->from = (struct iovec){.iov_len = n};
+    memcpy(&s->from.iov_base, &there, sizeof(there)); /* an address of the other, not ours */
+    s->keeps_rights = true; /* it is ours to look into the command, not the other way round */
+    s->nr = SYS_process_vm_readv;
+    s->args[0] = tid;
+    s->args[1] = sy_raw_ptr(&s->to);
+    s->args[2] = 1;
+    s->args[3] = sy_raw_ptr(&s->from);
+    s->args[4] = 1;
+    s->args[5] = 0;
+
+    long got = make_call(s, timeout_ms);
+
+    if (got == (long)n) {
+        memcpy(ret, s->bytes, n);
+    }
+    slot_give_back(s);
+    return got == (long)n ? 0 : got < 0 ? (int)-got : EFAULT;
+}
+
+/* A walk through names that the kernel has at hand waits for nobody, and that
+ * of an engine without capabilities may do no more than the command's. */
+static bool
+opens_at_once(int dir_fd, const char *path, int *ret_fd)
+{
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct ours[_LINUX_CAPABILITY_U32S_3] = {{0}};
+    struct open_how how = {.flags = O_PATH | O_CLOEXEC,
+                           .resolve = RESOLVE_NO_MAGICLINKS | RESOLVE_CACHED};
+
+    if (syscall(SYS_capget, &header, ours) != 0 || (ours[0].effective | ours[1].effective) != 0) {
+        return false;
+    }
+
+    long fd = syscall(SYS_openat2, dir_fd, path, &how, sizeof(how));
+
+    if (fd >= 0) {
+        *ret_fd = (int)fd;
+    }
+    return fd >= 0;
+}
+
+int
+limited_open(int dir_fd, const char *path, int *ret_fd, int timeout_ms)
+{
+    size_t n = strlen(path) + 1;
+    struct slot *s = n <= sizeof(slots[0].bytes) ? slot_take() : NULL;
+
+    if (s == NULL) {
+        return EBUSY;
+    }
+    if (opens_at_once(dir_fd, path, ret_fd)) {
+        slot_give_back(s);
+        return 0;
+    }
+    memcpy(s->bytes, path, n);
+    s->how = (struct open_how){.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_MAGICLINKS};
+    s->keeps_rights = false;
+    s->nr = SYS_openat2;
+    s->args[0] = dir_fd;
+    s->args[1] = sy_raw_ptr(s->bytes);
+    s->args[2] = sy_raw_ptr(&s->how);
+    s->args[3] = sizeof(s->how);
+
+    long fd = make_call(s, timeout_ms);
+
+    slot_give_back(s);
+    if (fd >= 0) {
+        *ret_fd = (int)fd;
+    }
+    return fd >= 0 ? 0 : (int)-fd;
+}
+
+int
+limited_connect(int fd, const struct sockaddr *address, socklen_t length, int timeout_ms)
+{
+    struct slot *s = length <= sizeof(slots[0].bytes) ? slot_take() : NULL;
+
+    if (s == NULL) {
+        return EBUSY;
+    }
+    memcpy(s->bytes, address, length);
+    s->keeps_rights = false;
+    s->nr = SYS_connect;
+    s->args[0] = fd;
+    s->args[1] = sy_raw_ptr(s->bytes);
+    s->args[2] = (long)length;
+
+    long rc = make_call(s, timeout_ms);
+
+    slot_give_back(s);
+    return (int)-rc;
+}

@@ -1,0 +1,29 @@
+#ifndef SY_PROCESS_LIMITED_H
+#define SY_PROCESS_LIMITED_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+
+/*
+ * System calls that somebody hostile may make wait for ever (a page that never
+ * comes, a file system whose server sleeps, a queue that is kept full), with
+ * an end: each is made by a helper that shares our memory and descriptors, and
+ * is killed when its time is over. Each returns 0 or an errno: ETIMEDOUT when
+ * it had to be ended, EBUSY when too many helpers could not even be killed.
+ * Safe from several threads.
+ *
+ * limited_open and limited_connect run without any capability, so that they can
+ * do no more than a sandboxed command of the same user could.
+ */
+#define LIMITED_READ_MAX 256U
+
+/* Reads n bytes (at most LIMITED_READ_MAX) of another process's memory. */
+int limited_read(pid_t tid, uintptr_t there, void *ret, size_t n, int timeout_ms);
+/* Opens a file as a mere place (O_PATH), from a directory, through no magic link. */
+int limited_open(int dir_fd, const char *path, int *ret_fd, int timeout_ms);
+/* connect(2). The peer sees the helper's process id. */
+int limited_connect(int fd, const struct sockaddr *address, socklen_t length, int timeout_ms);
+
+#endif

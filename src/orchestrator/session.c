@@ -16,12 +16,12 @@ struct session {
     char *shell_path;
     char *home;
     bool login_snapshot;
+    bool has_cgroups; /* were looked for */
     uint64_t snapshot_timeout_ms;
     struct strv environ_list;
     struct event_bus *bus;
     struct sandbox_caps caps;
     bool has_caps;
-    bool has_cgroups; /* were looked for */
     struct cgroup_home *cgroups;
     struct shell shell;
     bool has_shell;

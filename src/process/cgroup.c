@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,9 +28,10 @@
 #include "process/keeper_internal.h"
 #include "sandbox/linux/raw_syscall.h"
 
-#define MARKER     "shellyard-"
-#define NAME_ROOM  64
-#define NAME_TRIES 16
+#define MARKER       "shellyard-"
+#define NAME_ROOM    64
+#define REMOVE_TRIES 200
+#define NAME_TRIES   16
 
 /* A hierarchy's directory of one command. */
 struct group_place {
@@ -163,15 +165,26 @@ make_dir(struct group_place *p, struct sy_error *err)
     return sy_err_set(err, SY_E_SYS, "no name is free for a control group in '%s'", p->in->path);
 }
 
+/*
+ * A task leaves its group only when it has been switched out for the last time, which
+ * may be a moment after it was waited for. What can't be removed in that
+ * moment (somebody put a stranger in) is cleared away by the next engine, or at our
+ * own end.
+ */
 static void
 place_remove(struct group_place *p)
 {
     fd_close(&p->procs_fd);
-    if (p->dir_fd >= 0) {
-        /* EBUSY, somebody put a stranger in: cleared away by the next engine. */
-        (void)unlinkat(p->in->dir_fd, p->name, AT_REMOVEDIR);
-        fd_close(&p->dir_fd);
+    if (p->dir_fd < 0) {
+        return;
     }
+    for (int i = 0; i < REMOVE_TRIES; i++) {
+        if (unlinkat(p->in->dir_fd, p->name, AT_REMOVEDIR) == 0 || errno != EBUSY) {
+            break;
+        }
+        (void)sched_yield();
+    }
+    fd_close(&p->dir_fd);
 }
 
 static enum sy_code

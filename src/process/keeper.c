@@ -253,8 +253,17 @@ RAW_CODE static void
 remove_cgroups(const struct keeper_job *job)
 {
     for (size_t i = 0; i < CGROUP_PLACES; i++) {
-        if (job->cgroups[i] != NULL) {
-            sy_raw3(SYS_unlinkat, AT_FDCWD, sy_raw_ptr(job->cgroups[i]), AT_REMOVEDIR);
+        long rc = job->cgroups[i] == NULL ? 0 : -EBUSY;
+
+        /* Whoever was waited for may leave his group a moment later. */
+        for (int n = 0; n < 500 && rc == -EBUSY; n++) {
+            struct {
+                long sec;
+                long nsec;
+            } soon = {0, n == 0 ? 0 : 2000000};
+
+            sy_raw5(SYS_ppoll, 0, 0, (long)&soon, 0, 0);
+            rc = sy_raw3(SYS_unlinkat, AT_FDCWD, sy_raw_ptr(job->cgroups[i]), AT_REMOVEDIR);
         }
     }
 }

@@ -7,6 +7,8 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -254,6 +256,57 @@ a_fork_bomb_leaves_the_machine_to_others(void **state)
     as_each(bomb);
 }
 
+static char marker[64];
+static unsigned groups;
+
+static int
+count_group(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+    (void)st;
+    groups += type == FTW_D && strncmp(path + at->base, marker, strlen(marker)) == 0 ? 1 : 0;
+    return 0;
+}
+
+/* Control groups of that engine, in whatever hierarchy. */
+static unsigned
+groups_of(pid_t engine)
+{
+    groups = 0;
+    (void)snprintf(marker, sizeof(marker), "shellyard-%d-", (int)engine);
+    (void)nftw("/sys/fs/cgroup", count_group, 16, FTW_PHYS);
+    return groups;
+}
+
+static void
+nothing_is_left_of_an_engine_that_was_killed(void **state)
+{
+    SY_AUTO(run_fini) struct run r;
+    uint64_t give_up_ns = clock_mono_ns() + 10 * SECOND_NS;
+    char byte = 0;
+    int fd = -1;
+    pid_t pid = 0;
+
+    (void)state;
+    run(&r, getuid(), "limits.processes=20", "processes", "200");
+
+    bool has_groups = str_starts(text_of(&r, "by"), "cgroup");
+
+    pid = start(getuid(), "limits.processes=20", "bomb", "0", &fd);
+    while (has_groups && groups_of(pid) == 0 && clock_mono_ns() < give_up_ns) {
+        (void)sched_yield();
+    }
+    assert_true((groups_of(pid) > 0) == has_groups);
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    /* The pipe ends with the engine; the keeper ends the tree, and the groups. */
+    assert_int_equal(read(fd, &byte, 1), 0);
+    (void)close(fd);
+    while (groups_of(pid) > 0 && clock_mono_ns() < give_up_ns) {
+        (void)sched_yield();
+    }
+    assert_int_equal(groups_of(pid), 0);
+}
+
 static void
 files(uid_t user)
 {
@@ -399,6 +452,7 @@ main(int argc, char **argv)
         cmocka_unit_test(memory_that_sixteen_processes_share_counts_once),
         cmocka_unit_test(too_many_processes_are_refused_or_ended),
         cmocka_unit_test(a_fork_bomb_leaves_the_machine_to_others),
+        cmocka_unit_test(nothing_is_left_of_an_engine_that_was_killed),
         cmocka_unit_test(a_file_that_grows_too_large_is_told),
         cmocka_unit_test(descriptors_run_out_and_that_is_inferred),
         cmocka_unit_test(a_burner_is_ended_after_its_seconds_alone_or_as_two),

@@ -329,3 +329,12 @@ js_dump(struct buf *b, const struct js *v)
     }
     return failed != 0 || heap_has_failed ? SY_E_NOMEM : SY_E_OK;
 }
+
+void
+jw_value(struct jw *w, const struct js *v)
+{
+    jw_raw(w, "", 0); /* the comma */
+    if (w->rc == SY_E_OK) {
+        w->rc = js_dump(w->out, v);
+    }
+}

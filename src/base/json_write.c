@@ -1,8 +1,9 @@
+#include "base/json.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/json.h"
 #include "base/utf8.h"
 
 static void
@@ -255,15 +256,6 @@ jw_raw(struct jw *w, const char *json, size_t n)
 {
     separate(w);
     put(w, json, n);
-}
-
-void
-jw_value(struct jw *w, const struct js *v)
-{
-    separate(w);
-    if (w->rc == SY_E_OK) {
-        w->rc = js_dump(w->out, v);
-    }
 }
 
 void

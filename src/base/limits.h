@@ -114,4 +114,30 @@
  * history in the same file, which grows to some MiB. */
 #define LIMIT_CLIENT_FILE 67108864U /* 64 MiB */
 
+/* Entries of `network.allow`. People write a dozen; each request compares all. */
+#define LIMIT_PROXY_ALLOW 1024U
+
+/* Head of one request to the network proxy, first TLS message, and buffer of
+ * each direction that it relays. Browsers' largest heads have 16 KiB. */
+#define LIMIT_PROXY_HEAD 32768U /* 32 KiB */
+
+/* Connections that one proxy serves at a time, hence its memory and descriptors
+ * (64 KiB and two each); more wait in the listening socket's queue. */
+#define LIMIT_PROXY_CONNECTIONS 256U
+
+/* Addresses of one name that are tried, in the resolver's order. */
+#define LIMIT_PROXY_ADDRESSES 16U
+
+/* The client's time for its request's head or first TLS message, and ours to
+ * resolve and connect. Below what clients wait themselves (curl: 300 s). */
+#define LIMIT_PROXY_HEAD_MS    30000U
+#define LIMIT_PROXY_CONNECT_MS 30000U
+
+/* How long one direction of a connection may be silent once the other has
+ * ended. A client that was killed would keep its place for ever otherwise. */
+#define LIMIT_PROXY_HALF_MS 120000U
+
+/* How long a refused client may take to read why before the proxy hangs up. */
+#define LIMIT_PROXY_LINGER_MS 1000U
+
 #endif

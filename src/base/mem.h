@@ -17,6 +17,15 @@ char *mem_strdup(const char *s);
 char *mem_strndup(const char *s, size_t n);
 /* Accepts NULL. */
 void mem_free(void *p);
+/*
+ * For a program that starts, does one thing and ends, in one thread: allocations
+ * come out of `size` bytes at `bytes` (aligned for anything, zero, for ever)
+ * until those are used up. They touch fewer pages and make fewer system calls
+ * than a heap that has to be set up. What is freed there is used again only if it
+ * was the last. Once, before the first allocation; NULL ends it, for tests, when
+ * none of its blocks is left.
+ */
+void mem_use_stock(void *bytes, size_t size);
 /* Wipes `size` bytes first, so that the compiler can't leave it out. */
 void mem_free_secret(void *p, size_t size);
 

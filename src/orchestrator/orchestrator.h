@@ -52,9 +52,9 @@ enum session_spare {
 struct session_options {
     enum session_spare spare;
     struct process_pool *pool; /* borrowed; NULL: one of its own */
-    const char *session_id; /* NULL: random */
-    const char *shell_path; /* configured shell, NULL or "": detect */
-    bool login_snapshot;    /* run the login shell once */
+    const char *session_id;    /* NULL: random */
+    const char *shell_path;    /* configured shell, NULL or "": detect */
+    bool login_snapshot;       /* run the login shell once */
     uint64_t snapshot_timeout_ms;
     char *const *environ_list; /* the engine's environment */
 };

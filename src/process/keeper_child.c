@@ -40,19 +40,27 @@ execute(const struct keeper_job *job)
     return (int)-rc;
 }
 
-/* Back to the default: an ignored signal stays ignored over execve(2). */
+/*
+ * Back to the default: an ignored signal stays ignored over execve(2). Asked of
+ * the kernel, since the engine may have been started with some ignored
+ * (nohup(1)), and the C library hides two that it uses itself.
+ */
 RAW_CODE static void
-reset(uint64_t signals)
+reset_signals(void)
 {
-    struct {
-        void *handler;
+    struct action {
+        void *handler; /* NULL: SIG_DFL */
         unsigned long flags;
         void *restorer;
         kernel_sigset mask;
-    } fallback = {NULL, 0, NULL, 0};
+    };
+    struct action fallback = {NULL, 0, NULL, 0};
 
-    for (int n = 1; signals != 0; n++, signals >>= 1) {
-        if ((signals & 1U) != 0) {
+    for (int n = 1; n <= 64; n++) {
+        struct action now = {NULL, 0, NULL, 0};
+
+        if (sy_raw4(SYS_rt_sigaction, n, 0, (long)&now, sizeof(kernel_sigset)) == 0 &&
+            now.handler != NULL) {
             sy_raw4(SYS_rt_sigaction, n, (long)&fallback, 0, sizeof(kernel_sigset));
         }
     }
@@ -152,6 +160,7 @@ make_ready(const struct keeper *k)
         /* It died before the signal was armed. */
         child_die(job, STAGE_DEATH_SIGNAL, ESRCH);
     }
+    reset_signals();
 }
 
 RAW_CODE __attribute__((noreturn)) static void
@@ -162,7 +171,6 @@ child_main(const struct keeper *k)
 
     make_ready(k);
     await_go(k);
-    reset(job->has_handlers ? ~0ULL : job->reset_signals);
 
     long rc = sy_raw1(SYS_chdir, (long)job->cwd);
 

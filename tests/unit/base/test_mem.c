@@ -128,6 +128,98 @@ the_chosen_allocation_fails_once(void **state)
     assert_int_equal(mem_live(), before);
 }
 
+static void
+the_stock_serves_first_and_the_heap_the_rest(void **state)
+{
+    static _Alignas(max_align_t) char bytes[1024];
+    size_t before = mem_live();
+
+    (void)state;
+    mem_use_stock(bytes, sizeof(bytes));
+
+    char *a = mem_alloc(100);
+    char *b = mem_alloc(5);
+    char *large = mem_alloc(sizeof(bytes));
+
+    assert_true(a > bytes && a + 100 <= b);
+    assert_true(b + 5 <= bytes + sizeof(bytes));
+    assert_true(large < bytes || large >= bytes + sizeof(bytes));
+    memset(a, 'a', 100);
+    memset(b, 'b', 5);
+    memset(large, 'c', sizeof(bytes));
+
+    /* The last one grows where it is, another moves, both with what they hold. */
+    assert_ptr_equal(mem_realloc(b, 50), b);
+    assert_memory_equal(b, "bbbbb", 5);
+
+    char *moved = mem_realloc(a, 200);
+
+    assert_true(moved > b && moved + 200 <= bytes + sizeof(bytes));
+    for (size_t i = 0; i < 100; i++) {
+        assert_int_equal(moved[i], 'a');
+    }
+
+    /* Out of the stock when it is too small, and it can be had again. */
+    char *out = mem_realloc(moved, 5000);
+
+    assert_true(out < bytes || out >= bytes + sizeof(bytes));
+    assert_int_equal(out[99], 'a');
+
+    unsigned char *zero = mem_alloc_zero(10, 20);
+
+    assert_ptr_equal(zero, moved);
+    for (size_t i = 0; i < 200; i++) {
+        assert_int_equal(zero[i], 0);
+    }
+    assert_int_equal(mem_live(), before + 4);
+    mem_free(zero);
+    mem_free(out);
+    mem_free(large);
+    mem_free(b);
+    assert_int_equal(mem_live(), before);
+    mem_use_stock(NULL, 0);
+}
+
+static void
+a_full_stock_leaves_a_block_that_cannot_grow_as_it_was(void **state)
+{
+    static _Alignas(max_align_t) char bytes[256];
+
+    (void)state;
+    mem_use_stock(bytes, sizeof(bytes));
+
+    char *p = mem_alloc(64);
+
+    memcpy(p, "kept", 5);
+    mem_fault_set(1);
+    assert_null(mem_realloc(p, 1000));
+    mem_fault_set(0);
+    assert_string_equal(p, "kept");
+
+    /* Each block is apart from the others, to the last that fits. */
+    char *blocks[16];
+    size_t n = 0;
+
+    for (; n < 16; n++) {
+        blocks[n] = mem_alloc(16);
+        memset(blocks[n], (int)n, 16);
+        if (blocks[n] < bytes || blocks[n] >= bytes + sizeof(bytes)) {
+            n++;
+            break;
+        }
+    }
+    assert_in_range(n, 2, 15);
+    for (size_t i = 0; i < n; i++) {
+        for (size_t k = 0; k < 16; k++) {
+            assert_int_equal(blocks[i][k], i);
+        }
+        mem_free(blocks[i]);
+    }
+    assert_string_equal(p, "kept");
+    mem_free(p);
+    mem_use_stock(NULL, 0);
+}
+
 int
 main(void)
 {
@@ -137,6 +229,8 @@ main(void)
         cmocka_unit_test(copies_end_where_told),
         cmocka_unit_test(sizes_report_overflow_and_stay_untouched),
         cmocka_unit_test(the_chosen_allocation_fails_once),
+        cmocka_unit_test(the_stock_serves_first_and_the_heap_the_rest),
+        cmocka_unit_test(a_full_stock_leaves_a_block_that_cannot_grow_as_it_was),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

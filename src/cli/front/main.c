@@ -1,0 +1,157 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "cli/cli.h"
+#include "cli/exec.h"
+#include "cli/verbs.h"
+
+/*
+ * The small program that users call. It does `exec` by itself, as long as that
+ * needs nothing heavy; everything else is the full program's, which gets the
+ * same words (docs/adr/0009-a-small-program-in-front.md).
+ */
+
+#define FULL "shellyard/shellyard"
+
+/* Where the full program may be, by the directory of this one: in a build
+ * directory, and installed. */
+static const char places[][sizeof("../libexec/" FULL)] = {"libexec/" FULL, "../libexec/" FULL};
+
+/* Executes it with argv; returns only if it can't be. False: it is not there. */
+static bool
+try_place(const char *path, char **argv)
+{
+    (void)execv(path, argv);
+    if (errno == ENOENT || errno == ENOTDIR) {
+        return false;
+    }
+    cli_note("can't execute %s: %s", path, sy_errno_text(errno));
+    return true;
+}
+
+/* In one buffer, without printf: servers start this way too, and are measured. */
+/* In one buffer, without printf: servers start this way too, and are measured. */
+static int
+hand_over(char **argv)
+{
+    static const char configured[] = SY_LIBEXECDIR "/" FULL;
+    char path[LIMIT_PATH + sizeof(places[0])];
+    ssize_t n = readlink("/proc/self/exe", path, LIMIT_PATH - 1);
+
+    while (n > 0 && path[n - 1] != '/') {
+        n--;
+    }
+    for (size_t i = 0; n > 0 && i < sizeof(places) / sizeof(places[0]); i++) {
+        memcpy(path + n, places[i], sizeof(places[i]));
+        if (try_place(path, argv)) {
+            return sy_code_status(SY_E_SYS);
+        }
+    }
+    if (!try_place(configured, argv)) {
+        int dir = n > 0 ? (int)n : 0;
+
+        cli_note("the rest of the program is missing: it is none of %.*s%s, %.*s%s, %s; install it "
+                 "again, whole",
+                 dir, path, places[0], dir, path, places[1], configured);
+    }
+    return sy_code_status(SY_E_SYS);
+}
+
+/* Back to where it was called, for whoever reads -C again. */
+static bool
+go_back(int start_fd)
+{
+    return start_fd < 0 || fchdir(start_fd) == 0;
+}
+
+/*
+ * False: the full program is to do it, or to say what is wrong. `words` is a
+ * copy, in which the parser moves operands about.
+ */
+static bool
+exec_here(int *ret_status, char **words)
+{
+    SY_AUTO(cli_args_fini) struct cli_args args;
+    SY_FD start_fd = -1;
+    struct sy_error err = {0};
+
+    if (cli_parse(&args, &verb_exec, verb_exec.name, words, &err) != SY_E_OK || args.wants_help) {
+        return false;
+    }
+    if (config_has_files(environ)) {
+        return false; /* we would find out, with a process made ready for nothing */
+    }
+    if (cli_get(&args, "cwd") != NULL) {
+        start_fd = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (start_fd < 0) {
+            return false;
+        }
+    }
+    if (exec_run(ret_status, &args, &err)) {
+        return true;
+    }
+    if (!go_back(start_fd)) {
+        *ret_status = cli_fail(&err);
+        return true;
+    }
+    return false;
+}
+
+#ifndef MADV_POPULATE_WRITE
+#    define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
+#endif
+
+#define HEAP_BYTES  65536U
+#define STACK_BYTES 32768U
+#define PAGE        4096U
+
+/*
+ * What we will write to, all at once: each page that is touched first by itself
+ * costs a trap, and they are a good part of a start. Where the kernel can't, they
+ * come one by one.
+ */
+static void
+touch_memory(void)
+{
+    static _Alignas(PAGE) char heap[HEAP_BYTES];
+    char *here = __builtin_frame_address(0);
+    char *page = here - (uintptr_t)here % PAGE;
+
+    mem_use_stock(heap, sizeof(heap));
+    (void)madvise(heap, sizeof(heap), MADV_POPULATE_WRITE);
+    (void)madvise(page - STACK_BYTES, STACK_BYTES, MADV_POPULATE_WRITE);
+}
+
+int
+main(int argc, char **argv)
+{
+    if (argc < 2 || !str_eq(argv[1], verb_exec.name)) {
+        return hand_over(argv);
+    }
+
+    touch_memory();
+
+    size_t n = (size_t)argc - 1; /* what follows the verb, and NULL */
+    char **words = mem_alloc(n * sizeof(words[0]));
+    int status = 0;
+
+    if (words == NULL) {
+        return hand_over(argv);
+    }
+    memcpy(words, argv + 2, n * sizeof(words[0]));
+    cli_start();
+
+    bool is_done = exec_here(&status, words);
+
+    mem_free(words);
+    return is_done ? status : hand_over(argv);
+}

@@ -40,9 +40,8 @@ execute(const struct keeper_job *job)
     return (int)-rc;
 }
 
-/* Back to the default: an ignored signal stays ignored over execve(2). */
-RAW_CODE static void
-reset(uint64_t signals)
+RAW_CODE void
+keeper_reset_signals(uint64_t signals)
 {
     struct {
         void *handler;
@@ -162,7 +161,7 @@ child_main(const struct keeper *k)
 
     make_ready(k);
     await_go(k);
-    reset(job->has_handlers ? ~0ULL : job->reset_signals);
+    keeper_reset_signals(job->has_handlers ? ~0ULL : job->reset_signals);
 
     long rc = sy_raw1(SYS_chdir, (long)job->cwd);
 

@@ -20,12 +20,12 @@ all: ## build the program: build/shellyard
 	@$(NINJA) $(BUILD)
 
 serve: ## install what is missing, build, show a first sandboxed command over MCP
-	@tools/setup.sh build node
+	@tools/setup.sh build front node
 	@$(MAKE) --no-print-directory all
 	@tools/node.sh tools/serve.mjs $(abspath $(BUILD))/shellyard
 
 check: ## install what is missing, build, run all tests
-	@tools/setup.sh build node check
+	@tools/setup.sh build front node check
 	@$(MAKE) --no-print-directory all
 	@tools/run_tests.py --build $(BUILD)
 
@@ -58,7 +58,7 @@ fuzz: ## fuzz one target: make fuzz F=NAME SECONDS=60 (no F: lists them)
 	@tools/fuzz.sh $(BUILD)-fuzz "$(F)" $(SECONDS)
 
 bench: ## measure, print medians and ratios to a bare spawn
-	@tools/setup.sh build node
+	@tools/setup.sh build front node
 	@$(MAKE) --no-print-directory all
 	@bench/bench.py --build $(BUILD) $(BENCH_ARGS)
 
@@ -85,7 +85,7 @@ hooks: ## run the quick part of lint before each commit
 	@echo "commits are now checked by tools/pre-commit"
 
 setup: ## only install what serve and check need
-	@tools/setup.sh build node check
+	@tools/setup.sh build front node check
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1 \2/p' $(MAKEFILE_LIST) | \

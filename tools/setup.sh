@@ -3,7 +3,7 @@
 #
 #   tools/setup.sh [--list] PROFILE...
 #
-# PROFILE: build (compile), node (MCP client and integration tests),
+# PROFILE: build (compile), front (the small program on musl), node (MCP client and integration tests),
 # check (tests and lint), fuzz, cover. --list only tells what is missing and
 # fails if anything is. Nothing missing: silent, and quick.
 set -euo pipefail
@@ -22,6 +22,7 @@ build|library|jansson|libjansson-dev|jansson-devel|jansson
 build|library|yaml-0.1|libyaml-dev|libyaml-devel|libyaml
 build|library|libseccomp|libseccomp-dev|libseccomp-devel|libseccomp
 build|library|cmocka|libcmocka-dev|libcmocka-devel|cmocka
+front|command|musl-gcc|musl-tools|musl-gcc|musl
 node|command|npm|npm|nodejs-npm|npm
 node|node|node|nodejs|nodejs|nodejs
 check|command|git|git|git|git
@@ -44,9 +45,9 @@ fi
 profiles=" $* "
 for p in "$@"; do
     case $p in
-    build | node | check | fuzz | cover) ;;
+    build | front | node | check | fuzz | cover) ;;
     *)
-        echo "setup.sh: unknown profile '$p'; known: build node check fuzz cover" >&2
+        echo "setup.sh: unknown profile '$p'; known: build front node check fuzz cover" >&2
         exit 2
         ;;
     esac

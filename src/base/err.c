@@ -171,21 +171,38 @@ sy_err_clear(struct sy_error *err)
     }
 }
 
+static const struct errno_row {
+    const char *name;
+    const char *text;
+} errno_rows[] = {
+#define ERRNO(name, text) [name] = {#name, text},
+#include "base/errno.def"
+#undef ERRNO
+};
+
+static const struct errno_row *
+errno_row_of(int errnum)
+{
+    static const struct errno_row unknown = {"?", "unknown error"};
+    size_t i = (size_t)errnum;
+
+    if (errnum <= 0 || i >= sizeof(errno_rows) / sizeof(errno_rows[0]) ||
+        errno_rows[i].name == NULL) {
+        return &unknown;
+    }
+    return &errno_rows[i];
+}
+
 const char *
 sy_errno_text(int errnum)
 {
-    /* GNU: a constant string without locale or lock (strerrordesc_np(3), glibc 2.32). */
-    const char *text = strerrordesc_np(errnum);
-
-    return text != NULL ? text : "unknown error";
+    return errno_row_of(errnum)->text;
 }
 
 const char *
 sy_errno_name(int errnum)
 {
-    const char *name = strerrorname_np(errnum);
-
-    return name != NULL ? name : "?";
+    return errno_row_of(errnum)->name;
 }
 
 void

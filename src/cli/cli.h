@@ -109,6 +109,9 @@ extern const struct cli_option cli_program_options[];
 /* completions.c: a script for "bash", "zsh" or "fish". */
 enum sy_code cli_completions(struct buf *out, const char *shell) SY_NODISCARD;
 
+/* The first thing that a program does: standard descriptors, SIGPIPE. (start.c) */
+void cli_start(void);
+
 /*
  * Printing (print.c). Unbuffered; nothing else of the program writes to
  * standard output. cli_out returns an exit status: `status`, 141 (as after
@@ -139,7 +142,9 @@ enum sy_code cli_engine_load(struct cli_engine *ret, const struct cli_args *args
                              const char *mode, struct sy_error *err) SY_NODISCARD;
 enum sy_code cli_engine_turn(struct cli_engine *e, struct sy_error *err) SY_NODISCARD;
 void cli_engine_fini(struct cli_engine *e);
-/* This program's file, absolute, for client configurations. */
+
+/* The program that users call, absolute, for client configurations: not this
+ * one if it is the full program behind a small one. (self.c) */
 enum sy_code cli_self_path(char ret[LIMIT_PATH], struct sy_error *err) SY_NODISCARD;
 
 #endif

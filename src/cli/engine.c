@@ -69,15 +69,3 @@ cli_engine_fini(struct cli_engine *e)
     config_fini(&e->config);
     strv_fini(&e->overrides);
 }
-
-enum sy_code
-cli_self_path(char ret[LIMIT_PATH], struct sy_error *err)
-{
-    ssize_t n = readlink("/proc/self/exe", ret, LIMIT_PATH - 1);
-
-    if (n < 0) {
-        return sy_err_sys(err, errno, "reading /proc/self/exe");
-    }
-    ret[n] = '\0';
-    return SY_E_OK;
-}

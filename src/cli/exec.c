@@ -21,11 +21,13 @@
 
 struct exec_run {
     struct cli_engine engine;
+    struct process_pool *pool;
     struct session *session;
     struct orch_call *call;
     struct exec_stream stream;
     int signal_fd;
     int first_signal; /* 0: none came */
+    bool is_loaded;   /* the configuration */
     bool is_cancelled;
     uint64_t kill_at_ns;
 };
@@ -247,6 +249,7 @@ exec_run_fini(struct exec_run *x)
     if (x->session != NULL) {
         session_free(x->session);
     }
+    process_pool_free(x->pool);
     cli_engine_fini(&x->engine);
     exec_stream_fini(&x->stream);
     fd_close(&x->signal_fd);
@@ -257,9 +260,14 @@ start(struct exec_run *x, const struct cli_args *args, struct sy_error *err)
 {
     SY_AUTO(exec_request_fini) struct exec_request request = {0};
     struct session_options options = {0};
-    enum sy_code rc =
-        cli_engine_load(&x->engine, args, cli_get(args, "cwd"), cli_get(args, "sandbox"), err);
+    enum sy_code rc = process_pool_new(&x->pool, false, err);
 
+    if (rc == SY_E_OK) {
+        /* On the other core, while the configuration is read. */
+        process_pool_make_spare(x->pool, NULL);
+        rc = cli_engine_load(&x->engine, args, cli_get(args, "cwd"), cli_get(args, "sandbox"), err);
+        x->is_loaded = rc == SY_E_OK;
+    }
     if (rc == SY_E_OK) {
         rc = cli_engine_turn(&x->engine, err);
     }
@@ -272,6 +280,7 @@ start(struct exec_run *x, const struct cli_args *args, struct sy_error *err)
     session_options_from_config(&options, &x->engine.config, environ);
     options.login_snapshot = request.login;
     options.spare = SPARE_FIRST;
+    options.pool = x->pool;
     request.keep_bytes = (size_t)x->engine.config.output.keep_bytes;
     if (cli_get(args, "json") == NULL) {
         request.on_raw = exec_stream_raw;
@@ -299,25 +308,36 @@ print_json(const struct exec_run *x, const struct exec_output *o)
     return cli_out(&text, status);
 }
 
-static int
-exec_main(const struct cli_args *args)
+bool
+exec_run(int *ret_status, const struct cli_args *args, struct sy_error *err)
 {
     SY_AUTO(exec_run_fini) struct exec_run x = {.signal_fd = -1, .kill_at_ns = UINT64_MAX};
-    struct sy_error err = {0};
 
     exec_stream_init(&x.stream);
-    if (start(&x, args, &err) != SY_E_OK) {
-        return cli_fail(&err);
+    if (start(&x, args, err) != SY_E_OK) {
+        *ret_status = x.is_loaded ? cli_fail(err) : 0;
+        return x.is_loaded;
     }
     drive(&x);
 
     const struct exec_output *o = orch_output(x.call);
 
     if (cli_get(args, "json") != NULL) {
-        return print_json(&x, o);
+        *ret_status = print_json(&x, o);
+        return true;
     }
     tell(&x, o);
-    return exit_status(&x, o);
+    *ret_status = exit_status(&x, o);
+    return true;
+}
+
+static int
+exec_main(const struct cli_args *args)
+{
+    struct sy_error err = {0};
+    int status = 0;
+
+    return exec_run(&status, args, &err) ? status : cli_fail(&err);
 }
 
 static const struct cli_option exec_options[] = {

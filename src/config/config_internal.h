@@ -176,7 +176,8 @@ enum sy_code config_value_entry(struct config_value *v, const struct config_row 
 /* Index of the entry with that name; list.n when there is none. */
 size_t config_value_find(const struct config_value *v, const char *name, size_t len);
 
-/* --- walk_file.c, walk_value.c: YAML to layer (walker.h is theirs) --- */
+/* --- walk_file.c, walk_value.c: YAML to layer (walker.h is theirs);
+ * walk_none.c where there is no YAML reader --- */
 
 struct config_layer {
     struct config_value values[CONFIG_KEYS];
@@ -194,9 +195,9 @@ struct config_input {
     const char *home;
 };
 
-/* SY_E_CONFIG when the text is no UTF-8. */
+/* SY_E_CONFIG when the text is no UTF-8. (input.c) */
 enum sy_code config_check_utf8(const struct config_input *in, struct sy_error *err) SY_NODISCARD;
-/* Line and column of a byte of the text. */
+/* Line and column of a byte of the text. (input.c) */
 struct config_place config_place_of_byte(const struct config_input *in, size_t offset);
 /* A whole file. */
 enum sy_code config_walk_file(struct config_layer *layer, const struct config_input *in,

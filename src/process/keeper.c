@@ -128,7 +128,7 @@ arrange_descriptors(struct keeper *k)
     /* Whoever started the engine may have had it ignored, which is inherited:
      * the kernel would then reap the command unasked and tell nobody how it
      * ended. */
-    keeper_reset_signals(child_signal);
+    keeper_reset_signal(SIGCHLD);
     /* All above is closed, so this is KEEPER_SIGNAL_FD (or KEEPER_ENGINE_FD
      * where that is empty). */
     rc = sy_raw4(SYS_signalfd4, -1, (long)&child_signal, sizeof(child_signal),
@@ -291,41 +291,8 @@ keeper_main(void *arg)
     return 0;
 }
 
-/* Signals that a program commonly ignores at some time of its life. */
-static const int often_ignored[] = {
-    SIGHUP,  SIGINT,  SIGQUIT, SIGPIPE, SIGALRM, SIGTERM,
-    SIGUSR1, SIGUSR2, SIGCHLD, SIGTSTP, SIGTTIN, SIGTTOU,
-};
-
-/* Those that this program was started with ignored (nohup(1)) are asked for
- * once. */
-uint64_t
-keeper_ignored_signals(void)
-{
-    static _Atomic uint64_t known;
-    uint64_t mask = known;
-
-    if (mask != 0) {
-        return mask;
-    }
-    for (size_t i = 0; i < sizeof(often_ignored) / sizeof(often_ignored[0]); i++) {
-        mask |= 1ULL << (often_ignored[i] - 1);
-    }
-    for (int n = 1; n <= 64; n++) {
-        struct sigaction now;
-
-        /* The C library hides 32 and 33, which it uses itself and which make(1)
-         * leaves ignored. */
-        if (sigaction(n, NULL, &now) != 0 || now.sa_handler == SIG_IGN) {
-            mask |= 1ULL << (n - 1);
-        }
-    }
-    known = mask;
-    return mask;
-}
-
 pid_t
-keeper_start_task(int (*fn)(void *), void *arg, void *stack_top, bool *ret_has_handlers)
+keeper_start_task(int (*fn)(void *), void *arg, void *stack_top)
 {
     struct clone_args args = {
         .flags = CLONE_VM | CLONE_CLEAR_SIGHAND,
@@ -350,8 +317,7 @@ keeper_start_task(int (*fn)(void *), void *arg, void *stack_top, bool *ret_has_h
      * free (5.5); an outer seccomp filter may refuse it. */
     long pid = sy_raw_spawn(SYS_clone3, (long)&args, sizeof(args), 0, fn, arg);
 
-    *ret_has_handlers = pid == -ENOSYS || pid == -EPERM || pid == -EINVAL;
-    if (*ret_has_handlers) {
+    if (pid == -ENOSYS || pid == -EPERM || pid == -EINVAL) {
         pid = sy_raw_spawn(SYS_clone, CLONE_VM, (long)stack_top, 0, fn, arg);
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -365,5 +331,5 @@ keeper_start_task(int (*fn)(void *), void *arg, void *stack_top, bool *ret_has_h
 pid_t
 keeper_start(struct keeper_job *job, void *stack_top)
 {
-    return keeper_start_task(keeper_main, job, stack_top, &job->has_handlers);
+    return keeper_start_task(keeper_main, job, stack_top);
 }

@@ -34,7 +34,6 @@ struct keeper_job {
     /* Set before the start, only read by the keeper and its child. */
     bool starts_with_base; /* `base` is set already */
     bool has_base;         /* the keeper is under it already: made by a template */
-    bool has_handlers;     /* signal handlers of ours are still to be reset */
     int out_fd;
     int err_fd;
     int channel_fd;
@@ -47,7 +46,6 @@ struct keeper_job {
     char **script_argv; /* [sh, program, argv[1]...] for a file without "#!" */
     char *const *envp;
     const char *cwd;
-    uint64_t reset_signals; /* keeper_ignored_signals */
     /* Of Landlock, in the keeper's table; received by the child, -1: none. */
     volatile int ruleset_fd;
     /* Set by the child before it dies, read by the keeper after. */
@@ -91,14 +89,11 @@ pid_t keeper_start(struct keeper_job *job, void *stack_top);
 
 /*
  * Starts any task of this kind: fn(arg) on that stack with our memory and a
- * copy of the rest, all signals blocked, no signal handlers (*ret_has_handlers
- * tells whether the kernel left them). Returns its process id, or -1 with
+ * copy of the rest, all signals blocked. Signals that we ignore stay ignored, and where
+ * clone3(2) can't be had our handlers stay too: they are reset before a command is
+ * executed. Returns its process id, or -1 with
  * errno.
  */
-pid_t keeper_start_task(int (*fn)(void *), void *arg, void *stack_top, bool *ret_has_handlers);
-
-/* Bit n-1: signal n may be ignored by this program, and would then stay ignored
- * in the command. */
-uint64_t keeper_ignored_signals(void);
+pid_t keeper_start_task(int (*fn)(void *), void *arg, void *stack_top);
 
 #endif

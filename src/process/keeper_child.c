@@ -40,19 +40,35 @@ execute(const struct keeper_job *job)
     return (int)-rc;
 }
 
-RAW_CODE void
-keeper_reset_signals(uint64_t signals)
-{
-    struct {
-        void *handler;
-        unsigned long flags;
-        void *restorer;
-        kernel_sigset mask;
-    } fallback = {NULL, 0, NULL, 0};
+struct kernel_action {
+    void *handler; /* NULL: SIG_DFL */
+    unsigned long flags;
+    void *restorer;
+    kernel_sigset mask;
+};
 
-    for (int n = 1; signals != 0; n++, signals >>= 1) {
-        if ((signals & 1U) != 0) {
-            sy_raw4(SYS_rt_sigaction, n, (long)&fallback, 0, sizeof(kernel_sigset));
+RAW_CODE long
+keeper_reset_signal(int n)
+{
+    struct kernel_action fallback = {NULL, 0, NULL, 0};
+
+    return sy_raw4(SYS_rt_sigaction, n, (long)&fallback, 0, sizeof(kernel_sigset));
+}
+
+/*
+ * Back to the default: an ignored signal stays ignored over execve(2). Asked of
+ * the kernel, since the engine may have been started with some ignored
+ * (nohup(1)), and the C library hides two that it uses itself.
+ */
+RAW_CODE static void
+reset_signals(void)
+{
+    for (int n = 1; n <= 64; n++) {
+        struct kernel_action now = {NULL, 0, NULL, 0};
+
+        if (sy_raw4(SYS_rt_sigaction, n, 0, (long)&now, sizeof(kernel_sigset)) == 0 &&
+            now.handler != NULL) {
+            keeper_reset_signal(n);
         }
     }
 }
@@ -151,6 +167,7 @@ make_ready(const struct keeper *k)
         /* It died before the signal was armed. */
         child_die(job, STAGE_DEATH_SIGNAL, ESRCH);
     }
+    reset_signals();
 }
 
 RAW_CODE __attribute__((noreturn)) static void
@@ -161,7 +178,6 @@ child_main(const struct keeper *k)
 
     make_ready(k);
     await_go(k);
-    keeper_reset_signals(job->has_handlers ? ~0ULL : job->reset_signals);
 
     long rc = sy_raw1(SYS_chdir, (long)job->cwd);
 

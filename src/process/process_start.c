@@ -35,7 +35,7 @@ stack_get(void)
         return stack;
     }
     stack = mmap(NULL, KEEPER_STACK, PROT_READ | PROT_WRITE,
-                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_POPULATE, -1, 0);
     return stack == MAP_FAILED ? NULL : stack;
 }
 
@@ -301,7 +301,6 @@ process_go(struct process *p, const struct exec_env *env, struct output_chain *c
     p->job.script_argv = p->script_argv;
     p->job.envp = env->envp;
     p->job.cwd = env->cwd;
-    p->job.reset_signals = keeper_ignored_signals();
     p->started_ns = clock_mono_ns();
     p->has_gone = true;
 

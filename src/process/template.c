@@ -182,7 +182,6 @@ static enum sy_code
 start(struct template *t, struct sy_error *err)
 {
     int pair[2];
-    bool has_handlers = false;
 
     t->stack = mmap(NULL, KEEPER_STACK, PROT_READ | PROT_WRITE,
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
@@ -196,7 +195,7 @@ start(struct template *t, struct sy_error *err)
     t->channel_fd = pair[0];
     t->task_channel_fd = pair[1];
     t->engine_pid = getpid();
-    t->pid = keeper_start_task(template_main, t, (char *)t->stack + KEEPER_STACK, &has_handlers);
+    t->pid = keeper_start_task(template_main, t, (char *)t->stack + KEEPER_STACK);
 
     int saved = errno;
 

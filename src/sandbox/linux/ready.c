@@ -1,17 +1,12 @@
 #include "sandbox/linux/ready.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
-
-#include <linux/openat2.h>
 
 #include "base/fd.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "sandbox/linux/raw_syscall.h"
 
 void
 sandbox_ready_free(struct sandbox_ready *ready)
@@ -121,25 +116,28 @@ check_links(const struct sandbox_plan *plan, const struct walk *walks, size_t i,
     return SY_E_OK;
 }
 
+/* The descriptor of a root: the walk's, if that has one. */
 static enum sy_code
-open_root(int *ret, const char *resolved, const struct plan_rule *rule, struct sy_error *err)
+open_root(int *ret, struct walk *walk, const struct plan_rule *rule, struct sy_error *err)
 {
-    const struct open_how how = {
-        .flags = O_PATH | O_CLOEXEC,
-        .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
-    };
-    long fd = sy_raw4(SYS_openat2, AT_FDCWD, sy_raw_ptr(resolved), sy_raw_ptr(&how), sizeof(how));
+    if (walk->is_open) {
+        walk->is_open = false;
+        *ret = fd_take(&walk->fd);
+        return SY_E_OK;
+    }
+
+    int fd = walk_open(buf_view(&walk->path));
 
     if (fd < 0) {
-        return sy_err_sys(err, (int)-fd, "writable root '%.160s' (%s)", rule->path,
+        return sy_err_sys(err, -fd, "writable root '%.160s' (%s)", rule->path,
                           plan_origin_text(rule->origin));
     }
-    *ret = (int)fd;
+    *ret = fd;
     return SY_E_OK;
 }
 
 static enum sy_code
-add_rule(struct sandbox_ready *ready, const struct plan_rule *rule, const struct walk *walk,
+add_rule(struct sandbox_ready *ready, const struct plan_rule *rule, struct walk *walk,
          struct sy_error *err)
 {
     struct ready_root *root = &ready->roots[ready->n_roots];
@@ -164,7 +162,7 @@ add_rule(struct sandbox_ready *ready, const struct plan_rule *rule, const struct
                           sy_errno_text(walk->missing_errno));
     }
 
-    enum sy_code rc = open_root(&fd, buf_view(&walk->path), rule, err);
+    enum sy_code rc = open_root(&fd, walk, rule, err);
 
     if (rc != SY_E_OK) {
         return rc;

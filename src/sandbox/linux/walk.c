@@ -4,10 +4,16 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <linux/openat2.h>
+
+#include "base/fd.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/str.h"
+#include "sandbox/linux/raw_syscall.h"
 
 /* As many as the kernel follows (MAXSYMLINKS). */
 #define MAX_LINKS 40
@@ -17,6 +23,9 @@ walk_fini(struct walk *w)
 {
     buf_fini(&w->path);
     strv_fini(&w->links);
+    if (w->is_open) {
+        fd_close(&w->fd);
+    }
     *w = (struct walk){0};
 }
 
@@ -100,6 +109,38 @@ step(struct walk *w, struct buf *rest, const char *name, size_t n)
     return rc;
 }
 
+int
+walk_open(const char *path)
+{
+    const struct open_how how = {
+        .flags = O_PATH | O_CLOEXEC,
+        .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
+    };
+
+    return (int)sy_raw4(SYS_openat2, AT_FDCWD, sy_raw_ptr(path), sy_raw_ptr(&how), sizeof(how));
+}
+
+/* The usual case: nothing to resolve. False when there may be. */
+static enum sy_code
+run_plain(struct walk *w, const char *path, bool *ret_is_done)
+{
+    enum sy_code rc = path_normalize(&w->path, path);
+
+    if (rc == SY_E_OK && str_eq(buf_view(&w->path), path)) {
+        int fd = walk_open(path);
+
+        if (fd >= 0) {
+            w->fd = fd;
+            w->is_open = true;
+            w->existing_len = w->path.len;
+            *ret_is_done = true;
+            return SY_E_OK;
+        }
+    }
+    buf_reset(&w->path);
+    return rc == SY_E_NOMEM ? rc : SY_E_OK;
+}
+
 static enum sy_code
 run(struct walk *w, const char *path)
 {
@@ -135,7 +176,12 @@ walk_run(struct walk *ret, const char *path, struct sy_error *err)
 
     SY_ASSERT(path[0] == '/');
 
-    enum sy_code rc = run(&w, path);
+    bool is_done = false;
+    enum sy_code rc = run_plain(&w, path, &is_done);
+
+    if (rc == SY_E_OK && !is_done) {
+        rc = run(&w, path);
+    }
 
     if (rc == SY_E_LIMIT) {
         return sy_err_sys(err, w.links.n == MAX_LINKS ? ELOOP : ENAMETOOLONG, "path '%.160s'",

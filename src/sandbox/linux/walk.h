@@ -9,20 +9,27 @@
 
 /*
  * A path as the kernel would resolve it, with every symbolic link on the way
- * remembered. By text and readlink(2): what is opened afterwards is opened
- * with RESOLVE_NO_SYMLINKS, so that a link swapped in meanwhile is an error.
+ * remembered. The kernel is asked first for a path without any; where there is
+ * one, by text and readlink(2): what is opened afterwards is opened with
+ * RESOLVE_NO_SYMLINKS, so that a link swapped in meanwhile is an error.
  */
 struct walk {
     struct buf path;     /* no links, ".", ".."; what does not exist is kept as text */
     struct strv links;   /* each link met, by its own resolved path */
     int missing_errno;   /* 0: it exists; else why the first missing part is so */
     size_t existing_len; /* bytes of `path` that exist */
+    bool is_open;        /* it exists, and no link was on the way: */
+    int fd;              /* its descriptor (O_PATH), found in one call */
 };
 
 /* An absolute path. Fails for memory and for more than 40 links or a result
  * beyond LIMIT_PATH (SY_E_SYS with ELOOP, ENAMETOOLONG). */
 enum sy_code walk_run(struct walk *ret, const char *path, struct sy_error *err) SY_NODISCARD;
 void walk_fini(struct walk *w);
+
+/* Opens with O_PATH what has no symbolic link on the way: the descriptor, or a
+ * negative errno value (ELOOP: there is one). */
+int walk_open(const char *path);
 
 /* Which file a path is: Landlock's rules are on files, not names. */
 struct file_id {

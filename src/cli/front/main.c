@@ -1,0 +1,125 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "cli/cli.h"
+#include "cli/exec.h"
+#include "cli/verbs.h"
+
+/*
+ * The small program that users call. It does `exec` by itself, as long as that
+ * needs nothing heavy; everything else is the full program's, which gets the
+ * same words (docs/adr/0009-a-small-program-in-front.md).
+ */
+
+#define FULL "shellyard/shellyard"
+
+/* Where the full program may be, by the directory of this one: in a build
+ * directory, and installed. */
+static const char *const places[] = {"/libexec/" FULL, "/../libexec/" FULL};
+
+/* Executes it with argv; returns only if it can't be. False: it is not there. */
+static bool
+try_place(const char *path, char **argv)
+{
+    (void)execv(path, argv);
+    if (errno == ENOENT || errno == ENOTDIR) {
+        return false;
+    }
+    cli_note("can't execute %s: %s", path, sy_errno_text(errno));
+    return true;
+}
+
+static int
+hand_over(char **argv)
+{
+    static const char configured[] = SY_LIBEXECDIR "/" FULL;
+    char self[LIMIT_PATH];
+    char path[LIMIT_PATH + 64];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+    self[n > 0 ? n : 0] = '\0';
+
+    char *slash = strrchr(self, '/');
+
+    if (slash != NULL) {
+        *slash = '\0';
+        for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+            (void)snprintf(path, sizeof(path), "%s%s", self, places[i]);
+            if (try_place(path, argv)) {
+                return sy_code_status(SY_E_SYS);
+            }
+        }
+    }
+    if (!try_place(configured, argv)) {
+        cli_note("the rest of the program is missing: it is none of %s%s, %s%s, %s; install it "
+                 "again, whole",
+                 self, places[0], self, places[1], configured);
+    }
+    return sy_code_status(SY_E_SYS);
+}
+
+/* Back to where it was called, for whoever reads -C again. */
+static bool
+go_back(int start_fd)
+{
+    return start_fd < 0 || fchdir(start_fd) == 0;
+}
+
+/*
+ * False: the full program is to do it, or to say what is wrong. `words` is a
+ * copy, in which the parser moves operands about.
+ */
+static bool
+exec_here(int *ret_status, char **words)
+{
+    SY_AUTO(cli_args_fini) struct cli_args args;
+    SY_FD start_fd = -1;
+    struct sy_error err = {0};
+
+    if (cli_parse(&args, &verb_exec, verb_exec.name, words, &err) != SY_E_OK || args.wants_help) {
+        return false;
+    }
+    if (cli_get(&args, "cwd") != NULL) {
+        start_fd = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (start_fd < 0) {
+            return false;
+        }
+    }
+    if (exec_run(ret_status, &args, &err)) {
+        return true;
+    }
+    if (!go_back(start_fd)) {
+        *ret_status = cli_fail(&err);
+        return true;
+    }
+    return false;
+}
+
+int
+main(int argc, char **argv)
+{
+    if (argc < 2 || !str_eq(argv[1], verb_exec.name)) {
+        return hand_over(argv);
+    }
+
+    size_t n = (size_t)argc - 1; /* what follows the verb, and NULL */
+    char **words = mem_alloc(n * sizeof(words[0]));
+    int status = 0;
+
+    if (words == NULL) {
+        return hand_over(argv);
+    }
+    memcpy(words, argv + 2, n * sizeof(words[0]));
+    cli_start();
+
+    bool is_done = exec_here(&status, words);
+
+    mem_free(words);
+    return is_done ? status : hand_over(argv);
+}

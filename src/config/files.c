@@ -10,13 +10,21 @@
 #include "base/str.h"
 #include "config/config_internal.h"
 
+const char *
+config_home(const struct config_sources *sources)
+{
+    const char *home = config_getenv(sources->environ_list, "HOME");
+
+    return (home == NULL || home[0] != '/') && sources->home != NULL ? sources->home : home;
+}
+
 enum sy_code
-config_user_path(char **ret, char *const *environ_list, struct sy_error *err)
+config_user_path(char **ret, const struct config_sources *sources, struct sy_error *err)
 {
     static const char name[] = "shellyard/config.yaml";
     SY_AUTO(buf_fini) struct buf b = {.max = LIMIT_PATH};
-    const char *xdg = config_getenv(environ_list, "XDG_CONFIG_HOME");
-    const char *home = config_getenv(environ_list, "HOME");
+    const char *xdg = config_getenv(sources->environ_list, "XDG_CONFIG_HOME");
+    const char *home = config_home(sources);
     enum sy_code rc = SY_E_OK;
 
     /* The XDG base directory specification has relative paths ignored. */
@@ -122,6 +130,10 @@ config_read_file(struct buf *b, bool *ret_exists, const struct config_file *file
     struct stat st;
 
     *ret_exists = fd >= 0;
+    if (fd < 0 && errno == ENOENT && lstat(file->path, &st) == 0) {
+        /* Not the same as no file: what it was meant to forbid would be allowed. */
+        return config_error(err, &at, "is a symbolic link to a file that is not there");
+    }
     if (fd < 0 && (errno == ENOENT || errno == ENOTDIR)) {
         return SY_E_OK;
     }

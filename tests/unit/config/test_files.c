@@ -87,6 +87,21 @@ an_unreadable_file_is_an_error_and_no_default(void **state)
 }
 
 static void
+a_link_to_nothing_is_an_error_and_no_default(void **state)
+{
+    const struct fixture *f = *state;
+    struct given nothing = {0};
+    SY_AUTO(config_fini) struct config c = {0};
+
+    fixture_must_load(&c, f, &nothing);
+    assert_int_equal(symlink("/nonexistent/config.yaml", f->user), 0);
+    fixture_must_fail(f, &nothing, "{user}: is a symbolic link to a file that is not there");
+    assert_int_equal(unlink(f->user), 0);
+    assert_int_equal(symlink("/nonexistent/config.yaml", f->system), 0);
+    fixture_must_fail(f, &nothing, "{system}: is a symbolic link to a file that is not there");
+}
+
+static void
 a_file_that_others_may_write_is_refused(void **state)
 {
     const struct fixture *f = *state;
@@ -216,6 +231,7 @@ main(void)
         T(a_file_of_just_the_limit_is_read),
         T(what_is_no_regular_file_is_refused),
         T(an_unreadable_file_is_an_error_and_no_default),
+        T(a_link_to_nothing_is_an_error_and_no_default),
         T(a_file_that_others_may_write_is_refused),
         T(a_file_in_the_workspace_is_refused),
         T(a_link_to_a_file_in_the_workspace_is_refused),

@@ -1,6 +1,7 @@
 #include "base/mem.h"
 
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,83 @@ fault_now(void)
     return false;
 }
 
+/* The arena: before each block its size, in as much room as keeps it aligned. */
+#define ARENA_ALIGN     _Alignof(max_align_t)
+#define ARENA_BLOCK_MAX 4096U
+
+static char *arena_at;
+static char *arena_start;
+static char *arena_end;
+
+void
+mem_set_arena(void *start, size_t size)
+{
+    arena_start = start;
+    arena_at = start;
+    arena_end = (char *)start + size;
+}
+
+static bool
+is_in_arena(const void *p)
+{
+    return (uintptr_t)p >= (uintptr_t)arena_start && (uintptr_t)p < (uintptr_t)arena_end;
+}
+
+static size_t
+arena_size_of(const void *p)
+{
+    size_t size = 0;
+
+    memcpy(&size, (const char *)p - ARENA_ALIGN, sizeof(size));
+    return size;
+}
+
+/* NULL: the heap's. `size` is above 0. */
+static void *
+arena_alloc(size_t size)
+{
+    size_t room = ARENA_ALIGN + (size + ARENA_ALIGN - 1) / ARENA_ALIGN * ARENA_ALIGN;
+
+    if (size > ARENA_BLOCK_MAX || room > (size_t)(arena_end - arena_at)) {
+        return NULL;
+    }
+
+    char *block = arena_at + ARENA_ALIGN;
+
+    memcpy(arena_at, &size, sizeof(size));
+    arena_at += room;
+    return block;
+}
+
+static void *
+block_alloc(size_t size)
+{
+    void *block = arena_alloc(size > 0 ? size : 1);
+
+    return block != NULL ? block : malloc(size > 0 ? size : 1);
+}
+
+static void *
+block_realloc(void *p, size_t size)
+{
+    if (!is_in_arena(p)) {
+        return realloc(p, size > 0 ? size : 1);
+    }
+
+    size_t before = arena_size_of(p);
+
+    if (size <= before) {
+        return p;
+    }
+
+    void *block = block_alloc(size);
+
+    if (block != NULL) {
+        memcpy(block, p, before);
+    }
+    return block;
+}
+
 static void *
 counted(void *p)
 {
@@ -41,7 +119,7 @@ mem_alloc(size_t size)
     if (fault_now()) {
         return NULL;
     }
-    return counted(malloc(size > 0 ? size : 1));
+    return counted(block_alloc(size));
 }
 
 void *
@@ -52,6 +130,12 @@ mem_alloc_zero(size_t count, size_t size)
     /* Checked here: sanitizers take an overflow inside calloc for a bug. */
     if (fault_now() || !size_mul(&total, count, size)) {
         return NULL;
+    }
+
+    void *block = arena_alloc(total > 0 ? total : 1);
+
+    if (block != NULL) {
+        return counted(memset(block, 0, total));
     }
     return counted(calloc(total > 0 ? total : 1, 1));
 }
@@ -65,7 +149,7 @@ mem_realloc(void *p, size_t size)
     if (fault_now()) {
         return NULL;
     }
-    return realloc(p, size > 0 ? size : 1);
+    return block_realloc(p, size);
 }
 
 static char *
@@ -97,7 +181,9 @@ mem_free(void *p)
 {
     if (p != NULL) {
         atomic_fetch_sub_explicit(&live_blocks, 1, memory_order_relaxed);
-        free(p);
+        if (!is_in_arena(p)) {
+            free(p);
+        }
     }
 }
 

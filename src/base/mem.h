@@ -17,6 +17,13 @@ char *mem_strdup(const char *s);
 char *mem_strndup(const char *s, size_t n);
 /* Accepts NULL. */
 void mem_free(void *p);
+/*
+ * Blocks of up to a page are taken from this memory, one after the other, as long
+ * as there is room; it is not given out twice. For a program of one thread that
+ * lives briefly: a heap has to ask for its first pages one by one. `start` is aligned
+ * for any type and stays for good.
+ */
+void mem_set_arena(void *start, size_t size);
 /* Wipes `size` bytes first, so that the compiler can't leave it out. */
 void mem_free_secret(void *p, size_t size);
 

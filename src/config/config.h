@@ -64,6 +64,11 @@ struct config_sources {
     char *const *overrides;    /* NULL-terminated "key=value" */
 };
 
+#define CONFIG_SYSTEM_PATH "/etc/shellyard/config.yaml"
+
+/* Is there a system or user file to read, or what may be one? */
+bool config_has_files(char *const *environ_list);
+
 /*
  * Loads and merges. Every error is SY_E_CONFIG and names file, line and column
  * (or the variable, or the flag) and the nearest right key or the right values.

@@ -7,6 +7,7 @@
 
 #include "base/fd.h"
 #include "base/limits.h"
+#include "base/mem.h"
 #include "base/str.h"
 #include "config/config_internal.h"
 
@@ -47,6 +48,18 @@ config_user_path(char **ret, const struct config_sources *sources, struct sy_err
     }
     *ret = path;
     return SY_E_OK;
+}
+
+bool
+config_has_files(char *const *environ_list)
+{
+    SY_AUTO(mem_free_charp) char *user = NULL;
+
+    if (access(CONFIG_SYSTEM_PATH, F_OK) == 0 || errno != ENOENT) {
+        return true;
+    }
+    return config_user_path(&user, environ_list, NULL) != SY_E_OK ||
+           (user != NULL && (access(user, F_OK) == 0 || errno != ENOENT));
 }
 
 static enum sy_code

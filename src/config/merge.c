@@ -4,8 +4,6 @@
 #include "base/mem.h"
 #include "config/config_internal.h"
 
-#define SYSTEM_PATH "/etc/shellyard/config.yaml"
-
 static void *
 member(struct config *c, const struct config_row *row)
 {
@@ -108,7 +106,7 @@ static enum sy_code
 set_paths(struct config_impl *impl, const struct config_sources *sources, struct sy_error *err)
 {
     impl->system_path =
-        mem_strdup(sources->system_path != NULL ? sources->system_path : SYSTEM_PATH);
+        mem_strdup(sources->system_path != NULL ? sources->system_path : CONFIG_SYSTEM_PATH);
     if (impl->system_path == NULL) {
         return sy_err_nomem(err);
     }

@@ -128,6 +128,51 @@ the_chosen_allocation_fails_once(void **state)
     assert_int_equal(mem_live(), before);
 }
 
+static void
+an_arena_is_used_up_first_and_its_blocks_can_grow(void **state)
+{
+    static _Alignas(max_align_t) char arena[1024];
+    size_t before = mem_live();
+
+    (void)state;
+    memset(arena, 0x5a, sizeof(arena));
+    mem_set_arena(arena, sizeof(arena));
+
+    char *a = mem_alloc(10);
+    char *zero = mem_alloc_zero(3, 10);
+    char *large = mem_alloc(5000);
+
+    assert_true(a > arena && a < arena + sizeof(arena));
+    assert_true(zero > a && zero < arena + sizeof(arena));
+    assert_false(large >= arena && large < arena + sizeof(arena));
+    assert_true((uintptr_t)a % _Alignof(max_align_t) == 0);
+    assert_true((uintptr_t)zero % _Alignof(max_align_t) == 0);
+    for (size_t i = 0; i < 30; i++) {
+        assert_int_equal(zero[i], 0);
+    }
+    memcpy(a, "0123456789", 10);
+    a = mem_realloc(a, 700);
+    assert_memory_equal(a, "0123456789", 10);
+    memset(a, 'x', 700);
+
+    char *beyond = mem_realloc(a, 3000); // there is no room left: the heap's
+
+    assert_non_null(beyond);
+    assert_false(beyond >= arena && beyond < arena + sizeof(arena));
+    for (size_t i = 0; i < 700; i++) {
+        assert_int_equal(beyond[i], 'x');
+    }
+    beyond = mem_realloc(beyond, 6000);
+    assert_int_equal(beyond[699], 'x');
+    assert_int_equal(mem_live(), before + 3);
+    mem_free(beyond);
+    mem_free(large);
+    mem_free(zero);
+    assert_int_equal(mem_live(), before);
+    mem_set_arena(NULL, 0);
+    mem_free(mem_alloc(1));
+}
+
 int
 main(void)
 {
@@ -137,6 +182,7 @@ main(void)
         cmocka_unit_test(copies_end_where_told),
         cmocka_unit_test(sizes_report_overflow_and_stay_untouched),
         cmocka_unit_test(the_chosen_allocation_fails_once),
+        cmocka_unit_test(an_arena_is_used_up_first_and_its_blocks_can_grow),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

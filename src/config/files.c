@@ -50,16 +50,26 @@ config_user_path(char **ret, const struct config_sources *sources, struct sy_err
     return SY_E_OK;
 }
 
+/* The link itself, since one to nothing is an error of the reader. */
+static bool
+may_exist(const char *path)
+{
+    struct stat st;
+
+    return lstat(path, &st) == 0 || errno != ENOENT;
+}
+
 bool
 config_has_files(char *const *environ_list)
 {
+    const struct config_sources sources = {.environ_list = environ_list};
     SY_AUTO(mem_free_charp) char *user = NULL;
 
-    if (access(CONFIG_SYSTEM_PATH, F_OK) == 0 || errno != ENOENT) {
+    if (may_exist(CONFIG_SYSTEM_PATH)) {
         return true;
     }
-    return config_user_path(&user, environ_list, NULL) != SY_E_OK ||
-           (user != NULL && (access(user, F_OK) == 0 || errno != ENOENT));
+    /* Without a home, passwd(5) has to be asked, which is not done here. */
+    return config_user_path(&user, &sources, NULL) != SY_E_OK || user == NULL || may_exist(user);
 }
 
 static enum sy_code

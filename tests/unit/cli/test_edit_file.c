@@ -224,6 +224,7 @@ main(void)
                                         remove_dir),
         cmocka_unit_test_setup_teardown(a_symbolic_link_keeps_pointing, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(what_another_program_wrote_meanwhile_stays, make_dir,
+                                        remove_dir),
         cmocka_unit_test_setup_teardown(a_symbolic_link_to_nothing_is_left_alone, make_dir,
                                         remove_dir),
         cmocka_unit_test_setup_teardown(a_directory_is_no_file, make_dir, remove_dir),

@@ -45,24 +45,24 @@ cli_start(void)
     (void)sigaction(SIGPIPE, &ignore, NULL);
 }
 
-#ifndef MADV_POPULATE_READ /* Linux 5.14 */
-#    define MADV_POPULATE_READ  22
+#ifndef MADV_POPULATE_WRITE /* Linux 5.14 */
 #    define MADV_POPULATE_WRITE 23
 #endif
 
 #define PAGE        ((uintptr_t)4096)
 #define STACK_BYTES ((size_t)32 * 1024)
 
-/* Of the linker: our code, and memory that begins as zeros (with the front's stock). */
-extern char __executable_start[], etext[], __bss_start[], end[];
+/* Of the linker: memory that begins as zeros (with the front's stock). */
+extern char __bss_start[], end[];
 
 static void
-touch(const char *from, const char *to, int advice)
+touch(const char *from, const char *to)
 {
     const char *page = from - (uintptr_t)from % PAGE;
 
     /* Where the kernel can't, pages come one by one. */
-    (void)madvise(mem_unconst(page), (size_t)((uintptr_t)to - (uintptr_t)page), advice);
+    (void)madvise(mem_unconst(page), (size_t)((uintptr_t)to - (uintptr_t)page),
+                  MADV_POPULATE_WRITE);
 }
 
 void
@@ -70,7 +70,6 @@ cli_touch_memory(void)
 {
     const char *here = __builtin_frame_address(0);
 
-    touch(__executable_start, etext, MADV_POPULATE_READ);
-    touch(__bss_start, end, MADV_POPULATE_WRITE);
-    touch(here - STACK_BYTES, here, MADV_POPULATE_WRITE);
+    touch(__bss_start, end);
+    touch(here - STACK_BYTES, here);
 }

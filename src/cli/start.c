@@ -53,7 +53,8 @@ cli_start(void)
 #define STACK_BYTES ((size_t)32 * 1024)
 
 /* Of the linker: memory that begins as zeros (with the front's stock). */
-extern char __bss_start[], end[];
+extern char __bss_start[]; // NOLINT(bugprone-reserved-identifier,cert-dcl*): the linker's name
+extern char end[];
 
 static void
 touch(const char *from, const char *to)

@@ -111,6 +111,11 @@ enum sy_code cli_completions(struct buf *out, const char *shell) SY_NODISCARD;
 
 /* The first thing that a program does: standard descriptors, SIGPIPE. (start.c) */
 void cli_start(void);
+/*
+ * Has the kernel map zeroed memory and stack at once. Each page that is
+ * touched first by itself costs a trap, and these are a good part of a start.
+ */
+void cli_touch_memory(void);
 
 /*
  * Printing (print.c). Unbuffered; nothing else of the program writes to

@@ -36,6 +36,13 @@ edit_file_read(struct edit_file *ret, const char *path, struct sy_error *err)
     if (!ret->exists && errno != ENOENT && errno != ENOTDIR) {
         return sy_err_sys(err, errno, "'%s'", path);
     }
+    if (!ret->exists && lstat(path, &st) == 0) {
+        /* The file would take the place of the link. */
+        return sy_err_set(err, SY_E_ARG,
+                          "'%s' is a symbolic link to a file that is not there: make the file, or "
+                          "remove the link",
+                          path);
+    }
     if (buf_add_str(&ret->path, ret->exists ? resolved : path) != SY_E_OK) {
         return sy_err_nomem(err);
     }

@@ -1,8 +1,11 @@
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/mem.h"
 #include "cli/cli.h"
+#include "command/command.h"
 #include "tools/tools.h"
 
 static enum sy_code
@@ -47,9 +50,21 @@ cli_engine_load(struct cli_engine *ret, const struct cli_args *args, const char 
         return sy_err_nomem(err);
     }
 
+    const char *home = getenv("HOME");
+    SY_AUTO(mem_free_charp) char *passwd_shell = NULL;
+    SY_AUTO(mem_free_charp) char *passwd_home = NULL;
+
+    if (home == NULL || home[0] != '/') {
+        rc = passwd_lookup(getuid(), &passwd_shell, &passwd_home, err);
+        if (rc != SY_E_OK) {
+            return rc;
+        }
+    }
+
     const struct config_sources sources = {
         .workspace = ret->cwd,
         .environ_list = environ,
+        .home = passwd_home,
         .overrides = strv_view(&ret->overrides),
     };
 

@@ -1,8 +1,11 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdint.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/mem.h"
 #include "cli/cli.h"
 
 /*
@@ -40,4 +43,34 @@ cli_start(void)
 
     fill_standard_descriptors();
     (void)sigaction(SIGPIPE, &ignore, NULL);
+}
+
+#ifndef MADV_POPULATE_WRITE /* Linux 5.14 */
+#    define MADV_POPULATE_WRITE 23
+#endif
+
+#define PAGE        ((uintptr_t)4096)
+#define STACK_BYTES ((size_t)32 * 1024)
+
+/* Of the linker: memory that begins as zeros (with the front's stock). */
+extern char __bss_start[]; // NOLINT(bugprone-reserved-identifier,cert-dcl*): the linker's name
+extern char end[];
+
+static void
+touch(const char *from, const char *to)
+{
+    const char *page = from - (uintptr_t)from % PAGE;
+
+    /* Where the kernel can't, pages come one by one. */
+    (void)madvise(mem_unconst(page), (size_t)((uintptr_t)to - (uintptr_t)page),
+                  MADV_POPULATE_WRITE);
+}
+
+void
+cli_touch_memory(void)
+{
+    const char *here = __builtin_frame_address(0);
+
+    touch(__bss_start, end);
+    touch(here - STACK_BYTES, here);
 }

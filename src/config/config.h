@@ -68,6 +68,7 @@ struct config_sources {
     const char *user_path;     /* default $XDG_CONFIG_HOME or ~/.config, shellyard/config.yaml */
     const char *workspace;     /* absolute; config files below it are refused */
     char *const *environ_list; /* the environment to read SHELLYARD_* and HOME from */
+    const char *home;          /* the home where HOME is no absolute path, as passwd(5) has it */
     char *const *overrides;    /* NULL-terminated "key=value" */
 };
 

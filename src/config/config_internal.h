@@ -221,9 +221,14 @@ const char *config_getenv(char *const *environ_list, const char *name);
 
 /* --- files.c: which files, and whether they can be trusted --- */
 
-/* The default user path, to be freed by the caller; *ret stays NULL when the
- * environment names no home. */
-enum sy_code config_user_path(char **ret, char *const *environ_list,
+/* The home directory: HOME, or what the caller knows where that is no absolute
+ * path, so that a bare environment does not switch the user's file off. May be
+ * NULL. */
+const char *config_home(const struct config_sources *sources);
+
+/* The default user path, to be freed by the caller; *ret stays NULL when there
+ * is no home. */
+enum sy_code config_user_path(char **ret, const struct config_sources *sources,
                               struct sy_error *err) SY_NODISCARD;
 
 struct config_file {

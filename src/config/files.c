@@ -11,13 +11,21 @@
 #include "base/str.h"
 #include "config/config_internal.h"
 
+const char *
+config_home(const struct config_sources *sources)
+{
+    const char *home = config_getenv(sources->environ_list, "HOME");
+
+    return (home == NULL || home[0] != '/') && sources->home != NULL ? sources->home : home;
+}
+
 enum sy_code
-config_user_path(char **ret, char *const *environ_list, struct sy_error *err)
+config_user_path(char **ret, const struct config_sources *sources, struct sy_error *err)
 {
     static const char name[] = "shellyard/config.yaml";
     SY_AUTO(buf_fini) struct buf b = {.max = LIMIT_PATH};
-    const char *xdg = config_getenv(environ_list, "XDG_CONFIG_HOME");
-    const char *home = config_getenv(environ_list, "HOME");
+    const char *xdg = config_getenv(sources->environ_list, "XDG_CONFIG_HOME");
+    const char *home = config_home(sources);
     enum sy_code rc = SY_E_OK;
 
     /* The XDG base directory specification has relative paths ignored. */
@@ -42,16 +50,26 @@ config_user_path(char **ret, char *const *environ_list, struct sy_error *err)
     return SY_E_OK;
 }
 
+/* The link itself, since one to nothing is an error of the reader. */
+static bool
+may_exist(const char *path)
+{
+    struct stat st;
+
+    return lstat(path, &st) == 0 || errno != ENOENT;
+}
+
 bool
 config_has_files(char *const *environ_list)
 {
+    const struct config_sources sources = {.environ_list = environ_list};
     SY_AUTO(mem_free_charp) char *user = NULL;
 
-    if (access(CONFIG_SYSTEM_PATH, F_OK) == 0 || errno != ENOENT) {
+    if (may_exist(CONFIG_SYSTEM_PATH)) {
         return true;
     }
-    return config_user_path(&user, environ_list, NULL) != SY_E_OK ||
-           (user != NULL && (access(user, F_OK) == 0 || errno != ENOENT));
+    /* Without a home, passwd(5) has to be asked, which is not done here. */
+    return config_user_path(&user, &sources, NULL) != SY_E_OK || user == NULL || may_exist(user);
 }
 
 static enum sy_code
@@ -135,6 +153,10 @@ config_read_file(struct buf *b, bool *ret_exists, const struct config_file *file
     struct stat st;
 
     *ret_exists = fd >= 0;
+    if (fd < 0 && errno == ENOENT && lstat(file->path, &st) == 0) {
+        /* Not the same as no file: what it was meant to forbid would be allowed. */
+        return config_error(err, &at, "is a symbolic link to a file that is not there");
+    }
     if (fd < 0 && (errno == ENOENT || errno == ENOTDIR)) {
         return SY_E_OK;
     }

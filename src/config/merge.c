@@ -111,7 +111,7 @@ set_paths(struct config_impl *impl, const struct config_sources *sources, struct
         return sy_err_nomem(err);
     }
     if (sources->user_path == NULL) {
-        return config_user_path(&impl->user_path, sources->environ_list, err);
+        return config_user_path(&impl->user_path, sources, err);
     }
     impl->user_path = mem_strdup(sources->user_path);
     return impl->user_path != NULL ? SY_E_OK : sy_err_nomem(err);
@@ -121,7 +121,7 @@ static enum sy_code
 read_layers(struct config_layers *layers, const struct config_impl *impl,
             const struct config_sources *sources, struct sy_error *err)
 {
-    const char *home = config_getenv(sources->environ_list, "HOME");
+    const char *home = config_home(sources);
     struct config_file system = {.path = impl->system_path,
                                  .workspace = sources->workspace,
                                  .source = CONFIG_FROM_SYSTEM,

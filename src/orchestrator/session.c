@@ -16,22 +16,22 @@ struct session {
     char *shell_path;
     char *home;
     bool login_snapshot;
+    bool has_caps;
+    bool has_shell;
+    bool owns_pool;
     bool has_cgroups; /* were looked for */
     uint64_t snapshot_timeout_ms;
     struct strv environ_list;
     struct event_bus *bus;
     struct sandbox_caps caps;
-    bool has_caps;
     struct cgroup_home *cgroups;
     struct shell shell;
-    bool has_shell;
     struct snapshot *snapshot;
     struct orch_call *first_waiter;
     struct sandbox_entry *cache[SANDBOX_CACHE];
     uint64_t cache_clock;
     enum session_spare spare_mode;
     struct process_pool *pool;
-    bool owns_pool;
 };
 
 static enum sy_code

@@ -125,6 +125,10 @@ arrange_descriptors(struct keeper *k)
 
     kernel_sigset child_signal = 1UL << (SIGCHLD - 1);
 
+    /* Whoever started the engine may have had it ignored, which is inherited:
+     * the kernel would then reap the command unasked and tell nobody how it
+     * ended. */
+    keeper_reset_signal(SIGCHLD);
     /* All above is closed, so this is KEEPER_SIGNAL_FD (or KEEPER_ENGINE_FD
      * where that is empty). */
     rc = sy_raw4(SYS_signalfd4, -1, (long)&child_signal, sizeof(child_signal),

@@ -40,6 +40,21 @@ execute(const struct keeper_job *job)
     return (int)-rc;
 }
 
+struct kernel_action {
+    void *handler; /* NULL: SIG_DFL */
+    unsigned long flags;
+    void *restorer;
+    kernel_sigset mask;
+};
+
+RAW_CODE long
+keeper_reset_signal(int n)
+{
+    struct kernel_action fallback = {NULL, 0, NULL, 0};
+
+    return sy_raw4(SYS_rt_sigaction, n, (long)&fallback, 0, sizeof(kernel_sigset));
+}
+
 /*
  * Back to the default: an ignored signal stays ignored over execve(2). Asked of
  * the kernel, since the engine may have been started with some ignored
@@ -48,20 +63,12 @@ execute(const struct keeper_job *job)
 RAW_CODE static void
 reset_signals(void)
 {
-    struct action {
-        void *handler; /* NULL: SIG_DFL */
-        unsigned long flags;
-        void *restorer;
-        kernel_sigset mask;
-    };
-    struct action fallback = {NULL, 0, NULL, 0};
-
     for (int n = 1; n <= 64; n++) {
-        struct action now = {NULL, 0, NULL, 0};
+        struct kernel_action now = {NULL, 0, NULL, 0};
 
         if (sy_raw4(SYS_rt_sigaction, n, 0, (long)&now, sizeof(kernel_sigset)) == 0 &&
             now.handler != NULL) {
-            sy_raw4(SYS_rt_sigaction, n, (long)&fallback, 0, sizeof(kernel_sigset));
+            keeper_reset_signal(n);
         }
     }
 }

@@ -42,6 +42,9 @@ int keeper_main(void *arg);
 int keeper_lift(int fd);
 /* Closes [first, last] whatever the kernel has: close_range(2) is 5.9. */
 void keeper_close_span(unsigned first, unsigned last);
+/* Back to the default action: an ignored signal stays ignored over clone(2) and
+ * execve(2). 0, or -errno. */
+long keeper_reset_signal(int n);
 
 /*
  * Clones the child, which makes itself ready, waits for KEEPER_GO and executes

@@ -19,12 +19,10 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/str.h"
+#include "process/ancestry.h"
 
 /* A list of children lacks some if others exit while it is read (proc(5)). */
 #define WALKS 3
-
-/* From a process up to its keeper: generations of one command. */
-#define GENERATIONS 4096
 
 #define TCP_LISTEN_STATE 10 /* the state number that unix_diag uses too */
 #define QUESTION         1U
@@ -99,17 +97,10 @@ listener_find(const struct listener_key *key, uint64_t until_ns, struct listener
     return s.n_found == 1 ? LISTENER_ONE : LISTENER_NONE;
 }
 
-static pid_t
-parent_of(pid_t pid)
+static bool
+is_same_process(const void *arg, pid_t pid)
 {
-    char path[64];
-    /* The groups of its user stand in it too: up to 65536 of them. */
-    SY_AUTO(buf_fini) struct buf text = {.max = (size_t)1 << 20};
-
-    (void)snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-    return fd_read_file(path, &text, NULL) == SY_E_OK && text.len > 0
-               ? proc_status_number(text.data, "PPid:")
-               : 0;
+    return pid == *(const pid_t *)arg;
 }
 
 /* Is it below the keeper? Sure only if `pidfd`, opened before, still lives. */
@@ -117,12 +108,8 @@ static bool
 is_descendant(pid_t pid, int pidfd, pid_t keeper)
 {
     struct pollfd end = {.fd = pidfd, .events = POLLIN};
-    pid_t at = pid;
 
-    for (int i = 0; i < GENERATIONS && at > 1 && at != keeper; i++) {
-        at = parent_of(at);
-    }
-    return at == keeper && poll(&end, 1, 0) == 0;
+    return ancestry_find(pid, is_same_process, &keeper) == keeper && poll(&end, 1, 0) == 0;
 }
 
 /* That descriptor of the process, if it is the socket. The number of its inode

@@ -479,7 +479,7 @@ step_once(struct conn *c)
 void
 conn_step(struct conn *c)
 {
-    enum stage before = c->stage;
+    enum stage before;
 
     do {
         before = c->stage;

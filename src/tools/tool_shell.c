@@ -29,16 +29,20 @@ fill_argv(struct strv *argv, const struct invocation *inv, struct sy_error *err)
         return sy_err_set(err, SY_E_ARG,
                           "'command' must be an array of strings with at least the program, e.g. "
                           "[\"ls\", \"-la\"], not %s; for a script use shell_command",
-                          v == NULL ? "absent" : js_type_name(js_type(v)));
+                          v == NULL                ? "absent"
+                          : js_type(v) == JS_ARRAY ? "an empty one"
+                                                   : js_type_name(js_type(v)));
     }
     argv->max = LIMIT_ARGV;
     for (size_t i = 0; i < js_count(v); i++) {
         const char *word = js_str(js_at(v, i));
 
         if (word == NULL) {
+            enum js_type type = js_type(js_at(v, i));
+
             return sy_err_set(err, SY_E_ARG,
                               "'command[%zu]' must be a string without NUL characters, not %s", i,
-                              js_type_name(js_type(js_at(v, i))));
+                              type == JS_STRING ? "one with a NUL" : js_type_name(type));
         }
         rc = strv_add(argv, word);
         if (rc == SY_E_LIMIT) {

@@ -41,7 +41,7 @@ struct stdio_server {
     struct buf queue; /* from queue_at on: not yet written */
     size_t queue_at;
     struct sy_error why;
-    char chunk[CHUNK];
+    char *chunk; /* CHUNK bytes, not zeroed: pages that nothing comes to stay untouched */
 };
 
 static enum sy_code
@@ -371,7 +371,7 @@ stop_reading(struct stdio_server *s)
 static void
 read_some(struct stdio_server *s)
 {
-    ssize_t n = read(s->options.in_fd, s->chunk, sizeof(s->chunk));
+    ssize_t n = read(s->options.in_fd, s->chunk, CHUNK);
 
     if (n > 0) {
         lines_push(&s->lines, s->chunk, (size_t)n);
@@ -468,6 +468,10 @@ server_init(struct stdio_server *s, struct sy_error *err)
                               .on_dropped = on_dropped,
                               .arg = s};
     s->queue.max = LIMIT_SEND_QUEUE;
+    s->chunk = mem_alloc(CHUNK);
+    if (s->chunk == NULL) {
+        return sy_err_nomem(err);
+    }
     s->in_flags = fcntl(s->options.in_fd, F_GETFL);
     s->out_flags = fcntl(s->options.out_fd, F_GETFL);
     if (s->in_flags < 0 || s->out_flags < 0) {
@@ -516,6 +520,7 @@ stdio_server_free(struct stdio_server *s)
     if (s != NULL) {
         lines_fini(&s->lines);
         buf_fini(&s->queue);
+        mem_free(s->chunk);
         mem_free(s);
     }
 }

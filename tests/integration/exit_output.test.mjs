@@ -27,6 +27,19 @@ eachFront('A07 death by a signal is no success', async (t, { name, open }) => {
   }
 });
 
+eachFront('A07 how a command ends is known also where SIGCHLD was ignored from the start', async (t, { open }) => {
+  const front = await open({ wrap: ['env', '--ignore-signal=CHLD'] });
+
+  const failed = await front.run('true | cat; exit 3', { timeoutMs: 5000 });
+  assert.equal(failed.status, 'exited');
+  assert.equal(failed.exitCode, 3);
+  const killed = await front.run('kill -9 $$', { timeoutMs: 5000 });
+  assert.equal(killed.status, 'signaled');
+  assert.equal(killed.exitCode, 137);
+  const ignored = await front.run('grep SigIgn /proc/self/status', { timeoutMs: 5000 });
+  assert.match(ignored.output, /^SigIgn:\t0+$/m, 'the command ignores no signal');
+});
+
 eachFront('A08 a pipeline has the status of its last command, and nobody claims more', async (t, { open }) => {
   const front = await open();
   const r = await front.run("sh -c 'echo FAIL; exit 3' | tail -1");

@@ -1,10 +1,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -106,30 +104,8 @@ exec_here(int *ret_status, char **words)
     return false;
 }
 
-#ifndef MADV_POPULATE_WRITE
-#    define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
-#endif
-
-#define HEAP_BYTES  65536U
-#define STACK_BYTES 32768U
-#define PAGE        4096U
-
-/*
- * What we will write to, all at once: each page that is touched first by itself
- * costs a trap, and they are a good part of a start. Where the kernel can't, they
- * come one by one.
- */
-static void
-touch_memory(void)
-{
-    static _Alignas(PAGE) char heap[HEAP_BYTES];
-    char *here = __builtin_frame_address(0);
-    char *page = here - (uintptr_t)here % PAGE;
-
-    mem_use_stock(heap, sizeof(heap));
-    (void)madvise(heap, sizeof(heap), MADV_POPULATE_WRITE);
-    (void)madvise(page - STACK_BYTES, STACK_BYTES, MADV_POPULATE_WRITE);
-}
+/* As much as a short command needs; more comes from the heap. */
+#define STOCK ((size_t)64 * 1024)
 
 int
 main(int argc, char **argv)
@@ -138,7 +114,10 @@ main(int argc, char **argv)
         return hand_over(argv);
     }
 
-    touch_memory();
+    static _Alignas(max_align_t) char stock[STOCK];
+
+    mem_use_stock(stock, sizeof(stock));
+    cli_touch_memory();
 
     size_t n = (size_t)argc - 1; /* what follows the verb, and NULL */
     char **words = mem_alloc(n * sizeof(words[0]));

@@ -154,6 +154,19 @@ a_symbolic_link_keeps_pointing(void **state)
 }
 
 static void
+a_symbolic_link_to_nothing_is_left_alone(void **state)
+{
+    SY_AUTO(edit_file_fini) struct edit_file f = {0};
+    struct sy_error err = {0};
+    char path[LIMIT_PATH];
+
+    (void)snprintf(path, sizeof(path), "%s/link", (const char *)*state);
+    assert_int_equal(symlink("nowhere", path), 0);
+    assert_int_equal(edit_file_read(&f, path, &err), SY_E_ARG);
+    assert_non_null(strstr(err.msg, "symbolic link to a file that is not there"));
+}
+
+static void
 a_directory_is_no_file(void **state)
 {
     SY_AUTO(edit_file_fini) struct edit_file f = {0};
@@ -211,6 +224,8 @@ main(void)
                                         remove_dir),
         cmocka_unit_test_setup_teardown(a_symbolic_link_keeps_pointing, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(what_another_program_wrote_meanwhile_stays, make_dir,
+                                        remove_dir),
+        cmocka_unit_test_setup_teardown(a_symbolic_link_to_nothing_is_left_alone, make_dir,
                                         remove_dir),
         cmocka_unit_test_setup_teardown(a_directory_is_no_file, make_dir, remove_dir),
     };

@@ -87,6 +87,49 @@ an_unreadable_file_is_an_error_and_no_default(void **state)
 }
 
 static void
+a_link_to_nothing_is_an_error_and_no_default(void **state)
+{
+    const struct fixture *f = *state;
+    struct given nothing = {0};
+    SY_AUTO(config_fini) struct config c = {0};
+
+    fixture_must_load(&c, f, &nothing);
+    assert_int_equal(symlink("/nonexistent/config.yaml", f->user), 0);
+    fixture_must_fail(f, &nothing, "{user}: is a symbolic link to a file that is not there");
+    assert_int_equal(unlink(f->user), 0);
+    assert_int_equal(symlink("/nonexistent/config.yaml", f->system), 0);
+    fixture_must_fail(f, &nothing, "{system}: is a symbolic link to a file that is not there");
+}
+
+static void
+what_may_be_a_file_is_one_to_read(void **state)
+{
+    const struct fixture *f = *state;
+    char xdg[300];
+    char path[256];
+    char *const with_xdg[] = {xdg, NULL};
+    char *const bare[] = {NULL};
+
+    if (access(CONFIG_SYSTEM_PATH, F_OK) == 0) {
+        /* This machine has one, whatever the environment says. */
+        assert_true(config_has_files(with_xdg));
+        return;
+    }
+    (void)snprintf(xdg, sizeof(xdg), "XDG_CONFIG_HOME=%s", f->dir);
+    assert_false(config_has_files(with_xdg));
+    fixture_path(path, f, "shellyard");
+    assert_int_equal(mkdir(path, 0700), 0);
+    fixture_path(path, f, "shellyard/config.yaml");
+    assert_false(config_has_files(with_xdg));
+    assert_int_equal(symlink("nowhere", path), 0);
+    assert_true(config_has_files(with_xdg));
+    assert_int_equal(unlink(path), 0);
+    fixture_write_text(path, "");
+    assert_true(config_has_files(with_xdg));
+    assert_true(config_has_files(bare));
+}
+
+static void
 a_file_that_others_may_write_is_refused(void **state)
 {
     const struct fixture *f = *state;
@@ -216,6 +259,8 @@ main(void)
         T(a_file_of_just_the_limit_is_read),
         T(what_is_no_regular_file_is_refused),
         T(an_unreadable_file_is_an_error_and_no_default),
+        T(a_link_to_nothing_is_an_error_and_no_default),
+        T(what_may_be_a_file_is_one_to_read),
         T(a_file_that_others_may_write_is_refused),
         T(a_file_in_the_workspace_is_refused),
         T(a_link_to_a_file_in_the_workspace_is_refused),

@@ -255,6 +255,43 @@ the_user_file_is_found_by_xdg_then_by_home(void **state)
 }
 
 static void
+without_home_the_users_file_is_that_of_the_passwd_entry(void **state)
+{
+    const struct fixture *f = *state;
+    char relative_home[] = "HOME=not/absolute";
+    char empty_home[] = "HOME=";
+    char other_home[] = "HOME=/nonexistent";
+    char *const envs[][2] = {
+        {NULL },
+        { relative_home, NULL},
+        { empty_home, NULL},
+        { other_home, NULL}
+    };
+    static const char *const dirs[] = {".config", ".config/shellyard"};
+    struct config_sources sources = {.system_path = f->system, .home = f->dir};
+    char path[256];
+
+    for (size_t i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++) {
+        fixture_path(path, f, dirs[i]);
+        assert_int_equal(mkdir(path, 0700), 0);
+    }
+    fixture_path(path, f, ".config/shellyard/config.yaml");
+    fixture_write_text(path, "log: {level: info}\nsandbox: {writable_roots: [~/x]}\n");
+    for (size_t i = 0; i < sizeof(envs) / sizeof(envs[0]); i++) {
+        SY_AUTO(config_fini) struct config c = {0};
+        bool is_known = envs[i][0] == other_home;
+
+        sources.environ_list = envs[i];
+        assert_int_equal(config_load(&c, &sources, NULL), SY_E_OK);
+        assert_string_equal(c.log.level, is_known ? "warn" : "info");
+        if (!is_known) {
+            fixture_path(path, f, "x");
+            assert_string_equal(c.sandbox.writable_roots.v[0], path);
+        }
+    }
+}
+
+static void
 a_home_too_long_is_told(void **state)
 {
     static char home[LIMIT_PATH + 20];
@@ -390,6 +427,7 @@ main(void)
         T(each_source_is_stronger_than_those_before_it),
         T(variables_and_flags_take_every_type),
         T(the_user_file_is_found_by_xdg_then_by_home),
+        T(without_home_the_users_file_is_that_of_the_passwd_entry),
         T(a_home_too_long_is_told),
         T(fini_accepts_zero_and_leaves_zero),
         T(a_load_that_fails_leaves_no_memory_behind),

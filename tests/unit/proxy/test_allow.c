@@ -138,6 +138,7 @@ an_empty_list_allows_nothing(void **state)
 static void
 an_address_is_dialled_if_public_named_or_local(void **state)
 {
+    /* In the order in which one reads it. NOLINTNEXTLINE(*Padding) */
     static const struct {
         const char *host;
         uint16_t port;

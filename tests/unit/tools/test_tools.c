@@ -240,9 +240,9 @@ wrong_arguments_are_errors_that_name_them(void **state)
     } cases[] = {
         {"shell",         "{}",                                                     "'command' must be an array"    },
         {"shell",         "{\"command\":\"ls\"}",                                   "for a script use shell_command"},
-        {"shell",         "{\"command\":[]}",                                       "'command' must be an array"    },
+        {"shell",         "{\"command\":[]}",                                       "not an empty one"              },
         {"shell",         "{\"command\":[\"ls\",1]}",                               "'command[1]' must be a string" },
-        {"shell",         "{\"command\":[\"l\\u0000s\"]}",                          "without NUL"                   },
+        {"shell",         "{\"command\":[\"l\\u0000s\"]}",                          "not one with a NUL"            },
         {"shell_command", "{\"command\":[\"ls\"]}",                                 "for an argument list use shell"},
         {"shell_command", "{\"command\":\"\"}",                                     "is empty"                      },
         {"shell_command", "{\"command\":\"true\",\"timeout_ms\":0}",                "from 1 to 86400000"            },

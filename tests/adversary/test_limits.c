@@ -26,6 +26,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/json.h"
+#include "base/limits.h"
 #include "base/mem.h"
 #include "base/str.h"
 

@@ -16,19 +16,22 @@ plan_close(struct sandbox_plan **plan)
 }
 
 /* What each Landlock version added, so that one can say what an older kernel lacks. */
-static const struct {
+struct ladder_row {
     int abi;
     const char *kernel;
     const char *adds;
-} landlock_ladder[] = {
-    {1, "5.13", "writes outside of writable roots refused"     },
-    {2, "5.19", "rename and link across directories"           },
-    {3, "6.2",  "truncate(2) outside of writable roots refused"},
-    {4, "6.7",  "TCP bind and connect by port"                 },
-    {5, "6.10", "ioctl on devices"                             },
-    {6, "6.12", "signals and abstract Unix sockets kept inside"},
-    {7, "6.15", "denials in the audit log"                     },
-    {9, "7.1",  "named Unix sockets of others unreachable"     },
+    enum sandbox_feature feature; /* that it serves; FEATURE_COUNT: none */
+};
+
+static const struct ladder_row landlock_ladder[] = {
+    {1, "5.13", "writes outside of writable roots refused",      FEATURE_FS_WRITE    },
+    {2, "5.19", "rename and link across directories",            FEATURE_FS_REFER    },
+    {3, "6.2",  "truncate(2) outside of writable roots refused", FEATURE_FS_TRUNCATE },
+    {4, "6.7",  "TCP bind and connect by port",                  FEATURE_NETWORK     },
+    {5, "6.10", "ioctl on devices",                              FEATURE_DEVICE_IOCTL},
+    {6, "6.12", "signals and abstract Unix sockets kept inside", FEATURE_SIGNAL_SCOPE},
+    {7, "6.15", "denials in the audit log",                      FEATURE_COUNT       },
+    {9, "7.1",  "named Unix sockets of others unreachable",      FEATURE_UNIX_PATH   },
 };
 
 #define LADDER_ROWS (sizeof(landlock_ladder) / sizeof(landlock_ladder[0]))
@@ -132,6 +135,14 @@ check_features_text(struct buf *out, const struct check *c)
     return rc;
 }
 
+/* The feature that this row adds holds all the same: by seccomp and the broker. */
+static bool
+is_held_otherwise(const struct check *c, const struct ladder_row *row)
+{
+    return c->plan != NULL && row->feature != FEATURE_COUNT &&
+           sandbox_plan_feature(c->plan, row->feature) == FEATURE_ENFORCED;
+}
+
 static enum sy_code
 check_missing_text(struct buf *out, const struct check *c)
 {
@@ -139,9 +150,10 @@ check_missing_text(struct buf *out, const struct check *c)
 
     for (size_t i = 0; i < LADDER_ROWS && rc == SY_E_OK; i++) {
         if (landlock_ladder[i].abi > c->caps.landlock_abi) {
-            rc = buf_addf(out, "  missing: %s (Landlock ABI %d, Linux %s)\n",
-                          landlock_ladder[i].adds, landlock_ladder[i].abi,
-                          landlock_ladder[i].kernel);
+            rc =
+                buf_addf(out, "  Landlock here lacks: %s (ABI %d, Linux %s)%s\n",
+                         landlock_ladder[i].adds, landlock_ladder[i].abi, landlock_ladder[i].kernel,
+                         is_held_otherwise(c, &landlock_ladder[i]) ? "; held without it" : "");
         }
     }
     return rc;

@@ -258,8 +258,11 @@ test('sandbox check tells every feature and ends with 0 where the policy holds',
   }
   const text = run(yard, ['sandbox', 'check']);
   assert.match(text.stdout, /fs_write\s+enforced/);
+  if (/unix_path\s+enforced/.test(text.stdout) && o.missing_landlock.some((m) => m.abi === 9)) {
+    assert.match(text.stdout, /lacks: named Unix sockets[^\n]*; held without it\n/);
+  }
   for (const missing of o.missing_landlock) {
-    assert.ok(text.stdout.includes(`missing: ${missing.adds} (Landlock ABI ${missing.abi}, Linux ${missing.kernel})`));
+    assert.ok(text.stdout.includes(`Landlock here lacks: ${missing.adds} (ABI ${missing.abi}, Linux ${missing.kernel})`));
   }
 });
 

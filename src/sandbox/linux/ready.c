@@ -136,6 +136,20 @@ open_root(int *ret, struct walk *walk, const struct plan_rule *rule, struct sy_e
     return SY_E_OK;
 }
 
+/* What to do about a root that can't be reached. */
+static const char *
+advice_for(const struct plan_rule *rule, const struct walk *walk)
+{
+    bool is_absent = walk->missing_errno == ENOENT;
+
+    if (rule->origin == ORIGIN_ROOT) {
+        return is_absent ? "make it, or take it out of sandbox.writable_roots"
+                         : "make it reachable, or take it out of sandbox.writable_roots";
+    }
+    return is_absent ? "make it, or work in another directory"
+                     : "make it reachable for this user, or work in another directory";
+}
+
 static enum sy_code
 add_rule(struct sandbox_ready *ready, const struct plan_rule *rule, struct walk *walk,
          struct sy_error *err)
@@ -155,11 +169,9 @@ add_rule(struct sandbox_ready *ready, const struct plan_rule *rule, struct walk 
         return SY_E_OK;
     }
     if (walk->missing_errno != 0) {
-        return sy_err_set(err, SY_E_SANDBOX,
-                          "writable root '%.140s' (%s) can't be used: %s; make it, or take it out "
-                          "of the configuration",
+        return sy_err_set(err, SY_E_SANDBOX, "writable root '%.140s' (%s) can't be used: %s; %s",
                           rule->path, plan_origin_text(rule->origin),
-                          sy_errno_text(walk->missing_errno));
+                          sy_errno_text(walk->missing_errno), advice_for(rule, walk));
     }
 
     enum sy_code rc = open_root(&fd, walk, rule, err);

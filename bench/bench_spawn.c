@@ -123,12 +123,8 @@ static enum sy_code
 start_in_engine(struct engine *e, struct process **ret, const struct exec_env *env,
                 struct output_chain *chain, struct sy_error *err)
 {
-    struct sandbox_base base = {NULL, NULL};
+    const struct sandbox_base base = sandbox_ready_base(env->sandbox);
     struct process_pool *pool = e->pools[env->sandbox != NULL];
-
-    if (env->sandbox != NULL) {
-        base = sandbox_ready_base(env->sandbox);
-    }
 
     enum sy_code rc = process_pool_take(pool, ret, &base, err);
 

@@ -118,11 +118,7 @@ start(struct orch_call *c, struct sy_error *err)
         return sy_err_nomem(err);
     }
 
-    struct sandbox_base base = {NULL, NULL};
-
-    if (env.sandbox != NULL) {
-        base = sandbox_ready_base(env.sandbox);
-    }
+    const struct sandbox_base base = sandbox_ready_base(env.sandbox);
 
     enum sy_code rc = process_pool_take(session_pool(c->session), &c->process, &base, err);
 

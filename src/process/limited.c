@@ -21,16 +21,8 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "process/keeper_internal.h" /* RAW_CODE: the helper runs in our memory too */
 #include "sandbox/linux/raw_syscall.h"
-
-/* The helper runs in our memory with our thread pointer: as in keeper.c, no
- * libc, no errno, no sanitizer. */
-#if defined(__clang__)
-#    define RAW_CODE __attribute__((no_sanitize("address", "undefined", "thread"), noinline))
-#else
-#    define RAW_CODE                                                                               \
-        __attribute__((no_sanitize_address, no_sanitize_undefined, no_sanitize_thread, noinline))
-#endif
 
 /* A helper that sleeps where no signal reaches it keeps its slot: with all of
  * them gone the calls are refused, the engine goes on. */

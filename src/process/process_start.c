@@ -286,11 +286,8 @@ enum sy_code
 process_go(struct process *p, const struct exec_env *env, struct output_chain *chain,
            struct sy_error *err)
 {
-    struct sandbox_base base = {NULL, NULL};
+    const struct sandbox_base base = sandbox_ready_base(env->sandbox);
 
-    if (env->sandbox != NULL) {
-        base = sandbox_ready_base(env->sandbox);
-    }
     if (!p->knows_base) {
         p->job.base = base;
         p->knows_base = true;
@@ -326,12 +323,8 @@ enum sy_code
 process_start(struct process **ret, const struct exec_env *env, struct output_chain *chain,
               struct sy_error *err)
 {
-    struct sandbox_base base = {NULL, NULL};
+    const struct sandbox_base base = sandbox_ready_base(env->sandbox);
     struct process *p = NULL;
-
-    if (env->sandbox != NULL) {
-        base = sandbox_ready_base(env->sandbox);
-    }
 
     enum sy_code rc = process_prepare(&p, &base, err);
 

@@ -181,7 +181,8 @@ struct sandbox_base {
     const struct seccomp_program *broker_program;
 };
 
-/* Of a plan, and of what was made of it. Of an unenforced plan: all NULL. */
+/* Of a plan, and of what was made of it. Of an unenforced plan, and of no sandbox
+ * (NULL): all NULL. */
 struct sandbox_base sandbox_plan_base(const struct sandbox_plan *plan);
 struct sandbox_base sandbox_ready_base(const struct sandbox_ready *ready);
 

@@ -42,7 +42,7 @@ sandbox_plan_base(const struct sandbox_plan *plan)
 struct sandbox_base
 sandbox_ready_base(const struct sandbox_ready *ready)
 {
-    return ready->base;
+    return ready != NULL ? ready->base : (struct sandbox_base){NULL, NULL};
 }
 
 int

@@ -263,6 +263,23 @@ test('sandbox check tells every feature and ends with 0 where the policy holds',
   }
 });
 
+test('sandbox check never calls missing what it says is enforced', limit, (t) => {
+  const yard = makeYard(t);
+  const look = (...words) => {
+    const o = JSON.parse(run(yard, ['sandbox', 'check', '--json', ...words]).stdout);
+    const text = run(yard, ['sandbox', 'check', ...words]).stdout;
+    const abis = o.missing_landlock.map((m) => m.abi);
+    for (const [abi, feature] of [[3, 'fs_truncate'], [4, 'network'], [5, 'device_ioctl'], [6, 'unix_abstract'], [9, 'unix_path']]) {
+      const isMissing = o.landlock_abi < abi && o.features[feature].state === 'absent';
+      assert.equal(abis.includes(abi), isMissing, `${feature} is ${o.features[feature].state}`);
+      assert.equal(text.includes(`(Landlock ABI ${abi},`), isMissing, text);
+    }
+  };
+  look();
+  // With the network on nothing stands in for the newer Landlock.
+  look('-c', 'sandbox.network_access=true');
+});
+
 test('sandbox plan prints the plan of each platform', limit, (t) => {
   const yard = makeYard(t);
   const plan = (...words) => run(yard, ['sandbox', 'plan', ...words]);

@@ -116,6 +116,15 @@ void cli_start(void);
  * touched first by itself costs a trap, and these are a good part of a start.
  */
 void cli_touch_memory(void);
+/* The name that execve(2) got for this program, perhaps relative; NULL if the kernel did not say.
+ */
+const char *cli_called_as(void);
+/*
+ * This executable's absolute path: /proc/self/exe, or where that can't be read
+ * (*ret_by_proc false) cli_called_as with its links resolved, which is right as
+ * long as the working directory is the one of the start. 0 or an errno.
+ */
+int cli_executable(char ret[LIMIT_PATH], bool *ret_by_proc) SY_NODISCARD;
 
 /*
  * Printing (print.c). Unbuffered; nothing else of the program writes to

@@ -73,10 +73,11 @@ static void SY_PRINTF(5, 6) find(struct doctor *d, enum level level, const char 
 static void
 check_program(struct doctor *d)
 {
+    struct sy_error err = {0};
     char path[LIMIT_PATH];
 
-    if (cli_self_path(path, NULL) != SY_E_OK) {
-        find(d, LEVEL_WARN, "program", "mount /proc", "/proc is not there");
+    if (cli_self_path(path, &err) != SY_E_OK) {
+        find(d, LEVEL_WARN, "program", "mount /proc", "%s", err.msg);
         return;
     }
     find(d, LEVEL_OK, "program", NULL, "shellyard %s, %s", SY_VERSION, path);

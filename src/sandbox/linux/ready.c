@@ -136,6 +136,39 @@ open_root(int *ret, struct walk *walk, const struct plan_rule *rule, struct sy_e
     return SY_E_OK;
 }
 
+/*
+ * What to do about a root that must be there. The policy's cwd can't be taken
+ * out of anything: it is where the work is.
+ */
+static const char *
+root_advice(enum plan_origin origin, int failed)
+{
+    bool is_cwd = origin == ORIGIN_CWD;
+
+    switch (failed) {
+    case ENOENT:
+        return is_cwd ? "make it, or work in another directory"
+                      : "make it, or take it out of sandbox.writable_roots";
+    case EACCES:
+        return is_cwd
+                   ? "get x on it and the directories above it, or work in another directory"
+                   : "get x on the directories above it, or take it out of sandbox.writable_roots";
+    case ENOTDIR:
+        return is_cwd ? "work in another directory" : "correct it in sandbox.writable_roots";
+    default:
+        return is_cwd ? "repair that, or work in another directory"
+                      : "repair that, or take it out of sandbox.writable_roots";
+    }
+}
+
+static enum sy_code
+unusable(const struct plan_rule *rule, int failed, struct sy_error *err)
+{
+    return sy_err_set(err, SY_E_SANDBOX, "writable root '%.90s' (%s) can't be used: %s; %s",
+                      rule->path, plan_origin_text(rule->origin), sy_errno_text(failed),
+                      root_advice(rule->origin, failed));
+}
+
 static enum sy_code
 add_rule(struct sandbox_ready *ready, const struct plan_rule *rule, struct walk *walk,
          struct sy_error *err)
@@ -155,11 +188,7 @@ add_rule(struct sandbox_ready *ready, const struct plan_rule *rule, struct walk 
         return SY_E_OK;
     }
     if (walk->missing_errno != 0) {
-        return sy_err_set(err, SY_E_SANDBOX,
-                          "writable root '%.140s' (%s) can't be used: %s; make it, or take it out "
-                          "of the configuration",
-                          rule->path, plan_origin_text(rule->origin),
-                          sy_errno_text(walk->missing_errno));
+        return unusable(rule, walk->missing_errno, err);
     }
 
     enum sy_code rc = open_root(&fd, walk, rule, err);

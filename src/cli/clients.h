@@ -9,7 +9,8 @@
  * The MCP clients that `setup` knows: one row each in clients.c
  * (docs/clients.md tells what is written and why).
  */
-enum client_format { CLIENT_JSON, CLIENT_TOML, CLIENT_YAML };
+/* JSONC: the client reads comments and trailing commas. */
+enum client_format { CLIENT_JSON, CLIENT_JSONC, CLIENT_TOML, CLIENT_YAML };
 
 struct client {
     const char *name;  /* "claude-code" */

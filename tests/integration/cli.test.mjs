@@ -417,15 +417,31 @@ test('setup keeps the rest of a file, makes a backup, and refuses what it can no
   assert.deepEqual(parsed.mcpServers.shellyard.args, ['mcp']);
   assert.ok(after.includes('"other": {"command": "x",  "args": []}') && after.includes('"n": 1.50'));
 
-  const zed = path.join(yard.home, '.config/zed/settings.json');
-  fs.mkdirSync(path.dirname(zed), { recursive: true });
-  fs.writeFileSync(zed, '// mine\n{ "theme": "One", }\n');
-  const refused = run(yard, ['setup', 'zed', '--write']);
+  const junie = path.join(yard.home, '.junie/mcp/mcp.json');
+  fs.mkdirSync(path.dirname(junie), { recursive: true });
+  fs.writeFileSync(junie, '// mine\n{ "theme": "One", }\n');
+  const refused = run(yard, ['setup', 'jetbrains', '--write']);
   assert.equal(refused.status, 1);
-  assert.match(refused.stderr, /was left as it is/);
-  assert.match(refused.stdout, /"context_servers"/);
-  assert.equal(fs.readFileSync(zed, 'utf8'), '// mine\n{ "theme": "One", }\n');
+  assert.match(refused.stderr, /was left as it is: line 1: a comment or a trailing comma/);
+  assert.match(refused.stdout, /"mcpServers"/);
+  assert.equal(fs.readFileSync(junie, 'utf8'), '// mine\n{ "theme": "One", }\n');
   assert.equal(run(yard, ['setup', 'emacs']).status, 2);
+});
+
+test('setup keeps comments and trailing commas where the client reads them', limit, (t) => {
+  const yard = makeYard(t);
+  for (const client of ['zed', 'vscode', 'opencode', 'gemini-cli']) {
+    const { file } = JSON.parse(run(yard, ['setup', client, '--json']).stdout);
+    const before = '\uFEFF// mine\n{\n  "theme": "One", // the first\n}\n';
+    fs.mkdirSync(path.dirname(file), { recursive: true });
+    fs.writeFileSync(file, before);
+    const r = JSON.parse(run(yard, ['setup', client, '--write', '--json']).stdout);
+    assert.equal(r.state, 'added', client);
+    const after = fs.readFileSync(file, 'utf8');
+    assert.ok(after.startsWith('\uFEFF// mine\n{\n  "theme": "One", // the first\n  "') && after.endsWith('\n}\n'), after);
+    assert.ok(JSON.parse(after.replace(/^\uFEFF/, '').replace(/\/\/.*$/gm, '')), after);
+    assert.equal(JSON.parse(run(yard, ['setup', client, '--write', '--json']).stdout).state, 'already set');
+  }
 });
 
 test('proto answers what it was asked before its input ended', limit, (t) => {

@@ -52,8 +52,8 @@ enum sy_code edit_jsonc(struct buf *out, const struct buf *text, const struct ed
 enum sy_code edit_toml(struct buf *out, const struct buf *text, const struct edit_entry *entry,
                        enum edit_outcome *ret_outcome, struct sy_error *err) SY_NODISCARD;
 
-/* Adds the name to the block mapping `entry->section` of the root mapping. An entry
- * that is there and differs is SY_E_PARSE: the person must change it. */
+/* Sets the name in the mapping `entry->section` of the root mapping, block or flow; of an
+ * entry that is there only what differs is changed. SY_E_PARSE where that could touch more. */
 enum sy_code edit_yaml(struct buf *out, const struct buf *text, const struct edit_entry *entry,
                        enum edit_outcome *ret_outcome, struct sy_error *err) SY_NODISCARD;
 

@@ -199,10 +199,12 @@ next_pair(const struct compare *c, int side, const yaml_node_t *map, const yaml_
     return NULL;
 }
 
+/* Bounded: `level` counts the depth. */
 static bool same_nodes(struct compare *c, int x, int y, size_t level);
 
 static bool
-same_pairs(struct compare *c, const yaml_node_t *a, const yaml_node_t *b, size_t level)
+same_pairs(struct compare *c, const yaml_node_t *a, const yaml_node_t *b,
+           size_t level) // NOLINT(misc-no-recursion)
 {
     const yaml_node_pair_t *p = next_pair(c, 0, a, a->data.mapping.pairs.start, level);
     const yaml_node_pair_t *q = next_pair(c, 1, b, b->data.mapping.pairs.start, level);
@@ -220,7 +222,7 @@ same_pairs(struct compare *c, const yaml_node_t *a, const yaml_node_t *b, size_t
 }
 
 static bool
-same_nodes(struct compare *c, int x, int y, size_t level)
+same_nodes(struct compare *c, int x, int y, size_t level) // NOLINT(misc-no-recursion)
 {
     const yaml_node_t *a = yaml_document_get_node(&c->f[0]->doc, x);
     const yaml_node_t *b = yaml_document_get_node(&c->f[1]->doc, y);

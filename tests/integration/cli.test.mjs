@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { test } from 'node:test';
@@ -49,7 +50,10 @@ test('exec tells signals, timeouts and programs that can not run', limit, async 
   const slow = await exec(yard, ['-t', '300ms', '--', 'sh', '-c', 'echo kept; sleep 300']);
   assert.equal(slow.code, 124);
   assert.equal(slow.stdout, 'kept\n');
-  assert.match(slow.stderr, /^shellyard: .*did not end in time.*\n$/);
+  assert.match(slow.stderr, /^shellyard: .*did not end in time.* after [1-9]\d* ms\n$|after \d+\.\d s\n$/);
+  const short = await exec(yard, ['-t', '1ms', '--', 'sleep', '300']);
+  assert.match(short.stderr, /killed after [1-9]\d* ms\n$|after \d+\.\d s\n$/);
+  assert.doesNotMatch(short.stderr, /after 0/);
   assert.ok(slow.elapsedMs < SOON_MS);
   const missing = await exec(yard, ['--', 'no-such-program-here']);
   assert.equal(missing.code, 127);
@@ -372,6 +376,19 @@ test('doctor finds the sandbox, runs a command, and fails where the sandbox fail
   const config = run(yard, ['doctor', '-c', 'sandbox.mode=no']);
   assert.equal(config.status, 1);
   assert.match(config.stdout, /^fail\s+configuration/m);
+});
+
+test('without HOME doctor and setup look in the home of passwd(5)', limit, (t) => {
+  const yard = makeYard(t);
+  const bare = { HOME: undefined };
+  const passwd = os.userInfo().homedir;
+  const r = run(yard, ['doctor', '--json'], { env: bare });
+  const checks = JSON.parse(r.stdout).checks;
+  assert.deepEqual(checks.filter((c) => /HOME/.test(c.text)), []);
+  const about = JSON.parse(run(yard, ['setup', 'cursor', '--json'], { env: bare }).stdout);
+  assert.equal(about.file, fs.existsSync(`${passwd}/.cursor/mcp.json`) ? fs.realpathSync(`${passwd}/.cursor/mcp.json`) : `${passwd}/.cursor/mcp.json`);
+  // An empty or relative one is none.
+  assert.equal(JSON.parse(run(yard, ['setup', 'cursor', '--json'], { env: { HOME: '' } }).stdout).file, about.file);
 });
 
 const clients = ['claude-code', 'codex', 'cursor', 'vscode', 'zed', 'gemini-cli', 'claude-desktop', 'opencode',

@@ -24,7 +24,7 @@ function see(file, yard, args, { env = {}, cwd = yard.ws, shell = null } = {}) {
 function same(seen) {
   return { ...seen,
     stdout: seen.stdout.replace(/"duration_ms":[\d.]+/, '"duration_ms":N'),
-    stderr: seen.stderr.replace(/killed after [\d.]+ s/, 'killed after N s') };
+    stderr: seen.stderr.replace(/killed after [\d.]+ m?s/, 'killed after N s') };
 }
 
 const sh = (script) => ['exec', '--', 'sh', '-c', script];

@@ -579,9 +579,21 @@ test('the bash completion completes verbs, options and values', limit, (t) => {
   assert.deepEqual(complete('shellyard', 'exec', '--lo'), ['--login']);
   assert.deepEqual(complete('shellyard', 'setup', 'co'), ['codex', 'copilot-cli']);
   assert.deepEqual(complete('shellyard', 'sandbox', 'explain', 'co'), ['connect']);
+  assert.deepEqual(complete('shellyard', 'exec', '-c', 'sandbox.mo'), ['sandbox.mode=']);
+  assert.deepEqual(complete('shellyard', 'mcp', '--config', 'log.'), ['log.level=', 'log.format=']);
+  // bash makes three words of KEY=VALUE.
+  assert.deepEqual(complete('shellyard', 'mcp', '-c', 'log.format', '='), ['logfmt', 'json']);
+  assert.deepEqual(complete('shellyard', 'exec', '-c', 'sandbox.mode', '=', 'w'), ['workspace-write']);
+  assert.deepEqual(complete('shellyard', 'exec', '-c', 'sandbox.required', '=', 'f'), ['false']);
+  assert.deepEqual(complete('shellyard', 'exec', '-c', 'shell.path', '=', '/'), ['']);
+  assert.deepEqual(complete('shellyard', 'help', 'sa'), ['sandbox']);
+  assert.deepEqual(complete('shellyard', 'help', 'sandbox', 'ex'), ['explain']);
+  assert.deepEqual(complete('shellyard', 'help', 'exec', 'do'), ['']);
   for (const shell of ['zsh', 'fish']) {
     const made = run(yard, ['completions', shell]);
     assert.equal(made.status, 0);
+    assert.match(made.stdout, / sandbox\.writable_roots=/);
+    assert.match(made.stdout, / doctor /);
     if (has(shell)) {
       const checked = spawnSync(shell, ['-n'], { input: made.stdout, encoding: 'utf8' });
       assert.equal(checked.status, 0, checked.stderr);

@@ -157,6 +157,23 @@ enum sy_code cli_engine_load(struct cli_engine *ret, const struct cli_args *args
 enum sy_code cli_engine_turn(struct cli_engine *e, struct sy_error *err) SY_NODISCARD;
 void cli_engine_fini(struct cli_engine *e);
 
+/*
+ * Writable roots that came by themselves and are as wide as the file system or the
+ * home directory: easily a slip, so that people are told (wide.c). Not those that
+ * somebody wrote into the configuration.
+ */
+#define CLI_WIDE_MAX 2
+struct cli_wide {
+    char path[LIMIT_PATH];
+    const char *what;   /* "workspace", "TMPDIR" */
+    const char *extent; /* "the whole file system" */
+    const char *fix;    /* what narrows it */
+};
+
+size_t cli_wide_roots(struct cli_wide ret[CLI_WIDE_MAX], const struct cli_engine *e);
+/* One line in the log for each. */
+void cli_warn_of_wide_roots(const struct cli_engine *e);
+
 /* The program that users call, absolute, for client configurations: not this
  * one if it is the full program behind a small one. (self.c) */
 enum sy_code cli_self_path(char ret[LIMIT_PATH], struct sy_error *err) SY_NODISCARD;

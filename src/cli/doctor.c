@@ -288,6 +288,18 @@ check_tmpdir(struct doctor *d)
 }
 
 static void
+check_roots(struct doctor *d)
+{
+    struct cli_wide list[CLI_WIDE_MAX];
+    size_t n = d->session != NULL ? cli_wide_roots(list, &d->engine) : 0;
+
+    for (size_t i = 0; i < n; i++) {
+        find(d, LEVEL_WARN, "writable roots", list[i].fix, "%s: commands may write %s (%.100s)",
+             list[i].what, list[i].extent, list[i].path);
+    }
+}
+
+static void
 check_tool(struct doctor *d, const char *name)
 {
     SY_AUTO(buf_fini) struct buf path = {.max = LIMIT_PATH};
@@ -413,6 +425,7 @@ doctor_main(const struct cli_args *args)
     check_commands(&d);
     check_path(&d);
     check_tmpdir(&d);
+    check_roots(&d);
     check_tool(&d, "git");
     check_tool(&d, "node");
     check_clients(&d);

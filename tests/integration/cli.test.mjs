@@ -378,6 +378,41 @@ test('doctor finds the sandbox, runs a command, and fails where the sandbox fail
   assert.match(config.stdout, /^fail\s+configuration/m);
 });
 
+test('a workspace or TMPDIR as wide as the home is told, by doctor and at the start of a server', limit, (t) => {
+  const yard = makeYard(t);
+  const link = path.join(yard.dir, 'link');
+  fs.symlinkSync(yard.home, link);
+  const cases = [
+    [{ cwd: yard.ws }, null, null],
+    [{ cwd: '/' }, 'the whole file system', '-C DIR'],
+    [{ cwd: yard.home }, 'your whole home directory', 'sandbox.mode'],
+    [{ cwd: yard.dir }, 'all that your home directory is in', '-C DIR'],
+    [{ cwd: yard.ws, env: { TMPDIR: '/' } }, 'the whole file system', 'sandbox.exclude_tmpdir_env_var'],
+    [{ cwd: yard.ws, env: { TMPDIR: link } }, 'your whole home directory', 'sandbox.exclude_tmpdir_env_var'],
+  ];
+  for (const [options, extent, fix] of cases) {
+    for (const verb of ['mcp', 'proto']) {
+      const r = run(yard, [verb], options);
+      assert.equal(r.status, 0, r.stderr);
+      assert.equal(r.stdout, '');
+      if (extent === null) {
+        assert.equal(r.stderr, '');
+      } else {
+        assert.match(r.stderr, /^[^\n]*level=warn[^\n]*\n$/);
+        assert.ok(r.stderr.includes(extent) && r.stderr.includes(fix), r.stderr);
+      }
+    }
+    const found = JSON.parse(run(yard, ['doctor', '--json'], options).stdout).checks.filter((c) => c.name === 'writable roots');
+    assert.deepEqual(found.map((c) => c.level), extent === null ? [] : ['warn']);
+    assert.ok(extent === null || (found[0].text.includes(extent) && found[0].fix.includes(fix)));
+  }
+  // What narrows it ends the warning.
+  for (const words of [['-c', 'sandbox.exclude_tmpdir_env_var=true'], ['-s', 'read-only'], ['-c', 'log.level=error']]) {
+    assert.equal(run(yard, ['mcp', ...words], { env: { TMPDIR: '/' } }).stderr, '');
+  }
+  assert.equal(run(yard, ['proto', '-C', yard.ws], { cwd: '/' }).stderr, '');
+});
+
 test('without HOME doctor and setup look in the home of passwd(5)', limit, (t) => {
   const yard = makeYard(t);
   const bare = { HOME: undefined };

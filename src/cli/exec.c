@@ -209,6 +209,12 @@ tell(const struct exec_run *x, const struct exec_output *o)
         cli_note("the command did not end in time (-t) and was killed after %.*f %s",
                  ms < 1000 ? 0 : 1, ms < 1000 ? ms : ms / 1000, ms < 1000 ? "ms" : "s");
     }
+    if (o->hit.resource != RESOURCE_NONE && o->hit.resource != RESOURCE_WALL_CLOCK) {
+        char text[EXEC_LIMIT_TEXT];
+
+        exec_limit_text(text, &o->hit);
+        cli_note("limit: %s", text);
+    }
     if (o->note[0] != '\0') {
         cli_note("%s", o->note);
     }

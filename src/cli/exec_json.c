@@ -61,6 +61,10 @@ exec_json(struct buf *out, const struct exec_output *o, int status, const char *
     jw_key(&w, "duration_ms");
     jw_real(&w, (double)o->duration_ns / 1e6, 3);
     jw_key_int(&w, "ended_background", o->ended_background);
+    if (o->hit.resource != RESOURCE_NONE) {
+        jw_key(&w, "limit");
+        exec_limit_write(&w, &o->hit);
+    }
     if (o->note[0] != '\0') {
         jw_key_str(&w, "note", o->note);
     }

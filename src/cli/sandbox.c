@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "base/str.h"
+#include "process/process.h"
 #include "sandbox/sandbox.h"
 
 static void
@@ -40,7 +41,9 @@ struct check {
     struct sandbox_caps caps;
     struct sandbox_plan *plan; /* NULL: not even planned */
     struct sandbox_ready *ready;
-    struct sy_error err; /* why workspace-write can't be held */
+    struct cgroup_home *cgroups; /* NULL: none */
+    struct sy_error no_cgroups;  /* why */
+    struct sy_error err;         /* why workspace-write can't be held */
 };
 
 static void
@@ -49,7 +52,63 @@ check_fini(struct check *c)
     if (c->ready != NULL) {
         sandbox_ready_free(c->ready);
     }
+    cgroup_home_free(c->cgroups);
     plan_close(&c->plan);
+}
+
+/* What there is to know about each limit beyond who holds it. */
+static const struct {
+    enum resource resource;
+    const char *text;
+} check_limits[] = {
+    {RESOURCE_MEMORY,     "of the whole tree"                                     },
+    {RESOURCE_PROCESSES,  "of the whole tree, threads too"                        },
+    {RESOURCE_OPEN_FILES, "of each process"                                       },
+    {RESOURCE_FILE_SIZE,  "of each file"                                          },
+    {RESOURCE_CPU,        "of each process; of the whole tree by sampling"        },
+    {RESOURCE_OUTPUT,     "of the whole tree"                                     },
+    {RESOURCE_WALL_CLOCK, "of the whole tree"                                     },
+    {RESOURCE_TEMP,       "temporary directories are shared between commands here"},
+};
+
+#define CHECK_LIMITS (sizeof(check_limits) / sizeof(check_limits[0]))
+
+static enum sy_code
+check_limits_text(struct buf *out, const struct check *c)
+{
+    enum sy_code rc = buf_add_str(out, "limits, once they are set:\n");
+
+    for (size_t i = 0; i < CHECK_LIMITS && rc == SY_E_OK; i++) {
+        enum resource r = check_limits[i].resource;
+
+        rc =
+            buf_addf(out, "  %-15s %-9s %s\n", resource_name(r),
+                     resource_means_name(process_limit_means(r, c->cgroups)), check_limits[i].text);
+    }
+    if (rc == SY_E_OK && c->no_cgroups.code != SY_E_OK) {
+        rc = buf_addf(out, "  %s\n", c->no_cgroups.msg);
+    }
+    return rc;
+}
+
+static void
+check_limits_json(struct jw *w, const struct check *c)
+{
+    jw_key(w, "limits");
+    jw_object(w);
+    for (size_t i = 0; i < CHECK_LIMITS; i++) {
+        enum resource r = check_limits[i].resource;
+
+        jw_key(w, resource_name(r));
+        jw_object(w);
+        jw_key_str(w, "by", resource_means_name(process_limit_means(r, c->cgroups)));
+        jw_key_str(w, "text", check_limits[i].text);
+        jw_end_object(w);
+    }
+    jw_end_object(w);
+    if (c->no_cgroups.code != SY_E_OK) {
+        jw_key_str(w, "no_cgroups", c->no_cgroups.msg);
+    }
 }
 
 /* Plans workspace-write and makes it ready, as a call would. */
@@ -57,6 +116,7 @@ static bool
 check_run(struct check *c, const struct sandbox_policy *policy)
 {
     sandbox_probe_deep(&c->caps);
+    (void)!cgroup_home_new(&c->cgroups, NULL, NULL, &c->no_cgroups);
     return sandbox_plan_new(&c->plan, policy, &c->caps, &c->err) == SY_E_OK &&
            sandbox_ready_new(&c->ready, c->plan, &c->err) == SY_E_OK;
 }
@@ -140,7 +200,10 @@ check_text(struct buf *out, const struct check *c)
     if (rc == SY_E_OK) {
         rc = check_features_text(out, c);
     }
-    return rc == SY_E_OK ? check_missing_text(out, c) : rc;
+    if (rc == SY_E_OK) {
+        rc = check_missing_text(out, c);
+    }
+    return rc == SY_E_OK ? check_limits_text(out, c) : rc;
 }
 
 static void
@@ -195,6 +258,7 @@ check_json(struct buf *out, const struct check *c)
         jw_key_str(&w, "fix", check_fix(c));
     }
     check_json_features(&w, c);
+    check_limits_json(&w, c);
     jw_end_object(&w);
 
     enum sy_code rc = jw_done(&w);

@@ -48,6 +48,14 @@ struct config {
         int64_t keep_bytes; /* per stream */
     } output;
     struct {
+        int64_t memory_bytes; /* 0: no limit, here and below */
+        int64_t processes;
+        int64_t open_files;
+        int64_t file_bytes;
+        int64_t cpu_seconds;
+        int64_t output_bytes;
+    } limits; /* of what a command and all that it starts may use */
+    struct {
         const char *level;  /* error | warn | info | debug | trace */
         const char *format; /* logfmt | json */
     } log;

@@ -35,6 +35,7 @@ enum config_order {
     CONFIG_ORDER_TRUE_IS_WIDE,  /* false, or both true */
     CONFIG_ORDER_FALSE_IS_WIDE, /* true, or both false */
     CONFIG_ORDER_NUMBER,        /* the same or a smaller number */
+    CONFIG_ORDER_LIMIT,         /* the same or a smaller number, but 0 is the widest: none */
     CONFIG_ORDER_ROOTS,         /* each root equal to or below a required one */
     CONFIG_ORDER_SUPERSET,      /* has at least the required items */
     CONFIG_ORDER_SUBSET,        /* has no other items; an empty list means "all" */
@@ -60,15 +61,17 @@ struct config_row {
     enum config_type type;
     enum config_order order;
     enum config_content content;
+    bool has_units;           /* a number of bytes, may end with K, M or G */
     const char *const *words; /* NULL-terminated, the narrowest first; else NULL */
     struct config_alias alias;
     int64_t min;
     int64_t max;
+    int64_t floor;    /* the least number but 0 (CONFIG_ORDER_LIMIT); 0: no floor */
     size_t items_max; /* of a list or map */
     size_t offset;    /* of the member in struct config */
 };
 
-#define CONFIG_KEYS 23U
+#define CONFIG_KEYS 29U
 
 extern const struct config_row config_rows[CONFIG_KEYS];
 

@@ -23,6 +23,18 @@ static const char *const log_formats[] = {"logfmt", "json", NULL};
 #define SNAPSHOT_MS_MIN   100
 #define SNAPSHOT_MS_MAX   60000
 
+/* Less memory does not even load a program, and one that runs out before its
+ * first instruction shares its memory with us (docs/internals/process.md). */
+#define LIMIT_MEMORY_FLOOR ((int64_t)16 * 1024 * 1024)
+/* A shell with a pipeline, and its descriptors besides 0, 1 and 2. */
+#define LIMIT_PROCESSES_FLOOR  4
+#define LIMIT_OPEN_FILES_FLOOR 16
+#define LIMIT_BYTES_FLOOR      4096
+#define LIMIT_BYTES_MOST       ((int64_t)1 << 50) /* 1 PiB: more is a slip of the pen */
+#define LIMIT_PROCESSES_MOST   4194304            /* PID_MAX_LIMIT of the kernel */
+#define LIMIT_OPEN_FILES_MOST  1048576            /* fs.nr_open as it comes */
+#define LIMIT_CPU_SECONDS_MOST 31536000           /* a year */
+
 /* The defaults of the table are text. */
 _Static_assert(LIMIT_SNAPSHOT_MS == 10000, "default of shell.snapshot_timeout_ms");
 _Static_assert(LIMIT_TIMEOUT_DEFAULT_MS == 10000, "default of tools.timeout_ms");
@@ -40,7 +52,7 @@ const struct config_row config_rows[CONFIG_KEYS] = {
      .type = CONFIG_CHOICE,
      .order = CONFIG_ORDER_CHOICE,
      .words = sandbox_modes,
-     .offset = AT(sandbox.mode)                                                                                                                                                                                  },
+     .offset = AT(sandbox.mode)                                                                                                                                                                              },
     {.info = {"sandbox.writable_roots", "list", "", "[]",
               "Directories that workspace-write may write besides the workspace"},
      .type = CONFIG_LIST,
@@ -52,21 +64,21 @@ const struct config_row config_rows[CONFIG_KEYS] = {
               "Whether commands may reach the network"},
      .type = CONFIG_BOOLEAN,
      .order = CONFIG_ORDER_TRUE_IS_WIDE,
-     .offset = AT(sandbox.network_access)                                                                              },
+     .offset = AT(sandbox.network_access)                                                                          },
     {.info = {"sandbox.exclude_tmpdir_env_var", "boolean", "", "false",
               "true: the directory that $TMPDIR names is not writable"},
      .type = CONFIG_BOOLEAN,
      .order = CONFIG_ORDER_FALSE_IS_WIDE,
-     .offset = AT(sandbox.exclude_tmpdir_env_var)                                                                    },
+     .offset = AT(sandbox.exclude_tmpdir_env_var)                                                                },
     {.info = {"sandbox.exclude_slash_tmp", "boolean", "", "false", "true: /tmp is not writable"},
      .type = CONFIG_BOOLEAN,
      .order = CONFIG_ORDER_FALSE_IS_WIDE,
-     .offset = AT(sandbox.exclude_slash_tmp)                                                                       },
+     .offset = AT(sandbox.exclude_slash_tmp)                                                                   },
     {.info = {"sandbox.required", "boolean", "", "true",
               "false: run commands unsandboxed where the kernel lacks what the mode needs"},
      .type = CONFIG_BOOLEAN,
      .order = CONFIG_ORDER_FALSE_IS_WIDE,
-     .offset = AT(sandbox.required)    },
+     .offset = AT(sandbox.required)},
     {.info = {"approval.policy", "choice", "unless-trusted|on-request|on-failure|never",
               "on-request", "When a person is asked before a command runs"},
      .type = CONFIG_CHOICE,
@@ -84,12 +96,12 @@ const struct config_row config_rows[CONFIG_KEYS] = {
               "Whether a call that does not say runs in a login shell"},
      .type = CONFIG_BOOLEAN,
      .order = CONFIG_ORDER_EQUAL,
-     .offset = AT(shell.login)                 },
+     .offset = AT(shell.login)             },
     {.info = {"shell.snapshot", "boolean", "", "true",
               "Run the login shell once and reuse its environment"},
      .type = CONFIG_BOOLEAN,
      .order = CONFIG_ORDER_EQUAL,
-     .offset = AT(shell.snapshot)                                                                                          },
+     .offset = AT(shell.snapshot)                                                                                      },
     {.info = {"shell.snapshot_timeout_ms", "integer", "", "10000",
               "How long the login shell of the snapshot may take"},
      .type = CONFIG_INTEGER,
@@ -102,12 +114,12 @@ const struct config_row config_rows[CONFIG_KEYS] = {
      .type = CONFIG_CHOICE,
      .order = CONFIG_ORDER_CHOICE,
      .words = inherits,
-     .offset = AT(environment.inherit)                                                                                                                                                                                       },
+     .offset = AT(environment.inherit)                                                                                                                                                                                   },
     {.info = {"environment.default_excludes", "boolean", "", "true",
               "Leave out variables whose names look like secrets"},
      .type = CONFIG_BOOLEAN,
      .order = CONFIG_ORDER_FALSE_IS_WIDE,
-     .offset = AT(environment.default_excludes)                                                                                             },
+     .offset = AT(environment.default_excludes)                                                                                         },
     {.info = {"environment.exclude", "list", "", "[]",
               "Patterns of further variables to leave out"},
      .type = CONFIG_LIST,
@@ -133,7 +145,7 @@ const struct config_row config_rows[CONFIG_KEYS] = {
      .type = CONFIG_CHOICE,
      .order = CONFIG_ORDER_EQUAL,
      .words = shell_types,
-     .offset = AT(tools.shell_type)                                                                                                                                                                                },
+     .offset = AT(tools.shell_type)                                                                                                                                                                            },
     {.info = {"tools.timeout_ms", "integer", "", "10000",
               "How long a command may run when the call does not say"},
      .type = CONFIG_INTEGER,
@@ -161,21 +173,66 @@ const struct config_row config_rows[CONFIG_KEYS] = {
      .min = KEEP_BYTES_MIN,
      .max = (int64_t)LIMIT_STREAM_KEEP,
      .offset = AT(output.keep_bytes)},
+    {.info = {"limits.memory_bytes", "integer", "", "0",
+              "Memory of a command and all that it starts; 0: no limit"},
+     .type = CONFIG_INTEGER,
+     .order = CONFIG_ORDER_LIMIT,
+     .max = LIMIT_BYTES_MOST,
+     .floor = LIMIT_MEMORY_FLOOR,
+     .has_units = true,
+     .offset = AT(limits.memory_bytes)},
+    {.info = {"limits.processes", "integer", "", "0",
+              "Processes and threads of a command at a time; 0: no limit"},
+     .type = CONFIG_INTEGER,
+     .order = CONFIG_ORDER_LIMIT,
+     .max = LIMIT_PROCESSES_MOST,
+     .floor = LIMIT_PROCESSES_FLOOR,
+     .offset = AT(limits.processes)},
+    {.info = {"limits.open_files", "integer", "", "0",
+              "Descriptors of each process of a command; 0: as Shellyard itself has it"},
+     .type = CONFIG_INTEGER,
+     .order = CONFIG_ORDER_LIMIT,
+     .max = LIMIT_OPEN_FILES_MOST,
+     .floor = LIMIT_OPEN_FILES_FLOOR,
+     .offset = AT(limits.open_files)},
+    {.info = {"limits.file_bytes", "integer", "", "0",
+              "Size of each file that a command writes; 0: as Shellyard itself has it"},
+     .type = CONFIG_INTEGER,
+     .order = CONFIG_ORDER_LIMIT,
+     .max = LIMIT_BYTES_MOST,
+     .floor = LIMIT_BYTES_FLOOR,
+     .has_units = true,
+     .offset = AT(limits.file_bytes)},
+    {.info = {"limits.cpu_seconds", "integer", "", "0",
+              "CPU time of a command and all that it starts; 0: no limit"},
+     .type = CONFIG_INTEGER,
+     .order = CONFIG_ORDER_LIMIT,
+     .max = LIMIT_CPU_SECONDS_MOST,
+     .floor = 1,
+     .offset = AT(limits.cpu_seconds)},
+    {.info = {"limits.output_bytes", "integer", "", "0",
+              "Output of a command, both streams together; 0: no limit"},
+     .type = CONFIG_INTEGER,
+     .order = CONFIG_ORDER_LIMIT,
+     .max = LIMIT_BYTES_MOST,
+     .floor = LIMIT_BYTES_FLOOR,
+     .has_units = true,
+     .offset = AT(limits.output_bytes)},
     {.info = {"log.level", "choice", "error|warn|info|debug|trace", "warn",
               "What is logged on standard error"},
      .type = CONFIG_CHOICE,
      .order = CONFIG_ORDER_EQUAL,
      .words = log_levels,
-     .offset = AT(log.level)                                                                                                       },
+     .offset = AT(log.level)                                                                                                                                                                            },
     {.info = {"log.format", "choice", "logfmt|json", "logfmt", "How a log line is written"},
      .type = CONFIG_CHOICE,
      .order = CONFIG_ORDER_EQUAL,
      .words = log_formats,
-     .offset = AT(log.format)                                                                                                                                                                    },
+     .offset = AT(log.format)                                                                                                                                                                                  },
 };
 
-static const char *const sections[] = {"sandbox", "approval", "shell", "environment",
-                                       "tools",   "output",   "log",   "requirements"};
+static const char *const sections[] = {"sandbox", "approval", "shell", "environment", "tools",
+                                       "output",  "limits",   "log",   "requirements"};
 /* `requirements` is no section of keys. */
 #define SECTIONS (sizeof(sections) / sizeof(sections[0]) - 1)
 

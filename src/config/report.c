@@ -133,8 +133,10 @@ expected(struct phrase *p, const struct config_row *row)
         add(p, "true or false");
         break;
     case CONFIG_INTEGER:
-        (void)snprintf(p->text, sizeof(p->text), "a decimal number from %lld to %lld",
-                       (long long)row->min, (long long)row->max);
+        (void)snprintf(p->text, sizeof(p->text), "%sa decimal number from %lld to %lld%s",
+                       row->order == CONFIG_ORDER_LIMIT ? "0 (none) or " : "",
+                       (long long)(row->floor != 0 ? row->floor : row->min), (long long)row->max,
+                       row->has_units ? ", as bytes or with K, M or G behind it" : "");
         break;
     case CONFIG_STRING:
         add(p, "a string");

@@ -158,6 +158,9 @@ is_narrow(bool *ret, const struct config_row *row, const struct config_value *v,
     case CONFIG_ORDER_NUMBER:
         *ret = v->number <= required->number;
         return SY_E_OK;
+    case CONFIG_ORDER_LIMIT:
+        *ret = required->number == 0 || (v->number != 0 && v->number <= required->number);
+        return SY_E_OK;
     case CONFIG_ORDER_ROOTS:
         return are_roots_below(ret, &v->list, &required->list);
     case CONFIG_ORDER_SUPERSET:
@@ -182,6 +185,8 @@ what_is_wanted(const struct config_row *row)
         return "may not be wider than";
     case CONFIG_ORDER_NUMBER:
         return "may not be more than";
+    case CONFIG_ORDER_LIMIT:
+        return "may be neither 0 (none) nor more than";
     case CONFIG_ORDER_ROOTS:
         return "must lie within";
     case CONFIG_ORDER_SUPERSET:

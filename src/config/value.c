@@ -125,6 +125,29 @@ set_boolean(struct config_value *v, const struct config_row *row, const struct c
     return config_error_type(err, &t->at, row, is_nothing(t) ? describe(&got, t, true) : got.text);
 }
 
+/* "64M" is 67108864. False where there is no unit, or too large a number. */
+static bool
+with_unit(int64_t *ret, const struct config_row *row, const struct config_text *t)
+{
+    static const char units[] = "KMG";
+    const char *unit = t->len > 1 && row->has_units ? strchr(units, t->bytes[t->len - 1]) : NULL;
+    char digits[20];
+
+    if (unit == NULL || t->len > sizeof(digits)) {
+        return false;
+    }
+    memcpy(digits, t->bytes, t->len - 1);
+    digits[t->len - 1] = '\0';
+
+    int shift = 10 * (int)(unit - units + 1);
+
+    if (digits[0] == '0' || !str_to_i64(ret, digits, 1, row->max >> shift)) {
+        return false;
+    }
+    *ret *= (int64_t)1 << shift;
+    return true;
+}
+
 static enum sy_code
 set_integer(struct config_value *v, const struct config_row *row, const struct config_text *t,
             struct sy_error *err)
@@ -134,7 +157,13 @@ set_integer(struct config_value *v, const struct config_row *row, const struct c
     /* 010 is 8 for some readers of YAML and 10 for others. */
     bool is_ambiguous = digits[0] == '0' && digits[1] != '\0';
 
-    if (t->is_plain && !is_ambiguous && str_to_i64(&v->number, t->bytes, row->min, row->max)) {
+    int64_t number = 0;
+    bool is_number =
+        with_unit(&number, row, t) ||
+        (t->is_plain && !is_ambiguous && str_to_i64(&number, t->bytes, row->min, row->max));
+
+    if (is_number && (number == 0 || number >= row->floor)) {
+        v->number = number;
         return SY_E_OK;
     }
     return config_error_type(err, &t->at, row, describe(&got, t, true));

@@ -30,6 +30,17 @@ struct event_delta {
     size_t len;
 };
 
+/* The limit that a command met. */
+struct event_limit {
+    const char *name; /* "memory", "cpu", ... */
+    const char *key;  /* of the configuration */
+    const char *unit;
+    const char *by; /* who held it: "cgroup v2", "rlimit", ... */
+    uint64_t most;
+    bool is_exact;  /* else inferred */
+    bool has_ended; /* it ended the command; else it refused something */
+};
+
 struct event_end {
     const char *status; /* "exited", "signaled", "timed_out", "cancelled", "failed", "denied" */
     int exit_code;
@@ -42,8 +53,9 @@ struct event_end {
     size_t err_len;
     const char *all_text;
     size_t all_len;
-    const char *preview; /* telemetry preview of all_text */
-    const char *error;   /* sentence if our machinery failed, else NULL */
+    const char *preview;             /* telemetry preview of all_text */
+    const struct event_limit *limit; /* NULL: none that we know of */
+    const char *error;               /* sentence if our machinery failed, else NULL */
 };
 
 struct event {

@@ -24,48 +24,10 @@ static const char *const state_names[] = {
     [ORCH_DONE] = "done",
 };
 
-static const char *const status_names[] = {
-    [EXEC_EXITED] = "exited",       [EXEC_SIGNALED] = "signaled", [EXEC_TIMED_OUT] = "timed_out",
-    [EXEC_CANCELLED] = "cancelled", [EXEC_DENIED] = "denied",     [EXEC_FAILED] = "failed",
-};
-
-/* Our own: not every C library has sigabbrev_np(3). */
-static const char *const signal_names[] = {
-#define SIGNAL_ROW(id) [id] = #id
-    SIGNAL_ROW(SIGHUP),  SIGNAL_ROW(SIGINT),    SIGNAL_ROW(SIGQUIT), SIGNAL_ROW(SIGILL),
-    SIGNAL_ROW(SIGTRAP), SIGNAL_ROW(SIGABRT),   SIGNAL_ROW(SIGBUS),  SIGNAL_ROW(SIGFPE),
-    SIGNAL_ROW(SIGKILL), SIGNAL_ROW(SIGUSR1),   SIGNAL_ROW(SIGSEGV), SIGNAL_ROW(SIGUSR2),
-    SIGNAL_ROW(SIGPIPE), SIGNAL_ROW(SIGALRM),   SIGNAL_ROW(SIGTERM), SIGNAL_ROW(SIGSTKFLT),
-    SIGNAL_ROW(SIGCHLD), SIGNAL_ROW(SIGCONT),   SIGNAL_ROW(SIGSTOP), SIGNAL_ROW(SIGTSTP),
-    SIGNAL_ROW(SIGTTIN), SIGNAL_ROW(SIGTTOU),   SIGNAL_ROW(SIGURG),  SIGNAL_ROW(SIGXCPU),
-    SIGNAL_ROW(SIGXFSZ), SIGNAL_ROW(SIGVTALRM), SIGNAL_ROW(SIGPROF), SIGNAL_ROW(SIGWINCH),
-    SIGNAL_ROW(SIGPOLL), SIGNAL_ROW(SIGPWR),    SIGNAL_ROW(SIGSYS),
-#undef SIGNAL_ROW
-};
-
 const char *
 orch_state_name(enum orch_state s)
 {
     return state_names[s];
-}
-
-const char *
-exec_status_name(enum exec_status s)
-{
-    return status_names[s];
-}
-
-void
-exec_signal_name(char ret[16], int number)
-{
-    size_t i = (size_t)number;
-
-    if (number > 0 && i < sizeof(signal_names) / sizeof(signal_names[0]) &&
-        signal_names[i] != NULL) {
-        snprintf(ret, 16, "%s", signal_names[i]);
-    } else {
-        snprintf(ret, 16, "%d", number);
-    }
 }
 
 void
@@ -139,6 +101,7 @@ finish(struct orch_call *c, enum exec_status status)
     if (c->chain != NULL && output_finish(c->chain) != SY_E_OK && c->output.note[0] == '\0') {
         snprintf(c->output.note, sizeof(c->output.note), "memory ran out at the end of the output");
     }
+    call_judge_limits(c, status);
     c->state = ORCH_DONE;
     call_emit_end(c);
 }
@@ -291,7 +254,8 @@ tell_background(struct orch_call *c, const struct process_result *r)
 {
     char note[SY_ERR_MSG_MAX];
 
-    if (r->ended_background == 0 || c->state != ORCH_RUN) {
+    /* Where a limit ended the tree, all of it ended by that. */
+    if (r->ended_background == 0 || c->state != ORCH_RUN || r->hit.has_ended) {
         return;
     }
     snprintf(note, sizeof(note),

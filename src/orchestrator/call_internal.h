@@ -38,6 +38,9 @@ enum sy_code call_spawn(struct orch_call *c, struct sy_error *err) SY_NODISCARD;
 /* To ORCH_KILL; `status` is what the call ends as. */
 void call_kill(struct orch_call *c, enum exec_status status);
 
+/* Fills output.hit for a call that ends as `status` (limit.c). */
+void call_judge_limits(struct orch_call *c, enum exec_status status);
+
 /* Events (emit.c). */
 void call_emit_begin(struct orch_call *c);
 void call_emit_end(struct orch_call *c);

@@ -84,6 +84,15 @@ call_emit_end(struct orch_call *c)
     struct end_texts t = {
         .out = {.max = max}, .err = {.max = max}, .all = {.max = max}, .preview = {.max = max}};
     struct event e = event_of(c, EVENT_EXEC_END);
+    const struct event_limit limit = {
+        .name = resource_name(c->output.hit.resource),
+        .key = resource_key(c->output.hit.resource),
+        .unit = resource_unit(c->output.hit.resource),
+        .by = resource_means_name(c->output.hit.means),
+        .most = c->output.hit.most,
+        .is_exact = c->output.hit.is_exact,
+        .has_ended = c->output.hit.has_ended,
+    };
 
     fill_texts(&t, c->chain);
     e.u.end = (struct event_end){
@@ -99,6 +108,7 @@ call_emit_end(struct orch_call *c)
         .all_text = buf_view(&t.all),
         .all_len = t.all.len,
         .preview = buf_view(&t.preview),
+        .limit = c->output.hit.resource != RESOURCE_NONE ? &limit : NULL,
         .error = c->output.err.code != SY_E_OK ? c->output.err.msg : NULL,
     };
     event_emit(session_bus(c->session), &e);

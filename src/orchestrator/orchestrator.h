@@ -14,6 +14,7 @@
 #include "output/output.h"
 #include "process/env.h"
 #include "process/pool.h"
+#include "process/resource.h"
 #include "sandbox/sandbox.h"
 
 /*
@@ -29,6 +30,7 @@ struct turn_context {
     struct sandbox_policy sandbox;
     enum approval_policy approval;
     struct env_policy env;
+    struct resource_limits limits; /* of each command, the clock aside */
     bool sandbox_required; /* false: run without when the kernel can't; user's config only */
 };
 
@@ -68,6 +70,8 @@ const char *session_id(const struct session *s);
 enum sy_code session_shell(struct session *s, const struct shell **ret,
                            struct sy_error *err) SY_NODISCARD;
 const struct sandbox_caps *session_caps(struct session *s);
+/* Where control groups can be made for commands, found at first use; NULL: nowhere. */
+struct cgroup_home *session_cgroups(struct session *s);
 /* The engine's environment, as given at the start. */
 char *const *session_environ(const struct session *s);
 
@@ -103,11 +107,18 @@ struct exec_output {
     uint64_t duration_ns;
     uint32_t ended_background;
     bool pipe_was_held;
+    struct resource_hit hit;           /* the limit that it met, if any */
     const struct output_chain *output; /* NULL if nothing ran; lives as long as the call */
     const struct sandbox_plan *plan;   /* NULL if none was made */
     struct sy_error err;               /* EXEC_DENIED, EXEC_FAILED */
     char note[SY_ERR_MSG_MAX];         /* something the caller should know, or "" */
 };
+
+/* A limit that was met, as a sentence's end ("memory ended the command (at most ...)") and
+ * as the object that every answer carries under "limit". */
+#define EXEC_LIMIT_TEXT 200
+void exec_limit_text(char ret[EXEC_LIMIT_TEXT], const struct resource_hit *hit);
+void exec_limit_write(struct jw *w, const struct resource_hit *hit);
 
 /*
  * What a tool asks for: params with `argv` filled, or `script` for a shell to

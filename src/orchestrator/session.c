@@ -19,10 +19,12 @@ struct session {
     bool has_caps;
     bool has_shell;
     bool owns_pool;
+    bool has_cgroups; /* were looked for */
     uint64_t snapshot_timeout_ms;
     struct strv environ_list;
     struct event_bus *bus;
     struct sandbox_caps caps;
+    struct cgroup_home *cgroups;
     struct shell shell;
     struct snapshot *snapshot;
     struct orch_call *first_waiter;
@@ -123,6 +125,7 @@ session_free(struct session *s)
         process_pool_free(s->pool);
     }
     snapshot_free(s->snapshot);
+    cgroup_home_free(s->cgroups);
     for (size_t i = 0; i < SANDBOX_CACHE; i++) {
         entry_free(s->cache[i]);
     }
@@ -208,6 +211,20 @@ session_caps(struct session *s)
         s->has_caps = true;
     }
     return &s->caps;
+}
+
+struct cgroup_home *
+session_cgroups(struct session *s)
+{
+    if (!s->has_cgroups) {
+        struct cgroup_home *home = NULL;
+        enum sy_code rc = cgroup_home_new(&home, NULL, NULL, NULL);
+
+        s->cgroups = rc == SY_E_OK ? home : NULL;
+        /* Memory may be there again next time. */
+        s->has_cgroups = rc != SY_E_NOMEM;
+    }
+    return s->cgroups;
 }
 
 static bool

@@ -101,6 +101,7 @@ start(struct orch_call *c, struct sy_error *err)
         .envp = strv_view(&c->env),
         .cwd = c->request.params.cwd,
         .sandbox = c->entry->ready,
+        .limits = c->turn.limits,
     };
     struct output_options options = {
         .keep_bytes = c->request.keep_bytes,
@@ -109,6 +110,9 @@ start(struct orch_call *c, struct sy_error *err)
         .arg = c,
     };
 
+    if (c->turn.limits.most[RESOURCE_MEMORY] != 0 || c->turn.limits.most[RESOURCE_PROCESSES] != 0) {
+        env.cgroups = session_cgroups(c->session);
+    }
     c->chain = output_new(&options);
     if (c->chain == NULL) {
         return sy_err_nomem(err);

@@ -194,6 +194,7 @@ take_orders(struct keeper *k)
         return;
     }
     k->is_killing = true;
+    k->is_orphan = got <= 0;
 }
 
 RAW_CODE static void
@@ -223,6 +224,7 @@ wait_for_something(struct keeper *k)
     }
     if ((fds[2].revents & POLLIN) != 0) {
         k->is_killing = true;
+        k->is_orphan = true;
     }
     if ((fds[3].revents & POLLIN) != 0) {
         pass_listener(k);
@@ -246,6 +248,27 @@ keep(struct keeper *k)
             report(k, KEEPER_EXITED);
         }
         wait_for_something(k);
+    }
+}
+
+/* Nobody is left in them. Who was killed with the order to end on its way, or
+ * before the next command, leaves them for the next engine (cgroup.h). */
+RAW_CODE static void
+remove_cgroups(const struct keeper_job *job)
+{
+    for (size_t i = 0; i < CGROUP_PLACES; i++) {
+        long rc = job->cgroups[i] == NULL ? 0 : -EBUSY;
+
+        /* Whoever was waited for may leave his group a moment later. */
+        for (int n = 0; n < 500 && rc == -EBUSY; n++) {
+            struct {
+                long sec;
+                long nsec;
+            } soon = {0, n == 0 ? 0 : 2000000};
+
+            sy_raw5(SYS_ppoll, 0, 0, (long)&soon, 0, 0);
+            rc = sy_raw3(SYS_unlinkat, AT_FDCWD, sy_raw_ptr(job->cgroups[i]), AT_REMOVEDIR);
+        }
     }
 }
 
@@ -287,6 +310,9 @@ keeper_main(void *arg)
         return 1;
     }
     keep(&k);
+    if (k.is_orphan) {
+        remove_cgroups(job);
+    }
     report(&k, KEEPER_DONE);
     return 0;
 }

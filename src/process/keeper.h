@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "process/cgroup.h"
 #include "sandbox/sandbox.h"
 
 /*
@@ -23,13 +24,24 @@
  * command that comes later finds all done that does not depend on it.
  *
  * Channel (SOCK_SEQPACKET): we send struct keeper_order, first KEEPER_GO with the
- * descriptor of the Landlock ruleset if there is one, or before it KEEPER_BASE,
+ * descriptor of the Landlock ruleset and those of the control groups, as far as
+ * there are any, or before it KEEPER_BASE,
  * when the sandbox's base is known sooner than the command; the end of the channel
  * before KEEPER_GO ends both. It sends struct keeper_report: KEEPER_LISTENER with the listener's
  * descriptor once something in the tree has called connect(2) for the first time (a command that
  * never does costs nothing); at most one KEEPER_EXITED (the command is over but others of its tree
  * are not) and exactly one of KEEPER_DONE or KEEPER_FAILED as last.
  */
+#define KEEPER_RLIMITS 4
+#define KEEPER_GO_FDS  (1 + CGROUP_PLACES)
+
+/* For prlimit64(2): lowered to these, never raised. */
+struct keeper_rlimit {
+    int resource;
+    uint64_t soft;
+    uint64_t hard;
+};
+
 struct keeper_job {
     /* Set before the start, only read by the keeper and its child. */
     bool starts_with_base; /* `base` is set already */
@@ -46,6 +58,12 @@ struct keeper_job {
     char **script_argv; /* [sh, program, argv[1]...] for a file without "#!" */
     char *const *envp;
     const char *cwd;
+    struct keeper_rlimit rlimits[KEEPER_RLIMITS];
+    size_t n_rlimits;
+    bool has_ruleset; /* the first descriptor of KEEPER_GO */
+    /* Directories of the control groups, which the keeper removes where the engine
+     * is gone and won't. */
+    const char *cgroups[CGROUP_PLACES];
     /* Of Landlock, in the keeper's table; received by the child, -1: none. */
     volatile int ruleset_fd;
     /* Set by the child before it dies, read by the keeper after. */

@@ -73,15 +73,34 @@ reset_signals(void)
     }
 }
 
-/* One order, if there is one, with the ruleset that may come along. Returns as
+/* What came along with KEEPER_GO. Any number in *cgroup_fds is ours to close. */
+struct go_fds {
+    int cgroup_fds[CGROUP_PLACES];
+    size_t n_cgroups;
+};
+
+RAW_CODE static void
+sort_fds(struct keeper_job *job, struct go_fds *ret, const int *fds, size_t n)
+{
+    size_t i = 0;
+
+    if (job->has_ruleset && n > 0) {
+        job->ruleset_fd = fds[i++];
+    }
+    while (i < n && ret->n_cgroups < CGROUP_PLACES) {
+        ret->cgroup_fds[ret->n_cgroups++] = fds[i++];
+    }
+}
+
+/* One order, if there is one, with the descriptors that may come along. Returns as
  * recvmsg(2). */
 RAW_CODE static long
-receive_order(struct keeper_job *job, struct keeper_order *ret)
+receive_order(struct keeper_job *job, struct keeper_order *ret, struct go_fds *ret_fds)
 {
     struct iovec part = {.iov_base = ret, .iov_len = sizeof(*ret)};
     union {
         struct cmsghdr header;
-        char room[CMSG_SPACE(sizeof(int))];
+        char room[CMSG_SPACE(sizeof(int) * KEEPER_GO_FDS)];
     } control = {.header = {0}};
     struct msghdr message = {
         .msg_iov = &part,
@@ -94,7 +113,8 @@ receive_order(struct keeper_job *job, struct keeper_order *ret)
 
     if (got > 0 && message.msg_controllen >= CMSG_LEN(sizeof(int)) &&
         control.header.cmsg_type == SCM_RIGHTS) {
-        job->ruleset_fd = *(int *)(void *)CMSG_DATA(&control.header);
+        sort_fds(job, ret_fds, (const int *)(const void *)CMSG_DATA(&control.header),
+                 (control.header.cmsg_len - CMSG_LEN(0)) / sizeof(int));
     }
     return got;
 }
@@ -112,7 +132,7 @@ apply_base(struct keeper_job *job)
 
 /* Sleeps until the order to go. Any other, or the engine's end, is ours too. */
 RAW_CODE static void
-await_go(const struct keeper *k)
+await_go(const struct keeper *k, struct go_fds *ret_fds)
 {
     bool has_base = k->job->has_base;
 
@@ -127,7 +147,7 @@ await_go(const struct keeper *k)
     }
     for (;;) {
         struct keeper_order order = {0, 0};
-        long got = receive_order(k->job, &order);
+        long got = receive_order(k->job, &order, ret_fds);
 
         if (got == (long)sizeof(order) && (order.kind == KEEPER_BASE || order.kind == KEEPER_GO)) {
             if (!has_base) {
@@ -170,14 +190,61 @@ make_ready(const struct keeper *k)
     reset_signals();
 }
 
+/* Never above what is there: our own limits hold for commands too. */
+RAW_CODE static long
+lower(const struct keeper_rlimit *to)
+{
+    struct {
+        uint64_t soft;
+        uint64_t hard;
+    } limit = {0, 0};
+    long rc = sy_raw4(SYS_prlimit64, 0, to->resource, 0, sy_raw_ptr(&limit));
+
+    if (rc < 0) {
+        return rc;
+    }
+    limit.soft = to->soft < limit.soft ? to->soft : limit.soft;
+    limit.hard = to->hard < limit.hard ? to->hard : limit.hard;
+    return sy_raw4(SYS_prlimit64, 0, to->resource, sy_raw_ptr(&limit), 0);
+}
+
+/*
+ * Into the control groups by descriptors that the engine opened: the kernel asks
+ * for the opener's rights. The keeper stays outside: an out-of-memory kill takes
+ * whoever shares the victim's memory, which for the keeper is the engine's.
+ */
+RAW_CODE static void
+apply_limits(struct keeper_job *job, const struct go_fds *fds)
+{
+    for (size_t i = 0; i < fds->n_cgroups; i++) {
+        static const char self[] = "0";
+        long rc = sy_raw3(SYS_write, fds->cgroup_fds[i], sy_raw_ptr(self), 1);
+
+        /* Shared with the keeper, which must not keep it. */
+        sy_raw1(SYS_close, fds->cgroup_fds[i]);
+        if (rc < 0) {
+            child_die(job, STAGE_CGROUP, (int)-rc);
+        }
+    }
+    for (size_t i = 0; i < job->n_rlimits; i++) {
+        long rc = lower(&job->rlimits[i]);
+
+        if (rc < 0) {
+            child_die(job, STAGE_RLIMITS, (int)-rc);
+        }
+    }
+}
+
 RAW_CODE __attribute__((noreturn)) static void
 child_main(const struct keeper *k)
 {
     struct keeper_job *job = k->job;
     enum sandbox_stage stage = STAGE_NONE;
+    struct go_fds fds = {.n_cgroups = 0};
 
     make_ready(k);
-    await_go(k);
+    await_go(k, &fds);
+    apply_limits(job, &fds);
 
     long rc = sy_raw1(SYS_chdir, (long)job->cwd);
 

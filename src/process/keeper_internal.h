@@ -29,6 +29,7 @@ struct keeper {
     bool has_exited; /* the command */
     bool is_killing;
     bool told_exited;
+    bool is_orphan;     /* the engine wants no more of it, or is gone */
     bool is_last;       /* nobody but zombies is left under the filter */
     bool has_engine_fd; /* an outer sandbox may refuse pidfd_open */
 };

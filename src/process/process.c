@@ -91,7 +91,7 @@ process_watches(const struct process *p, struct process_watch out[PROCESS_WATCHE
 uint64_t
 process_deadline_ns(const struct process *p)
 {
-    return p->linger_ns;
+    return p->look_ns < p->linger_ns ? p->look_ns : p->linger_ns;
 }
 
 static void
@@ -112,7 +112,11 @@ process_kill(struct process *p)
     if (!p->is_killing && !p->has_ended) {
         p->is_killing = true;
         p->linger_ns = UINT64_MAX;
+        p->look_ns = UINT64_MAX;
         order(p, KEEPER_KILL, 0);
+        if (p->cgroup != NULL) {
+            cgroup_kill(p->cgroup);
+        }
     }
 }
 
@@ -170,6 +174,7 @@ explain_failure(struct process *p, enum sandbox_stage stage, int sys)
     case STAGE_SESSION:
     case STAGE_DEATH_SIGNAL:
     case STAGE_STDIO:
+    case STAGE_CGROUP:
     case STAGE_ORDER:
         sy_err_sys(err, sys, "starting '%s' failed at %s", p->job.program,
                    sandbox_stage_text(stage));
@@ -199,7 +204,9 @@ on_keeper_end(struct process *p)
 {
     p->has_ended = true;
     p->linger_ns = UINT64_MAX;
+    p->look_ns = UINT64_MAX;
     wait_for_keeper(p);
+    process_limits_end(p);
     if (p->result.outcome == PROCESS_RUNNING) {
         if (p->job.stage != STAGE_NONE) {
             explain_failure(p, p->job.stage, p->job.sys);
@@ -314,7 +321,7 @@ read_once(struct process *p, enum output_stream s, bool *ret_more, size_t *ret_g
     }
     *ret_got = (size_t)got;
 
-    enum sy_code rc = output_push(p->chain, s, into, (size_t)got);
+    enum sy_code rc = output_push(p->chain, s, into, process_limits_output(p, (size_t)got));
 
     if (rc != SY_E_OK) {
         return rc == SY_E_NOMEM ? sy_err_nomem(err)
@@ -398,6 +405,7 @@ answer(struct process *p, uint64_t now_ns, struct sy_error *err)
 {
     enum sy_code rc = take_reports(p, now_ns, err);
 
+    process_limits_look(p, now_ns);
     if (p->listener_fd >= 0 && (p->has_ended || !broker_step(p->listener_fd, owner_of_call, p))) {
         fd_close(&p->listener_fd);
     }
@@ -462,6 +470,7 @@ process_free(struct process *p)
         end_channel(p);
         wait_for_keeper(p);
     }
+    cgroup_free(p->cgroup);
     fd_close(&p->channel_fd);
     fd_close(&p->listener_fd);
     template_unref(p->template);

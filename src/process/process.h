@@ -8,6 +8,8 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "output/output.h"
+#include "process/cgroup.h"
+#include "process/resource.h"
 #include "sandbox/sandbox.h"
 
 /*
@@ -29,6 +31,8 @@ struct exec_env {
     char *const *envp;
     const char *cwd;                     /* absolute */
     const struct sandbox_ready *sandbox; /* NULL: none */
+    struct resource_limits limits;
+    struct cgroup_home *cgroups; /* NULL: memory and processes are held by looking at them */
 };
 
 enum process_outcome {
@@ -45,6 +49,7 @@ struct process_result {
     uint32_t ended_background; /* descendants that were ended after the command's exit */
     bool pipe_was_held;        /* one of them still held stdout or stderr */
     uint64_t duration_ns;      /* start to exit of the command itself */
+    struct resource_hit hit;   /* what limit it met */
     struct sy_error err;       /* PROCESS_FAILED: SY_E_NOTFOUND, SY_E_NOEXEC, SY_E_SANDBOX, ... */
 };
 
@@ -61,6 +66,11 @@ enum sy_code process_prepare(struct process **ret, const struct sandbox_base *ba
 void process_set_base(struct process *p, const struct sandbox_base *base);
 /* Does it still wait, and can it still get a sandbox with this base (NULL: any)? */
 bool process_is_prepared(const struct process *p, const struct sandbox_base *base);
+/*
+ * How a limit of that resource would be held with these control groups (NULL: none)
+ * for a command of this user.
+ */
+enum resource_means process_limit_means(enum resource r, const struct cgroup_home *cgroups);
 /*
  * Gives a prepared process its command. Output goes to `chain`; it and the
  * strings of `env` are borrowed and must outlive the process. Never blocks on the

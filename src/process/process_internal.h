@@ -29,6 +29,10 @@ struct process {
     bool is_killing;
     uint64_t started_ns;
     uint64_t linger_ns; /* when what lingers is ended; UINT64_MAX: never */
+    struct resource_limits limits;
+    struct cgroup *cgroup; /* NULL: none is needed, or there are none */
+    uint64_t look_ns;      /* when the tree is looked at again; UINT64_MAX: never */
+    uint64_t output_bytes; /* of both streams, as far as they were passed on */
     struct process_result result;
 };
 
@@ -42,6 +46,16 @@ pid_t process_keeper(const struct process *p);
 void process_pool_forget(struct process *p);
 /* Whose tree does a caller of the shared listener belong to? Its keeper, or 0. */
 pid_t process_pool_owner(const struct process_pool *pool, pid_t caller);
+
+/* Limits (command_limits.c). What is needed before KEEPER_GO; rlimits go into the job. */
+enum sy_code process_limits_begin(struct process *p, const struct exec_env *env,
+                                  struct sy_error *err) SY_NODISCARD;
+/* Looks at the tree if it is time, and ends it if it is over. */
+void process_limits_look(struct process *p, uint64_t now_ns);
+/* How many of n bytes of output are passed on; ends the tree when not all. */
+size_t process_limits_output(struct process *p, size_t n);
+/* The tree is gone: what did it meet? */
+void process_limits_end(struct process *p);
 
 /* Gives a keeper's stack back once it has been waited for. */
 void process_stack_put(void *stack);

@@ -173,6 +173,7 @@ process_prepare_by(struct process **ret, const struct sandbox_base *base, struct
     p->read_fd[STREAM_STDOUT] = -1;
     p->read_fd[STREAM_STDERR] = -1;
     p->linger_ns = UINT64_MAX;
+    p->look_ns = UINT64_MAX;
 
     enum sy_code rc = start_keeper(p, base, t, err);
 
@@ -216,8 +217,8 @@ process_set_base(struct process *p, const struct sandbox_base *base)
     (void)send(p->channel_fd, &order, sizeof(order), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/* The order to execute, with the ruleset. A keeper that is gone needs none: its
- * last word, or the end of the channel, tells what happened. */
+/* The order to execute, with the ruleset and the ways into control groups. A keeper that is gone
+ * needs none: its last word, or the end of the channel, tells what happened. */
 static enum sy_code
 send_go(const struct process *p, int ruleset_fd, struct sy_error *err)
 {
@@ -225,17 +226,22 @@ send_go(const struct process *p, int ruleset_fd, struct sy_error *err)
     struct iovec part = {.iov_base = &order, .iov_len = sizeof(order)};
     union {
         struct cmsghdr header;
-        char room[CMSG_SPACE(sizeof(int))];
+        char room[CMSG_SPACE(sizeof(int) * KEEPER_GO_FDS)];
     } control = {{0}};
     struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+    int fds[KEEPER_GO_FDS] = {ruleset_fd};
+    size_t n = ruleset_fd >= 0 ? 1 : 0;
 
-    if (ruleset_fd >= 0) {
+    if (p->cgroup != NULL) {
+        n += cgroup_entrances(p->cgroup, fds + n);
+    }
+    if (n > 0) {
         message.msg_control = &control;
-        message.msg_controllen = sizeof(control.room);
-        control.header.cmsg_len = CMSG_LEN(sizeof(int));
+        message.msg_controllen = CMSG_SPACE(sizeof(int) * n);
+        control.header.cmsg_len = CMSG_LEN(sizeof(int) * n);
         control.header.cmsg_level = SOL_SOCKET;
         control.header.cmsg_type = SCM_RIGHTS;
-        memcpy(CMSG_DATA(&control.header), &ruleset_fd, sizeof(int));
+        memcpy(CMSG_DATA(&control.header), fds, sizeof(int) * n);
     }
     if (sendmsg(p->channel_fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 && errno != EPIPE &&
         errno != ECONNRESET) {
@@ -304,12 +310,16 @@ process_go(struct process *p, const struct exec_env *env, struct output_chain *c
     p->started_ns = clock_mono_ns();
     p->has_gone = true;
 
-    enum sy_code rc = leave_template(p, err);
+    int ruleset_fd = env->sandbox != NULL ? sandbox_ready_fd(env->sandbox) : -1;
 
-    if (rc != SY_E_OK) {
-        return rc;
+    p->job.has_ruleset = ruleset_fd >= 0;
+
+    enum sy_code rc = process_limits_begin(p, env, err);
+
+    if (rc == SY_E_OK) {
+        rc = leave_template(p, err);
     }
-    return send_go(p, env->sandbox != NULL ? sandbox_ready_fd(env->sandbox) : -1, err);
+    return rc == SY_E_OK ? send_go(p, ruleset_fd, err) : rc;
 }
 
 enum sy_code

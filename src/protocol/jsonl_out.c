@@ -131,6 +131,21 @@ write_delta(struct jw *w, const struct event_delta *e)
 }
 
 static void
+write_limit(struct jw *w, const struct event_limit *l)
+{
+    jw_key(w, "limit");
+    jw_object(w);
+    jw_key_str(w, "name", l->name);
+    jw_key_bool(w, "ended", l->has_ended);
+    jw_key_int(w, "most", (int64_t)l->most);
+    jw_key_str(w, "unit", l->unit);
+    jw_key_str(w, "key", l->key);
+    jw_key_str(w, "by", l->by);
+    jw_key_str(w, "confidence", l->is_exact ? "exact" : "inferred");
+    jw_end_object(w);
+}
+
+static void
 write_end(struct jw *w, const struct event_end *e, uint64_t deltas_dropped)
 {
     jw_key_str(w, "status", e->status);
@@ -144,6 +159,9 @@ write_end(struct jw *w, const struct event_end *e, uint64_t deltas_dropped)
         jw_key_int(w, "deltas_dropped", (int64_t)deltas_dropped);
     }
     jw_key_str(w, "preview", e->preview != NULL ? e->preview : "");
+    if (e->limit != NULL) {
+        write_limit(w, e->limit);
+    }
     if (e->error != NULL) {
         jw_key_str(w, "error", e->error);
     }

@@ -153,6 +153,7 @@ int sandbox_ready_fd(const struct sandbox_ready *ready);
     X(STAGE_STDIO, "standard descriptors")                                                         \
     X(STAGE_ORDER, "waiting for the order to start")                                               \
     X(STAGE_CWD, "entering the working directory")                                                 \
+    X(STAGE_CGROUP, "entering the control group")                                                  \
     X(STAGE_RLIMITS, "resource limits")                                                            \
     X(STAGE_CAPABILITIES, "dropping capabilities")                                                 \
     X(STAGE_NO_NEW_PRIVS, "no_new_privs")                                                          \

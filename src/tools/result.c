@@ -25,6 +25,7 @@ const char result_schema[] =
     "\"invalid_utf8\":{\"type\":\"boolean\"},"
     "\"binary\":{\"type\":\"boolean\"},"
     "\"ended_background\":{\"type\":\"integer\"},"
+    "\"limit\":{\"type\":\"object\",\"description\":\"the limit that the command met\"},"
     "\"note\":{\"type\":\"string\"},"
     "\"error\":{\"type\":\"string\"},"
     "\"sandbox\":{\"type\":\"object\"}}}";
@@ -90,6 +91,10 @@ write_structured(struct buf *ret, const struct facts *f)
     if (f->out->ended_background > 0) {
         jw_key_int(&w, "ended_background", f->out->ended_background);
     }
+    if (f->out->hit.resource != RESOURCE_NONE) {
+        jw_key(&w, "limit");
+        exec_limit_write(&w, &f->out->hit);
+    }
     if (f->out->note[0] != '\0') {
         jw_key_str(&w, "note", f->out->note);
     }
@@ -102,6 +107,19 @@ write_structured(struct buf *ret, const struct facts *f)
     }
     jw_end_object(&w);
     return jw_done(&w);
+}
+
+static enum sy_code
+add_limit_line(struct buf *ret, const struct resource_hit *hit)
+{
+    char text[EXEC_LIMIT_TEXT];
+
+    /* A timeout has a line of its own. */
+    if (hit->resource == RESOURCE_NONE || hit->resource == RESOURCE_WALL_CLOCK) {
+        return SY_E_OK;
+    }
+    exec_limit_text(text, hit);
+    return buf_addf(ret, "Limit: %s\n", text);
 }
 
 static enum sy_code
@@ -150,6 +168,9 @@ write_text(struct buf *ret, const struct facts *f)
     }
     if (rc == SY_E_OK && f->stats.has_invalid_utf8) {
         rc = buf_add_str(ret, "Invalid UTF-8 was replaced\n");
+    }
+    if (rc == SY_E_OK) {
+        rc = add_limit_line(ret, &f->out->hit);
     }
     if (rc == SY_E_OK && f->out->note[0] != '\0') {
         rc = buf_addf(ret, "Note: %s\n", f->out->note);
@@ -208,7 +229,8 @@ result_build(struct tool_output *ret, const struct tool_call *call,
     if (rc == SY_E_OK) {
         rc = write_text(&ret->text, &f);
     }
-    if (rc == SY_E_OK && ret->is_success && output->note[0] == '\0') {
+    if (rc == SY_E_OK && ret->is_success && output->note[0] == '\0' &&
+        output->hit.resource == RESOURCE_NONE) {
         rc = buf_add(&ret->content, buf_view(&f.output), f.output.len);
     } else if (rc == SY_E_OK) {
         rc = buf_add(&ret->content, buf_view(&ret->text), ret->text.len);

@@ -72,6 +72,17 @@ fill_env(struct env_policy *ret, const struct config *config)
     return rc;
 }
 
+static void
+fill_limits(struct resource_limits *ret, const struct config *config)
+{
+    ret->most[RESOURCE_MEMORY] = (uint64_t)config->limits.memory_bytes;
+    ret->most[RESOURCE_PROCESSES] = (uint64_t)config->limits.processes;
+    ret->most[RESOURCE_OPEN_FILES] = (uint64_t)config->limits.open_files;
+    ret->most[RESOURCE_FILE_SIZE] = (uint64_t)config->limits.file_bytes;
+    ret->most[RESOURCE_CPU] = (uint64_t)config->limits.cpu_seconds;
+    ret->most[RESOURCE_OUTPUT] = (uint64_t)config->limits.output_bytes;
+}
+
 enum sy_code
 turn_from_config(struct turn_context *ret, const struct config *config, const char *cwd,
                  char *const *environ_list, struct sy_error *err)
@@ -86,6 +97,7 @@ turn_from_config(struct turn_context *ret, const struct config *config, const ch
         !env_inherit_parse(&ret->env.inherit, config->environment.inherit)) {
         return sy_err_set(err, SY_E_INTERNAL, "configuration holds a word that no room knows");
     }
+    fill_limits(&ret->limits, config);
     ret->cwd = mem_strdup(cwd);
 
     enum sy_code rc = ret->cwd == NULL ? SY_E_NOMEM : SY_E_OK;

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { spawnSync } from 'node:child_process';
-import { eachFront, execCli, makeYard, mustRun } from './lib/client.mjs';
+import { eachFront, execCli, makeYard, mustRun, program } from './lib/client.mjs';
 import { test } from 'node:test';
 
 const BAD_TIMEOUTS = [0, -1, 86_400_001];
@@ -58,4 +58,97 @@ eachFront('A48 with a full temporary directory a result is still whole', async (
 
   assert.match(r.output, /100% .*full\nhello\n$/);
   assert.equal(r.exitCode, 4);
+});
+
+const LIMITS = {
+  'limits.cpu_seconds': 1, 'limits.file_bytes': '64K', 'limits.output_bytes': '1M', 'limits.open_files': 64, 'limits.processes': 30,
+};
+
+eachFront('what fits into the limits runs as if there were none', async (t, { open }) => {
+  const front = await open({ settings: LIMITS });
+  const r = await front.run('head -c 60000 /dev/zero > f && wc -c < f; sleep 0.3 & sleep 0.3 & wait; echo done');
+
+  assert.equal(r.output, '60000\ndone\n');
+  assert.equal(r.raw.limit, undefined);
+});
+
+eachFront('a limit that ends a command is named, in words too', async (t, { open }) => {
+  const front = await open({ settings: LIMITS });
+  const cases = [
+    ['exec head -c 70000 /dev/zero > f', 'file_size', 153, 'exact', 'rlimit'],
+    ['while :; do :; done', 'cpu', 152, 'exact', 'rlimit'],
+    ['yes', 'output', 137, 'exact', 'engine'],
+  ];
+
+  for (const [script, name, code, confidence, by] of cases) {
+    const r = await front.run(script);
+
+    assert.equal(r.exitCode, code, r.text);
+    assert.equal(r.status, 'signaled');
+    assert.equal(r.isError, false, 'it is a result, not a failure of ours');
+    assert.deepEqual({ ...r.raw.limit, most: 0, unit: '' }, {
+      name, ended: true, most: 0, unit: '', key: r.raw.limit.key, by, confidence,
+    });
+    assert.match(r.raw.limit.key, /^limits\./);
+    if (front.name === 'mcp') {
+      assert.match(r.text, new RegExp(`^Limit: ${name} ended the command \\(at most \\d+ .*limits\\.`, 'm'));
+    }
+  }
+});
+
+eachFront('a limit that was only met is inferred and the command goes on', async (t, { open }) => {
+  const front = await open({ settings: LIMITS });
+  const script = 'for i in $(seq 3 100); do eval "exec $i</dev/null" || exit 1; done';
+  const r = await front.run(script);
+
+  assert.equal(r.exitCode, 1, r.text);
+  assert.equal(r.raw.limit.name, 'open_files');
+  assert.equal(r.raw.limit.ended, false);
+  assert.equal(r.raw.limit.confidence, 'inferred');
+  const words = await front.run('echo "Too many open files"');
+  assert.equal(words.raw.limit, undefined, 'words of a command that succeeded are no evidence');
+  const without = await (await open()).run('echo "Too many open files" >&2; exit 1');
+  assert.equal(without.raw.limit, undefined, 'nor are they where no limit is set');
+});
+
+eachFront('a timeout is the limit of the clock', async (t, { open }) => {
+  const front = await open();
+  const r = await front.run('sleep 30', { timeoutMs: 300 });
+
+  assert.equal(r.exitCode, 124);
+  assert.equal(r.raw.limit.name, 'wall_clock');
+  assert.equal(r.raw.limit.most, 300);
+});
+
+eachFront('too many processes are refused or ended, and that is told exactly', async (t, { open }) => {
+  const front = await open({ settings: LIMITS });
+  const r = await front.run('for i in $(seq 60); do sleep 5 & done; wait', { timeoutMs: 20_000 });
+
+  assert.equal(r.raw.limit?.name, 'processes', r.text);
+  assert.equal(r.raw.limit.confidence, 'exact');
+  assert.equal(r.raw.limit.ended, r.raw.limit.by === 'sampling', r.text);
+});
+
+test('sandbox check tells who holds each limit, and exec bears it out', { timeout: 60_000 }, async (t) => {
+  const yard = makeYard(t);
+  const check = JSON.parse(spawnSync(program, ['sandbox', 'check', '--json'], { cwd: yard.ws, env: yard.env }).stdout);
+  const r = await execCli(['--json', '-c', 'limits.processes=10', '--', 'bash', '-c', 'for i in $(seq 30); do sleep 3 & done; wait'], {
+    cwd: yard.ws, env: yard.env,
+  });
+
+  assert.deepEqual(Object.keys(check.limits), [
+    'memory', 'processes', 'open_files', 'file_size', 'cpu', 'output', 'wall_clock', 'temp',
+  ]);
+  assert.equal(check.limits.temp.by, 'absent');
+  assert.equal(JSON.parse(r.stdout).limit.by, check.limits.processes.by);
+});
+
+test('a slow reader and a limit that is looked at do not make exec read on', { timeout: 60_000 }, async (t) => {
+  const yard = makeYard(t);
+  const script = `'${program}' exec -c limits.cpu_seconds=20 -t 3s -- yes | { sleep 2.5; wc -c; }`;
+  const r = spawnSync('sh', ['-c', script], { cwd: yard.ws, env: yard.env, encoding: 'utf8' });
+
+  assert.ok(Number(r.stdout) > 100_000, r.stdout + r.stderr);
+  assert.match(r.stderr, /did not end in time/);
+  assert.doesNotMatch(r.stderr, /output/);
 });

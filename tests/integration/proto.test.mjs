@@ -117,3 +117,17 @@ test('a batch is answered in its order', limit, async (t) => {
   const order = proto.lines.map((line) => JSON.parse(line)).filter((m) => m.type === 'function_call_output').map((m) => m.call_id);
   assert.deepEqual(order, ['b1', 'b2']);
 });
+
+test('the end event tells the limit that a command met, and so does the output', limit, async (t) => {
+  const proto = open(t, makeYard(t), { 'limits.output_bytes': '64K' });
+  proto.send({ type: 'function_call', name: 'shell_command', call_id: 'c1', arguments: '{"command":"yes"}' });
+  proto.send({ type: 'function_call', name: 'shell_command', call_id: 'c2', arguments: '{"command":"echo hi"}' });
+  const end = await proto.next((m) => m.type === 'exec_command_end' && m.call_id === 'c1');
+  const other = await proto.next((m) => m.type === 'exec_command_end' && m.call_id === 'c2');
+
+  assert.deepEqual(end.limit, {
+    name: 'output', ended: true, most: 65536, unit: 'bytes of output', key: 'limits.output_bytes', by: 'engine', confidence: 'exact',
+  });
+  assert.match((await proto.next(output('c1'))).output, /^Limit: output ended the command/m);
+  assert.equal(other.limit, undefined);
+});

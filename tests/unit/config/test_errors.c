@@ -136,6 +136,40 @@ an_integer_is_decimal_and_within_its_bounds(void **state)
 }
 
 static void
+a_limit_has_a_floor_and_units_only_where_it_counts_bytes(void **state)
+{
+    static const struct bad bad[] = {
+        {"limits: {memory_bytes: 1M}\n",
+         "{user}:1:24: limits.memory_bytes: expected 0 (none) or a decimal number from 16777216 to "
+         "1125899906842624, as bytes or with K, M or G behind it, got '1M'"},
+        {"limits: {processes: 1}\n",
+         "{user}:1:21: limits.processes: expected 0 (none) or a decimal number from 4 to 4194304, "
+         "got '1'"},
+        {"limits: {processes: 4K}\n",
+         "{user}:1:21: limits.processes: expected 0 (none) or a decimal number from 4 to 4194304, "
+         "got '4K'"},
+        {"limits: {cpu_seconds: 1.5}\n",
+         "{user}:1:23: limits.cpu_seconds: expected 0 (none) or a decimal number from 1 to "
+         "31536000, got '1.5'"},
+    };
+    static const char *const bytes[] = {"-1M", "064M", "M", "1T", "64MB", "64m", "9999999999999G"};
+
+    ALL_FAIL(*state, bad);
+    for (size_t i = 0; i < sizeof(bytes) / sizeof(bytes[0]); i++) {
+        char text[100];
+        char sentence[200];
+        struct given given = {.user = text};
+
+        (void)snprintf(text, sizeof(text), "limits: {file_bytes: %s}\n", bytes[i]);
+        (void)snprintf(sentence, sizeof(sentence),
+                       "{user}:1:22: limits.file_bytes: expected 0 (none) or a decimal number from "
+                       "4096 to 1125899906842624, as bytes or with K, M or G behind it, got '%s'",
+                       bytes[i]);
+        fixture_must_fail(*state, &given, sentence);
+    }
+}
+
+static void
 a_list_or_a_map_is_not_text(void **state)
 {
     static const struct bad bad[] = {
@@ -426,6 +460,7 @@ main(void)
         T(a_wrong_choice_names_the_right_ones),
         T(a_boolean_is_true_or_false_and_nothing_else),
         T(an_integer_is_decimal_and_within_its_bounds),
+        T(a_limit_has_a_floor_and_units_only_where_it_counts_bytes),
         T(a_list_or_a_map_is_not_text),
         T(a_duplicate_names_both_places),
         T(aliases_anchors_tags_and_further_documents_are_refused),

@@ -148,6 +148,31 @@ numbers_may_only_fall(void **state)
 }
 
 static void
+a_limit_may_only_fall_and_none_is_the_widest(void **state)
+{
+    static const struct judged limits[] = {
+        {"64M", "67108864", true },
+        {"64M", "64M",      true },
+        {"64M", "32M",      true },
+        {"64M", "65M",      false},
+        {"64M", "0",        false},
+        {"0",   "1G",       true },
+        {NULL,  "1G",       true },
+        {NULL,  "0",        true },
+    };
+
+    JUDGE(*state, "limits.memory_bytes", limits);
+    JUDGE(*state, "limits.file_bytes", limits);
+    JUDGE(*state, "limits.output_bytes", limits);
+    JUDGE(*state, "limits.processes",
+          ((const struct judged[]){
+              {"100", "99",  true },
+              {"100", "101", false},
+              {"100", "0",   false}
+    }));
+}
+
+static void
 what_has_no_order_must_stay(void **state)
 {
     static const struct judged flags[] = {
@@ -380,6 +405,7 @@ main(void)
         T(choices_have_an_order),
         T(booleans_have_a_narrow_side),
         T(numbers_may_only_fall),
+        T(a_limit_may_only_fall_and_none_is_the_widest),
         T(what_has_no_order_must_stay),
         T(lists_of_patterns_narrow_each_in_its_way),
         T(roots_lie_within_the_required_ones),

@@ -70,6 +70,12 @@ text_tells_each_value_and_where_it_comes_from(void **state)
         "output.max_bytes: 10000                  # default\n"
         "output.max_tokens: 10000                 # default\n"
         "output.keep_bytes: 1048576               # default\n"
+        "limits.memory_bytes: 0                   # default\n"
+        "limits.processes: 0                      # default\n"
+        "limits.open_files: 0                     # default\n"
+        "limits.file_bytes: 0                     # default\n"
+        "limits.cpu_seconds: 0                    # default\n"
+        "limits.output_bytes: 0                   # default\n"
         "log.level: warn                          # default\n"
         "log.format: logfmt                       # default\n";
     SY_AUTO(config_fini) struct config c = {0};
@@ -110,6 +116,12 @@ json_has_the_types_of_the_values(void **state)
         "\"output.max_bytes\":{\"value\":10000,\"source\":\"default\"},"
         "\"output.max_tokens\":{\"value\":10000,\"source\":\"default\"},"
         "\"output.keep_bytes\":{\"value\":1048576,\"source\":\"default\"},"
+        "\"limits.memory_bytes\":{\"value\":0,\"source\":\"default\"},"
+        "\"limits.processes\":{\"value\":0,\"source\":\"default\"},"
+        "\"limits.open_files\":{\"value\":0,\"source\":\"default\"},"
+        "\"limits.file_bytes\":{\"value\":0,\"source\":\"default\"},"
+        "\"limits.cpu_seconds\":{\"value\":0,\"source\":\"default\"},"
+        "\"limits.output_bytes\":{\"value\":0,\"source\":\"default\"},"
         "\"log.level\":{\"value\":\"warn\",\"source\":\"default\"},"
         "\"log.format\":{\"value\":\"logfmt\",\"source\":\"default\"}}\n";
     SY_AUTO(config_fini) struct config c = {0};

@@ -115,12 +115,13 @@ node_end(yaml_mark_t *ret, struct yaml_file *f, const yaml_node_t *node)
                    node->data.scalar.style != YAML_FOLDED_SCALAR_STYLE;
         }
         if (node->type == YAML_MAPPING_NODE) {
-            if (node->data.mapping.style == YAML_FLOW_MAPPING_STYLE || yaml_is_empty(node)) {
+            if (node->data.mapping.style == YAML_FLOW_MAPPING_STYLE || edit_yaml_is_empty(node)) {
                 return true;
             }
             node = yaml_document_get_node(&f->doc, node->data.mapping.pairs.top[-1].value);
         } else {
-            if (node->data.sequence.style == YAML_FLOW_SEQUENCE_STYLE || yaml_count(node) == 0) {
+            if (node->data.sequence.style == YAML_FLOW_SEQUENCE_STYLE ||
+                edit_yaml_count(node) == 0) {
                 return true;
             }
             node = yaml_document_get_node(&f->doc, node->data.sequence.items.top[-1]);
@@ -236,7 +237,7 @@ change_entry(struct buf *out, const struct buf *text, struct yaml_file *f,
     const yaml_node_t *node[2] = {NULL, f->entry};
     enum sy_code rc = buf_add_char(&value, ':');
 
-    if (rc == SY_E_OK && yaml_is_empty(f->entry)) {
+    if (rc == SY_E_OK && edit_yaml_is_empty(f->entry)) {
         (void)yaml_file_get(f, f->section, entry->name, &node[0]);
         rc = buf_add_char(&value, ' ');
         rc = rc == SY_E_OK ? put_flow(&value, entry->fields) : rc;
@@ -260,7 +261,7 @@ write_entry(struct buf *out, const struct buf *text, struct yaml_file *f,
     if (f->section == NULL) {
         return append_section(out, text, entry);
     }
-    if (yaml_is_empty(f->section)) {
+    if (edit_yaml_is_empty(f->section)) {
         return fill_section(out, text, f, entry);
     }
     if (f->section->type != YAML_MAPPING_NODE) {
@@ -295,7 +296,7 @@ change_fields(struct buf *out, const struct buf *text, const struct edit_entry *
             rc = SY_E_PARSE;
         }
         if (rc == SY_E_OK) {
-            rc = yaml_next_field(&field, &f, entry->fields);
+            rc = edit_yaml_next_field(&field, &f, entry->fields);
         }
         if (rc != SY_E_OK || field == NULL) {
             return rc;
@@ -320,9 +321,9 @@ check_result(struct yaml_file *before, const struct buf *out, const struct edit_
     enum sy_code rc = yaml_file_load(&after, out, entry, err);
 
     if (rc == SY_E_OK) {
-        rc = after.entry != NULL ? yaml_next_field(&field, &after, entry->fields) : SY_E_PARSE;
+        rc = after.entry != NULL ? edit_yaml_next_field(&field, &after, entry->fields) : SY_E_PARSE;
     }
-    if (rc == SY_E_OK && (field != NULL || !yaml_rest_is_same(before, &after, entry))) {
+    if (rc == SY_E_OK && (field != NULL || !edit_yaml_rest_is_same(before, &after, entry))) {
         rc = SY_E_PARSE;
     }
     return rc;
@@ -340,7 +341,7 @@ edit_yaml(struct buf *out, const struct buf *text, const struct edit_entry *entr
         return rc;
     }
     if (before.entry != NULL) {
-        rc = yaml_next_field(&field, &before, entry->fields);
+        rc = edit_yaml_next_field(&field, &before, entry->fields);
     }
     if (rc == SY_E_OK && before.entry != NULL && field == NULL) {
         *ret_outcome = EDIT_UNCHANGED;

@@ -27,15 +27,15 @@ const yaml_node_t *yaml_file_get(struct yaml_file *f, const yaml_node_t *map, co
                                  const yaml_node_t **ret_key);
 
 /* Nothing, or {}. */
-bool yaml_is_empty(const yaml_node_t *node);
+bool edit_yaml_is_empty(const yaml_node_t *node);
 /* Of a sequence. */
-size_t yaml_count(const yaml_node_t *list);
+size_t edit_yaml_count(const yaml_node_t *list);
 /* The last field that is not as we want it (what lacks is put first, so that it ends up
  * in our order); NULL: none. */
-enum sy_code yaml_next_field(const struct edit_field **ret, struct yaml_file *f,
-                             const struct edit_field *fields) SY_NODISCARD;
+enum sy_code edit_yaml_next_field(const struct edit_field **ret, struct yaml_file *f,
+                                  const struct edit_field *fields) SY_NODISCARD;
 /* Did an edit leave alone what is not ours? */
-bool yaml_rest_is_same(struct yaml_file *before, struct yaml_file *after,
-                       const struct edit_entry *entry);
+bool edit_yaml_rest_is_same(struct yaml_file *before, struct yaml_file *after,
+                            const struct edit_entry *entry);
 
 #endif

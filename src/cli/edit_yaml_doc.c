@@ -85,7 +85,7 @@ yaml_file_load(struct yaml_file *ret, const struct buf *text, const struct edit_
 }
 
 bool
-yaml_is_empty(const yaml_node_t *n)
+edit_yaml_is_empty(const yaml_node_t *n)
 {
     return (n->type == YAML_SCALAR_NODE && n->data.scalar.length == 0) ||
            (n->type == YAML_MAPPING_NODE &&
@@ -101,7 +101,7 @@ scalar_is(const yaml_node_t *node, const char *text)
 }
 
 size_t
-yaml_count(const yaml_node_t *list)
+edit_yaml_count(const yaml_node_t *list)
 {
     return (size_t)(list->data.sequence.items.top - list->data.sequence.items.start);
 }
@@ -114,7 +114,7 @@ node_says(yaml_document_t *doc, const yaml_node_t *node, const struct js *want)
         return scalar_is(node, js_str(want));
     }
     if (js_type(want) != JS_ARRAY || node == NULL || node->type != YAML_SEQUENCE_NODE ||
-        yaml_count(node) != js_count(want)) {
+        edit_yaml_count(node) != js_count(want)) {
         return false;
     }
     for (size_t i = 0; i < js_count(want); i++) {
@@ -155,7 +155,8 @@ field_is_set(bool *ret, struct yaml_file *f, const struct edit_field *field)
 }
 
 enum sy_code
-yaml_next_field(const struct edit_field **ret, struct yaml_file *f, const struct edit_field *fields)
+edit_yaml_next_field(const struct edit_field **ret, struct yaml_file *f,
+                     const struct edit_field *fields)
 {
     enum sy_code rc = SY_E_OK;
 
@@ -203,8 +204,8 @@ next_pair(const struct compare *c, int side, const yaml_node_t *map, const yaml_
 static bool same_nodes(struct compare *c, int x, int y, size_t level);
 
 static bool
-same_pairs(struct compare *c, const yaml_node_t *a, const yaml_node_t *b,
-           size_t level) // NOLINT(misc-no-recursion)
+same_pairs(struct compare *c, // NOLINT(misc-no-recursion)
+           const yaml_node_t *a, const yaml_node_t *b, size_t level)
 {
     const yaml_node_pair_t *p = next_pair(c, 0, a, a->data.mapping.pairs.start, level);
     const yaml_node_pair_t *q = next_pair(c, 1, b, b->data.mapping.pairs.start, level);
@@ -239,10 +240,10 @@ same_nodes(struct compare *c, int x, int y, size_t level) // NOLINT(misc-no-recu
                a->data.scalar.length == b->data.scalar.length &&
                memcmp(a->data.scalar.value, b->data.scalar.value, a->data.scalar.length) == 0;
     }
-    if (yaml_count(a) != yaml_count(b)) {
+    if (edit_yaml_count(a) != edit_yaml_count(b)) {
         return false;
     }
-    for (size_t i = 0; i < yaml_count(a); i++) {
+    for (size_t i = 0; i < edit_yaml_count(a); i++) {
         if (!same_nodes(c, a->data.sequence.items.start[i], b->data.sequence.items.start[i],
                         level + 1)) {
             return false;
@@ -258,7 +259,8 @@ is_filled_map(const yaml_node_t *node)
 }
 
 bool
-yaml_rest_is_same(struct yaml_file *before, struct yaml_file *after, const struct edit_entry *entry)
+edit_yaml_rest_is_same(struct yaml_file *before, struct yaml_file *after,
+                       const struct edit_entry *entry)
 {
     struct compare c = {
         .f = {before, after},

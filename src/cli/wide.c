@@ -8,17 +8,17 @@
 #include "cli/cli.h"
 #include "cli/clients.h"
 
-/* What a root at `path` (no links in it) opens beyond a project; NULL: nothing. */
+/* What the directory `root` (no links in it) opens beyond a project; NULL: nothing. */
 static const char *
-extent_of(const char *path, const char *home)
+extent_of(const char *root, const char *home)
 {
-    if (str_eq(path, "/")) {
+    if (str_eq(root, "/")) {
         return "the whole file system";
     }
-    if (home[0] == '\0' || !path_is_below(home, path)) {
+    if (home[0] == '\0' || !path_is_below(home, root)) {
         return NULL;
     }
-    return str_eq(path, home) ? "your whole home directory" : "all that your home directory is in";
+    return str_eq(root, home) ? "your whole home directory" : "all that your home directory is in";
 }
 
 static void

@@ -202,7 +202,7 @@ a_root_that_can_not_be_reached_is_not_to_be_made(void **state)
     place_add_root(p, place_path(p, "O/shut/root"));
     mem_free(p->policy.cwd);
     p->policy.cwd = mem_strdup("/"); /* which everybody reaches */
-    place_ready(p); /* the control: now it is fine */
+    place_ready(p);                  /* the control: now it is fine */
     assert_int_equal(chmod(place_path(p, "O/shut"), 0), 0);
 
     pid_t child = fork();

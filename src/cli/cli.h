@@ -116,6 +116,15 @@ void cli_start(void);
  * touched first by itself costs a trap, and these are a good part of a start.
  */
 void cli_touch_memory(void);
+/* The name that execve(2) got for this program, perhaps relative; NULL if the kernel did not say.
+ */
+const char *cli_called_as(void);
+/*
+ * This executable's absolute path: /proc/self/exe, or where that can't be read
+ * (*ret_by_proc false) cli_called_as with its links resolved, which is right as
+ * long as the working directory is the one of the start. 0 or an errno.
+ */
+int cli_executable(char ret[LIMIT_PATH], bool *ret_by_proc) SY_NODISCARD;
 
 /*
  * Printing (print.c). Unbuffered; nothing else of the program writes to
@@ -147,6 +156,23 @@ enum sy_code cli_engine_load(struct cli_engine *ret, const struct cli_args *args
                              const char *mode, struct sy_error *err) SY_NODISCARD;
 enum sy_code cli_engine_turn(struct cli_engine *e, struct sy_error *err) SY_NODISCARD;
 void cli_engine_fini(struct cli_engine *e);
+
+/*
+ * Writable roots that came by themselves and are as wide as the file system or the
+ * home directory: easily a slip, so that people are told (wide.c). Not those that
+ * somebody wrote into the configuration.
+ */
+#define CLI_WIDE_MAX 2
+struct cli_wide {
+    char path[LIMIT_PATH];
+    const char *what;   /* "workspace", "TMPDIR" */
+    const char *extent; /* "the whole file system" */
+    const char *fix;    /* what narrows it */
+};
+
+size_t cli_wide_roots(struct cli_wide ret[CLI_WIDE_MAX], const struct cli_engine *e);
+/* One line in the log for each. */
+void cli_warn_of_wide_roots(const struct cli_engine *e);
 
 /* The program that users call, absolute, for client configurations: not this
  * one if it is the full program behind a small one. (self.c) */

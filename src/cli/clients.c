@@ -1,10 +1,13 @@
 #include "cli/clients.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "base/json.h"
 #include "base/limits.h"
+#include "base/mem.h"
 #include "base/str.h"
+#include "command/command.h"
 
 #define PROGRAM "\"@PROGRAM\""
 #define ARGS    "[\"mcp\"]"
@@ -87,38 +90,38 @@ static const struct edit_field copilot_fields[] = {
 };
 
 const struct client clients[] = {
-    {"claude-code",    "Claude Code",        CLIENT_JSON, "CLAUDE_CONFIG_DIR", ".claude.json",           ".claude.json",
-     "mcpServers",                                                                                                                                                                                                stdio_fields,
+    {"claude-code",    "Claude Code",        CLIENT_JSON,  "CLAUDE_CONFIG_DIR", ".claude.json",           ".claude.json",
+     "mcpServers",                                                                                                                                                                                                      stdio_fields,
      "Quit Claude Code first: it writes the same file. To let it use only Shellyard's shell, put\n"
      "  {\"permissions\": {\"deny\": [\"Bash\"], \"allow\": [\"mcp__shellyard__*\"]}}\n"
-     "into ~/.claude/settings.json.\n"                                                                                                                                                                                                                                   },
-    {"codex",          "Codex CLI",          CLIENT_TOML, "CODEX_HOME",        "config.toml",            ".codex/config.toml",
-     "mcp_servers",                                                                                                                                                                                               codex_fields,
-     "To leave only Shellyard's shell, set shell_tool = false under [features].\n"                                                                                                                                                                                       },
-    {"cursor",         "Cursor",             CLIENT_JSON, NULL,                NULL,                     ".cursor/mcp.json",                                                                        "mcpServers", plain_fields,
-     NULL                                                                                                                                                                                                                                                                },
-    {"vscode",         "Visual Studio Code", CLIENT_JSON, "XDG_CONFIG_HOME",   "Code/User/mcp.json",
-     ".config/Code/User/mcp.json",                                                                                                                                                                  "servers",    stdio_fields,
-     "For one project alone put the same into .vscode/mcp.json.\n"                                                                                                                                                                                                       },
-    {"zed",            "Zed",                CLIENT_JSON, "XDG_CONFIG_HOME",   "zed/settings.json",      ".config/zed/settings.json",
-     "context_servers",                                                                                                                                                                                           zed_fields,      NULL                                  },
-    {"gemini-cli",     "Gemini CLI",         CLIENT_JSON, NULL,                NULL,                     ".gemini/settings.json",                                                                   "mcpServers",
-     gemini_fields,                                                                                                                                                                                                                NULL                                  },
-    {"claude-desktop", "Claude Desktop",     CLIENT_JSON, "XDG_CONFIG_HOME",
-     "Claude/claude_desktop_config.json",                                                                ".config/Claude/claude_desktop_config.json",                                               "mcpServers",
-     plain_fields,                                                                                                                                                                                                                 "Restart Claude Desktop afterwards.\n"},
-    {"opencode",       "OpenCode",           CLIENT_JSON, "XDG_CONFIG_HOME",   "opencode/opencode.json",
-     ".config/opencode/opencode.json",                                                                                                                                                              "mcp",        opencode_fields, NULL                                  },
-    {"goose",          "Goose",              CLIENT_YAML, "XDG_CONFIG_HOME",   "goose/config.yaml",
-     ".config/goose/config.yaml",                                                                                                                                                                   "extensions", goose_fields,    NULL                                  },
-    {"cline",          "Cline",              CLIENT_JSON, "XDG_CONFIG_HOME",
-     "Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",                  ".config/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
-     "mcpServers",                                                                                                                                                                                                cline_fields,    NULL                                  },
-    {"copilot-cli",    "GitHub Copilot CLI", CLIENT_JSON, "COPILOT_HOME",      "mcp-config.json",
-     ".copilot/mcp-config.json",                                                                                                                                                                    "mcpServers", copilot_fields,  NULL                                  },
-    {"jetbrains",      "JetBrains Junie",    CLIENT_JSON, NULL,                NULL,                     ".junie/mcp/mcp.json",                                                                     "mcpServers",
-     plain_fields,                                                                                                                                                                                                                 NULL                                  },
-    {NULL,             NULL,                 CLIENT_JSON, NULL,                NULL,                     NULL,                                                                                      NULL,         NULL,            NULL                                  },
+     "into ~/.claude/settings.json.\n"                                                                                                                                                                                                                                         },
+    {"codex",          "Codex CLI",          CLIENT_TOML,  "CODEX_HOME",        "config.toml",            ".codex/config.toml",
+     "mcp_servers",                                                                                                                                                                                                     codex_fields,
+     "To leave only Shellyard's shell, set shell_tool = false under [features].\n"                                                                                                                                                                                             },
+    {"cursor",         "Cursor",             CLIENT_JSON,  NULL,                NULL,                     ".cursor/mcp.json",                                                                        "mcpServers",      plain_fields,
+     NULL                                                                                                                                                                                                                                                                      },
+    {"vscode",         "Visual Studio Code", CLIENT_JSONC, "XDG_CONFIG_HOME",   "Code/User/mcp.json",
+     ".config/Code/User/mcp.json",                                                                                                                                                                   "servers",         stdio_fields,
+     "For one project alone put the same into .vscode/mcp.json.\n"                                                                                                                                                                                                             },
+    {"zed",            "Zed",                CLIENT_JSONC, "XDG_CONFIG_HOME",   "zed/settings.json",
+     ".config/zed/settings.json",                                                                                                                                                                    "context_servers", zed_fields,      NULL                                  },
+    {"gemini-cli",     "Gemini CLI",         CLIENT_JSONC, NULL,                NULL,                     ".gemini/settings.json",                                                                   "mcpServers",
+     gemini_fields,                                                                                                                                                                                                                      NULL                                  },
+    {"claude-desktop", "Claude Desktop",     CLIENT_JSON,  "XDG_CONFIG_HOME",
+     "Claude/claude_desktop_config.json",                                                                 ".config/Claude/claude_desktop_config.json",                                               "mcpServers",
+     plain_fields,                                                                                                                                                                                                                       "Restart Claude Desktop afterwards.\n"},
+    {"opencode",       "OpenCode",           CLIENT_JSONC, "XDG_CONFIG_HOME",   "opencode/opencode.json",
+     ".config/opencode/opencode.json",                                                                                                                                                               "mcp",             opencode_fields, NULL                                  },
+    {"goose",          "Goose",              CLIENT_YAML,  "XDG_CONFIG_HOME",   "goose/config.yaml",
+     ".config/goose/config.yaml",                                                                                                                                                                    "extensions",      goose_fields,    NULL                                  },
+    {"cline",          "Cline",              CLIENT_JSON,  "XDG_CONFIG_HOME",
+     "Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",                   ".config/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
+     "mcpServers",                                                                                                                                                                                                      cline_fields,    NULL                                  },
+    {"copilot-cli",    "GitHub Copilot CLI", CLIENT_JSON,  "COPILOT_HOME",      "mcp-config.json",
+     ".copilot/mcp-config.json",                                                                                                                                                                     "mcpServers",      copilot_fields,  NULL                                  },
+    {"jetbrains",      "JetBrains Junie",    CLIENT_JSON,  NULL,                NULL,                     ".junie/mcp/mcp.json",                                                                     "mcpServers",
+     plain_fields,                                                                                                                                                                                                                       NULL                                  },
+    {NULL,             NULL,                 CLIENT_JSON,  NULL,                NULL,                     NULL,                                                                                      NULL,              NULL,            NULL                                  },
 };
 
 const struct client *
@@ -194,16 +197,40 @@ env_get(char *const *environ_list, const char *name)
 }
 
 enum sy_code
-client_path(struct buf *ret, const struct client *c, char *const *environ_list,
+client_home(struct buf *ret, char *const *environ_list, struct sy_error *err)
+{
+    SY_AUTO(mem_free_charp) char *shell = NULL;
+    SY_AUTO(mem_free_charp) char *passwd_home = NULL;
+    const char *home = env_get(environ_list, "HOME");
+    enum sy_code rc = SY_E_OK;
+
+    if (home == NULL || home[0] != '/') {
+        rc = passwd_lookup(getuid(), &shell, &passwd_home, err);
+        home = passwd_home;
+    }
+    if (rc != SY_E_OK) {
+        return rc;
+    }
+    if (home == NULL || home[0] != '/') {
+        return sy_err_set(err, SY_E_ARG,
+                          "HOME is not set, and passwd(5) has no home for user %u: where are the "
+                          "clients' files?",
+                          (unsigned)getuid());
+    }
+    rc = buf_add_str(ret, home);
+    return rc == SY_E_OK ? rc : sy_err_set(err, rc, "path too long");
+}
+
+enum sy_code
+client_path(struct buf *ret, const struct client *c, char *const *environ_list, const char *home,
             struct sy_error *err)
 {
     const char *dir = c->dir_env != NULL ? env_get(environ_list, c->dir_env) : NULL;
-    const char *home = env_get(environ_list, "HOME");
     enum sy_code rc = SY_E_OK;
 
     if (dir != NULL && dir[0] == '/') {
         rc = buf_addf(ret, "%s/%s", dir, c->env_file);
-    } else if (home != NULL && home[0] == '/') {
+    } else if (home[0] == '/') {
         rc = buf_addf(ret, "%s/%s", home, c->home_file);
     } else {
         return sy_err_set(err, SY_E_ARG, "HOME is not set: where is the file of %s?", c->title);
@@ -220,6 +247,8 @@ client_edit(struct buf *out, const struct client *c, const struct buf *text,
     switch (c->format) {
     case CLIENT_JSON:
         return edit_json(out, text, &entry, ret_outcome, err);
+    case CLIENT_JSONC:
+        return edit_jsonc(out, text, &entry, ret_outcome, err);
     case CLIENT_TOML:
         return edit_toml(out, text, &entry, ret_outcome, err);
     case CLIENT_YAML:
@@ -239,21 +268,16 @@ client_snippet(struct buf *out, const struct client *c, const struct edit_field 
 }
 
 enum client_state
-client_look(const struct client *c, const char *program, char *const *environ_list,
-            struct sy_error *err)
+client_look(const struct client *c, const char *program, const char *path, struct sy_error *err)
 {
     SY_AUTO(client_fields_fini) struct client_fields f = {0};
     SY_AUTO(edit_file_fini) struct edit_file file = {0};
-    SY_AUTO(buf_fini) struct buf path = {.max = LIMIT_PATH};
     SY_AUTO(buf_fini) struct buf edited = {.max = LIMIT_CLIENT_FILE};
     enum edit_outcome outcome = EDIT_ADDED;
-    enum sy_code rc = client_path(&path, c, environ_list, err);
+    enum sy_code rc = client_fields_make(&f, c, program);
 
     if (rc == SY_E_OK) {
-        rc = client_fields_make(&f, c, program);
-    }
-    if (rc == SY_E_OK) {
-        rc = edit_file_read(&file, buf_view(&path), err);
+        rc = edit_file_read(&file, path, err);
     }
     if (rc == SY_E_OK && !file.exists) {
         return CLIENT_NO_FILE;

@@ -9,7 +9,8 @@
  * The MCP clients that `setup` knows: one row each in clients.c
  * (docs/clients.md tells what is written and why).
  */
-enum client_format { CLIENT_JSON, CLIENT_TOML, CLIENT_YAML };
+/* JSONC: the client reads comments and trailing commas. */
+enum client_format { CLIENT_JSON, CLIENT_JSONC, CLIENT_TOML, CLIENT_YAML };
 
 struct client {
     const char *name;  /* "claude-code" */
@@ -41,9 +42,13 @@ void client_fields_fini(struct client_fields *f);
 enum sy_code client_fields_make(struct client_fields *ret, const struct client *c,
                                 const char *program) SY_NODISCARD;
 
-/* Its configuration file; SY_E_ARG if HOME is not set. */
-enum sy_code client_path(struct buf *ret, const struct client *c, char *const *environ_list,
+/* The user's home: HOME, or where that is no absolute path the one of passwd(5). SY_E_ARG
+ * if there is none. */
+enum sy_code client_home(struct buf *ret, char *const *environ_list,
                          struct sy_error *err) SY_NODISCARD;
+/* Its configuration file; SY_E_ARG if it lies in the home directory and `home` is "". */
+enum sy_code client_path(struct buf *ret, const struct client *c, char *const *environ_list,
+                         const char *home, struct sy_error *err) SY_NODISCARD;
 /* Our entry alone, as a person would paste it. */
 enum sy_code client_snippet(struct buf *out, const struct client *c,
                             const struct edit_field *fields) SY_NODISCARD;
@@ -52,7 +57,7 @@ enum sy_code client_edit(struct buf *out, const struct client *c, const struct b
                          const struct edit_field *fields, enum edit_outcome *ret_outcome,
                          struct sy_error *err) SY_NODISCARD;
 
-/* For doctor: does its file exist, and is our entry in it as we want it? */
+/* For doctor: does the file `path` exist, and is our entry in it as we want it? */
 enum client_state {
     CLIENT_NO_FILE,
     CLIENT_NOT_SET,
@@ -60,7 +65,7 @@ enum client_state {
     CLIENT_DIFFERS,   /* an entry of another program path or older form */
     CLIENT_UNREADABLE /* err tells */
 };
-enum client_state client_look(const struct client *c, const char *program,
-                              char *const *environ_list, struct sy_error *err);
+enum client_state client_look(const struct client *c, const char *program, const char *path,
+                              struct sy_error *err);
 
 #endif

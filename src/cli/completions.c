@@ -1,7 +1,7 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "cli/cli.h"
+#include "cli/completions.h"
 #include "cli/verbs.h"
 
 /* Appends "a|b|c" with spaces for bars. */
@@ -71,12 +71,14 @@ bash_value_cases(struct buf *out, const struct cli_verb *verb)
     for (size_t i = 0; verb->options[i].name != NULL && rc == SY_E_OK; i++) {
         const struct cli_option *o = &verb->options[i];
 
-        if (o->choices == NULL) {
+        if (o->choices == NULL && !completions_is_key(o)) {
             continue;
         }
         rc = o->letter != '\0' ? buf_addf(out, "                --%s|-%c) ", o->name, o->letter)
                                : buf_addf(out, "                --%s) ", o->name);
-        if (rc == SY_E_OK && str_eq(o->choices, "DIR")) {
+        if (rc == SY_E_OK && completions_is_key(o)) {
+            rc = buf_add_str(out, "words=$keys; compopt -o nospace 2>/dev/null ;;\n");
+        } else if (rc == SY_E_OK && str_eq(o->choices, "DIR")) {
             rc = buf_add_str(out, "COMPREPLY=($(compgen -d -- \"$cur\")); return ;;\n");
         } else if (rc == SY_E_OK) {
             rc = buf_add_str(out, "words='");
@@ -110,7 +112,13 @@ bash_leaf(struct buf *out, const struct cli_verb *parent, const struct cli_verb 
         }
     }
     if (rc == SY_E_OK) {
-        rc = buf_add_str(out, "'\n            case \"$prev\" in\n");
+        rc = buf_add_str(out, "'\n");
+    }
+    if (rc == SY_E_OK && verb == &verb_help) {
+        rc = completions_bash_help(out);
+    }
+    if (rc == SY_E_OK) {
+        rc = buf_add_str(out, "            case \"$prev\" in\n");
     }
     if (rc == SY_E_OK) {
         rc = bash_value_cases(out, verb);
@@ -157,15 +165,22 @@ static const char bash_head[] =
     "                return\n"
     "            fi\n"
     "        done\n"
-    "    fi\n"
-    "    if [ \"$COMP_CWORD\" -gt 2 ]; then\n"
-    "        case \"$path ${COMP_WORDS[2]}\" in\n";
+    "    fi\n";
+
+static const char bash_subcommands[] = "    if [ \"$COMP_CWORD\" -gt 2 ]; then\n"
+                                       "        case \"$path ${COMP_WORDS[2]}\" in\n";
 
 static enum sy_code
 bash_script(struct buf *out)
 {
     enum sy_code rc = buf_add_str(out, bash_head);
 
+    if (rc == SY_E_OK) {
+        rc = completions_bash_keys(out);
+    }
+    if (rc == SY_E_OK) {
+        rc = buf_add_str(out, bash_subcommands);
+    }
     for (size_t i = 0; cli_verbs[i] != NULL && rc == SY_E_OK; i++) {
         const struct cli_verb *const *subs = cli_verbs[i]->verbs;
 
@@ -227,6 +242,9 @@ zsh_value(struct buf *out, const struct cli_option *o)
 {
     enum sy_code rc = o->arg != NULL ? buf_addf(out, ":%s:", o->arg) : SY_E_OK;
 
+    if (rc == SY_E_OK && completions_is_key(o)) {
+        return buf_add_str(out, "_shellyard_keys");
+    }
     if (rc != SY_E_OK || o->choices == NULL) {
         return rc;
     }
@@ -282,7 +300,9 @@ zsh_leaf(struct buf *out, const struct cli_verb *parent, const struct cli_verb *
     if (rc == SY_E_OK) {
         rc = zsh_option(out, &cli_common_options[0]);
     }
-    if (rc == SY_E_OK && verb->ends_options) {
+    if (rc == SY_E_OK && verb == &verb_help) {
+        rc = completions_zsh_help(out);
+    } else if (rc == SY_E_OK && verb->ends_options) {
         rc = buf_add_str(out, "                '*::command: _normal' ;;\n");
     } else if (rc == SY_E_OK && verb->operand_choices != NULL) {
         rc = buf_add_str(out, "                '1:argument:(");
@@ -320,13 +340,19 @@ zsh_script(struct buf *out)
 {
     enum sy_code rc =
         buf_add_str(out, "#compdef shellyard\n"
-                         "# zsh completion for shellyard, made by `shellyard completions zsh`\n"
-                         "_shellyard()\n{\n"
-                         "    local -a words_of\n"
-                         "    local verb=${words[2]}\n"
-                         "    if (( CURRENT == 2 )); then\n        verb=\n    else\n"
-                         "        shift words; (( CURRENT-- ))\n    fi\n"
-                         "    case $verb in\n    ");
+                         "# zsh completion for shellyard, made by `shellyard completions zsh`\n");
+
+    if (rc == SY_E_OK) {
+        rc = completions_zsh_keys(out);
+    }
+    if (rc == SY_E_OK) {
+        rc = buf_add_str(out, "_shellyard()\n{\n"
+                              "    local -a words_of\n"
+                              "    local verb=${words[2]}\n"
+                              "    if (( CURRENT == 2 )); then\n        verb=\n    else\n"
+                              "        shift words; (( CURRENT-- ))\n    fi\n"
+                              "    case $verb in\n    ");
+    }
 
     for (size_t i = 0; cli_verbs[i] != NULL && rc == SY_E_OK; i++) {
         rc = cli_verbs[i]->verbs == NULL ? SY_E_OK : buf_addf(out, "%s|", cli_verbs[i]->name);
@@ -385,6 +411,10 @@ fish_option(struct buf *out, const struct cli_option *o)
     }
     if (rc == SY_E_OK && o->choices != NULL && str_eq(o->choices, "DIR")) {
         rc = buf_add_str(out, " -a '(__fish_complete_directories)'");
+    } else if (rc == SY_E_OK && completions_is_key(o)) {
+        rc = buf_add_str(out, " -f -a '");
+        rc = rc == SY_E_OK ? completions_fish_keys(out) : rc;
+        rc = rc == SY_E_OK ? buf_add_char(out, '\'') : rc;
     } else if (rc == SY_E_OK && o->choices != NULL) {
         rc = buf_add_str(out, " -f -a '");
         if (rc == SY_E_OK) {
@@ -470,6 +500,9 @@ fish_script(struct buf *out)
         for (size_t k = 0; subs != NULL && subs[k] != NULL && rc == SY_E_OK; k++) {
             rc = fish_verb(out, buf_view(&condition), subs[k]);
         }
+    }
+    if (rc == SY_E_OK) {
+        rc = completions_fish_help(out);
     }
     return rc == SY_E_OK ? each_leaf(out, fish_leaf) : rc;
 }

@@ -73,10 +73,11 @@ static void SY_PRINTF(5, 6) find(struct doctor *d, enum level level, const char 
 static void
 check_program(struct doctor *d)
 {
+    struct sy_error err = {0};
     char path[LIMIT_PATH];
 
-    if (cli_self_path(path, NULL) != SY_E_OK) {
-        find(d, LEVEL_WARN, "program", "mount /proc", "/proc is not there");
+    if (cli_self_path(path, &err) != SY_E_OK) {
+        find(d, LEVEL_WARN, "program", "mount /proc", "%s", err.msg);
         return;
     }
     find(d, LEVEL_OK, "program", NULL, "shellyard %s, %s", SY_VERSION, path);
@@ -287,6 +288,18 @@ check_tmpdir(struct doctor *d)
 }
 
 static void
+check_roots(struct doctor *d)
+{
+    struct cli_wide list[CLI_WIDE_MAX];
+    size_t n = d->session != NULL ? cli_wide_roots(list, &d->engine) : 0;
+
+    for (size_t i = 0; i < n; i++) {
+        find(d, LEVEL_WARN, "writable roots", list[i].fix, "%s: commands may write %s (%.100s)",
+             list[i].what, list[i].extent, list[i].path);
+    }
+}
+
+static void
 check_tool(struct doctor *d, const char *name)
 {
     SY_AUTO(buf_fini) struct buf path = {.max = LIMIT_PATH};
@@ -298,39 +311,55 @@ check_tool(struct doctor *d, const char *name)
     }
 }
 
+/* True if it is connected, be it in another form. */
+static bool
+check_client(struct doctor *d, const struct client *c, const char *program, const char *path)
+{
+    char fix[SY_ERR_MSG_MAX];
+    struct sy_error err = {0};
+
+    (void)snprintf(fix, sizeof(fix), "shellyard setup %s --write", c->name);
+    switch (client_look(c, program, path, &err)) {
+    case CLIENT_NO_FILE:
+        return false;
+    case CLIENT_SET:
+        find(d, LEVEL_OK, c->title, NULL, "configured");
+        return true;
+    case CLIENT_NOT_SET:
+        find(d, LEVEL_WARN, c->title, fix, "installed, but does not know Shellyard");
+        return false;
+    case CLIENT_DIFFERS:
+        find(d, LEVEL_WARN, c->title, fix, "configured for another program or form");
+        return true;
+    case CLIENT_UNREADABLE:
+        break;
+    }
+    (void)snprintf(fix, sizeof(fix), "see 'shellyard setup %s'", c->name);
+    find(d, LEVEL_WARN, c->title, fix, "can't tell: %s", err.msg);
+    return false;
+}
+
 static void
 check_clients(struct doctor *d)
 {
+    SY_AUTO(buf_fini) struct buf home = {.max = LIMIT_PATH};
     char program[LIMIT_PATH];
-    char fix[SY_ERR_MSG_MAX];
+    struct sy_error err = {0};
     size_t set = 0;
 
     if (cli_self_path(program, NULL) != SY_E_OK) {
         return;
     }
+    if (client_home(&home, environ, &err) != SY_E_OK) {
+        /* Once; those whose directory is named elsewhere can still be looked at. */
+        find(d, LEVEL_WARN, "home", "set HOME where shellyard is started", "%s", err.msg);
+    }
     for (size_t i = 0; clients[i].name != NULL; i++) {
-        const struct client *c = &clients[i];
-        struct sy_error err = {0};
+        SY_AUTO(buf_fini) struct buf path = {.max = LIMIT_PATH};
 
-        (void)snprintf(fix, sizeof(fix), "shellyard setup %s --write", c->name);
-        switch (client_look(c, program, environ, &err)) {
-        case CLIENT_NO_FILE:
-            break;
-        case CLIENT_SET:
+        if (client_path(&path, &clients[i], environ, buf_view(&home), NULL) == SY_E_OK &&
+            check_client(d, &clients[i], program, buf_view(&path))) {
             set++;
-            find(d, LEVEL_OK, c->title, NULL, "configured");
-            break;
-        case CLIENT_NOT_SET:
-            find(d, LEVEL_WARN, c->title, fix, "installed, but does not know Shellyard");
-            break;
-        case CLIENT_DIFFERS:
-            set++;
-            find(d, LEVEL_WARN, c->title, fix, "configured for another program or form");
-            break;
-        case CLIENT_UNREADABLE:
-            (void)snprintf(fix, sizeof(fix), "see 'shellyard setup %s'", c->name);
-            find(d, LEVEL_WARN, c->title, fix, "can't tell: %s", err.msg);
-            break;
         }
     }
     if (set == 0) {
@@ -396,6 +425,7 @@ doctor_main(const struct cli_args *args)
     check_commands(&d);
     check_path(&d);
     check_tmpdir(&d);
+    check_roots(&d);
     check_tool(&d, "git");
     check_tool(&d, "node");
     check_clients(&d);

@@ -38,18 +38,22 @@ enum edit_outcome {
 /*
  * Sets member `entry->name` of the object `entry->section` of the root object.
  * `text` empty: a new file. SY_E_PARSE for what is not strict JSON (comments,
- * trailing commas), with line and column.
+ * trailing commas), with the line. A byte order mark is let be.
  */
 enum sy_code edit_json(struct buf *out, const struct buf *text, const struct edit_entry *entry,
                        enum edit_outcome *ret_outcome, struct sy_error *err) SY_NODISCARD;
+
+/* The same for files that may hold comments and trailing commas, which stay. */
+enum sy_code edit_jsonc(struct buf *out, const struct buf *text, const struct edit_entry *entry,
+                        enum edit_outcome *ret_outcome, struct sy_error *err) SY_NODISCARD;
 
 /* Sets the table [section.name]. SY_E_PARSE where strings or brackets do not
  * end, or where the table is written in another way (inline, dotted keys). */
 enum sy_code edit_toml(struct buf *out, const struct buf *text, const struct edit_entry *entry,
                        enum edit_outcome *ret_outcome, struct sy_error *err) SY_NODISCARD;
 
-/* Adds the name to the block mapping `entry->section` of the root mapping. An entry
- * that is there and differs is SY_E_PARSE: the person must change it. */
+/* Sets the name in the mapping `entry->section` of the root mapping, block or flow; of an
+ * entry that is there only what differs is changed. SY_E_PARSE where that could touch more. */
 enum sy_code edit_yaml(struct buf *out, const struct buf *text, const struct edit_entry *entry,
                        enum edit_outcome *ret_outcome, struct sy_error *err) SY_NODISCARD;
 

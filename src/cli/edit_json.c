@@ -1,31 +1,22 @@
+#include <stdint.h>
 #include <string.h>
 
 #include "base/json.h"
 #include "base/limits.h"
 #include "base/str.h"
 #include "cli/edit.h"
+#include "cli/edit_jsonc.h"
 
 /*
- * The text has been parsed, so that the scanner below may trust its form: it
- * only finds where things stand.
+ * The text has been parsed (what is no strict JSON is blanked for that, in a copy
+ * of the same length, so that places hold for both), so that the scanner below may trust its form:
+ * it only finds where things stand.
  */
 
 static size_t
 skip_space(const char *s, size_t at)
 {
     return at + strspn(s + at, " \t\r\n");
-}
-
-/* `at` is the opening quote; returns the place after the closing one. */
-static size_t
-skip_string(const char *s, size_t at)
-{
-    for (at++; s[at] != '"'; at++) {
-        if (s[at] == '\\') {
-            at++;
-        }
-    }
-    return at + 1;
 }
 
 static size_t
@@ -35,7 +26,7 @@ skip_value(const char *s, size_t at)
 
     do {
         if (s[at] == '"') {
-            at = skip_string(s, at);
+            at = edit_jsonc_string(s, at);
         } else if (s[at] == '{' || s[at] == '[') {
             depth++;
             at++;
@@ -71,7 +62,7 @@ find_member(struct place *ret, const char *s, size_t at, const char *key)
     at = skip_space(s, at + 1);
     while (s[at] != '}') {
         size_t key_at = at;
-        size_t key_end = skip_string(s, at);
+        size_t key_end = edit_jsonc_string(s, at);
         size_t value = skip_space(s, skip_space(s, key_end) + 1);
         size_t end = skip_value(s, value);
 
@@ -90,74 +81,6 @@ find_member(struct place *ret, const char *s, size_t at, const char *key)
         }
     }
     ret->close = at;
-}
-
-struct pretty {
-    struct buf *out;
-    const char *base;
-    const char *unit;
-    size_t depth;
-    uint64_t is_object; /* one bit a level; LIMIT_JSON_DEPTH is 64 */
-};
-
-static enum sy_code
-break_line(const struct pretty *p)
-{
-    enum sy_code rc = buf_addf(p->out, "\n%s", p->base);
-
-    for (size_t k = 0; k < p->depth && rc == SY_E_OK; k++) {
-        rc = buf_add_str(p->out, p->unit);
-    }
-    return rc;
-}
-
-/* One byte of the compact text that stands outside of strings. */
-static enum sy_code
-put_mark(struct pretty *p, const char *at)
-{
-    bool breaks = false;
-    enum sy_code rc = SY_E_OK;
-
-    switch (*at) {
-    case '{':
-    case '[':
-        breaks = *at == '{' && at[1] != '}';
-        p->is_object = p->is_object << 1 | (*at == '{' ? 1U : 0U);
-        p->depth++;
-        rc = buf_add_char(p->out, *at);
-        break;
-    case '}':
-    case ']':
-        p->depth--;
-        p->is_object >>= 1;
-        rc = *at == '}' && at[-1] != '{' ? break_line(p) : SY_E_OK;
-        return rc == SY_E_OK ? buf_add_char(p->out, *at) : rc;
-    case ',':
-        breaks = (p->is_object & 1) != 0;
-        rc = buf_add_str(p->out, breaks ? "," : ", ");
-        break;
-    case ':':
-        return buf_add_str(p->out, ": ");
-    default:
-        return buf_add_char(p->out, *at);
-    }
-    return rc == SY_E_OK && breaks ? break_line(p) : rc;
-}
-
-enum sy_code
-edit_pretty(struct buf *out, const char *json, const char *base, const char *unit)
-{
-    struct pretty p = {.out = out, .base = base, .unit = unit};
-    enum sy_code rc = SY_E_OK;
-    size_t i = 0;
-
-    while (json[i] != '\0' && rc == SY_E_OK) {
-        size_t end = json[i] == '"' ? skip_string(json, i) : i + 1;
-
-        rc = json[i] == '"' ? buf_add(out, json + i, end - i) : put_mark(&p, json + i);
-        i = end;
-    }
-    return rc;
 }
 
 /* The entry as it should be: what is there, our fields over it. */
@@ -195,28 +118,37 @@ merge_entry(struct buf *out, const struct js *now, const struct edit_field *fiel
     return jw_done(&w);
 }
 
-/* Does the entry already say all that we want? */
+/* Does the entry already say what we want of one field? */
+static enum sy_code
+field_is_set(bool *ret, const struct js *now, const struct edit_field *field)
+{
+    const struct js *value = js_get(now, field->key);
+    SY_AUTO(buf_fini) struct buf text = {.max = LIMIT_CLIENT_FILE};
+
+    *ret = value != NULL && !field->is_ours;
+    if (value == NULL || *ret) {
+        return SY_E_OK;
+    }
+
+    enum sy_code rc = js_dump(&text, value);
+
+    if (rc == SY_E_OK) {
+        *ret = str_eq(buf_view(&text), field->value);
+    }
+    return rc;
+}
+
+/* Of all of them? */
 static enum sy_code
 is_set(bool *ret, const struct js *now, const struct edit_field *fields)
 {
+    enum sy_code rc = SY_E_OK;
+
     *ret = js_type(now) == JS_OBJECT;
-    for (size_t i = 0; fields[i].key != NULL && *ret; i++) {
-        const struct js *value = js_get(now, fields[i].key);
-        SY_AUTO(buf_fini) struct buf text = {.max = LIMIT_CLIENT_FILE};
-
-        if (value == NULL) {
-            *ret = false;
-            return SY_E_OK;
-        }
-
-        enum sy_code rc = js_dump(&text, value);
-
-        if (rc != SY_E_OK) {
-            return rc;
-        }
-        *ret = !fields[i].is_ours || str_eq(buf_view(&text), fields[i].value);
+    for (size_t i = 0; fields[i].key != NULL && *ret && rc == SY_E_OK; i++) {
+        rc = field_is_set(ret, now, &fields[i]);
     }
-    return SY_E_OK;
+    return rc;
 }
 
 /* The white space in front of the line on which `at` stands, if nothing else
@@ -235,9 +167,15 @@ indent_at(struct buf *ret, const char *s, size_t at, const char *fallback)
     return buf_add(ret, s + start, at - start);
 }
 
-struct insertion {
+/* A file's text, and the same with what is no strict JSON blanked (edit_jsonc.c). */
+struct source {
     const char *text;
+    const char *form;
     size_t len;
+};
+
+struct insertion {
+    const struct source *source;
     const struct place *object; /* in which the member is set */
     const char *name;
     const char *indent;       /* of the object's members */
@@ -245,34 +183,74 @@ struct insertion {
     const char *value;        /* pretty */
 };
 
+/* In an object without members: behind its brace, and what comments stand there. */
+static enum sy_code
+splice_first(struct buf *out, const struct insertion *n)
+{
+    const struct source *f = n->source;
+    size_t until = n->object->close;
+
+    while (f->form[until - 1] != '{' && strchr(" \t\r\n", f->text[until - 1]) != NULL) {
+        until--;
+    }
+
+    enum sy_code rc = buf_add(out, f->text, until);
+
+    if (rc == SY_E_OK) {
+        rc = buf_addf(out, "\n%s\"%s\": ", n->indent, n->name);
+    }
+    if (rc == SY_E_OK) {
+        rc = buf_add_str(out, n->value);
+    }
+    if (rc == SY_E_OK) {
+        rc = buf_addf(out, "\n%s", n->close_indent);
+    }
+    return rc == SY_E_OK ? buf_add(out, f->text + n->object->close, f->len - n->object->close) : rc;
+}
+
+/* Behind the last member, its trailing comma, and the comments on its line. */
+static enum sy_code
+splice_last(struct buf *out, const struct insertion *n)
+{
+    const struct source *f = n->source;
+    size_t last = n->object->last_value;
+    size_t comma = edit_jsonc_comma(f->text, last);
+    size_t at = edit_jsonc_line_comments(f->text, comma != 0 ? comma : last);
+    enum sy_code rc = buf_add(out, f->text, last);
+
+    if (rc == SY_E_OK && comma == 0) {
+        rc = buf_add_char(out, ',');
+    }
+    if (rc == SY_E_OK) {
+        rc = buf_add(out, f->text + last, at - last);
+    }
+    if (rc == SY_E_OK) {
+        rc = buf_addf(out, "\n%s\"%s\": ", n->indent, n->name);
+    }
+    if (rc == SY_E_OK) {
+        rc = buf_add_str(out, n->value);
+    }
+    return rc == SY_E_OK ? buf_add(out, f->text + at, f->len - at) : rc;
+}
+
 /* The text with the member set: replaced, added after the last, or alone. */
 static enum sy_code
 splice(struct buf *out, const struct insertion *n)
 {
     const struct place *p = n->object;
-    size_t until = p->is_found ? p->value : p->first_key != 0 ? p->last_value : 0;
-    size_t after = p->is_found ? p->value_end : p->first_key != 0 ? p->last_value : p->close;
 
-    if (!p->is_found && p->first_key == 0) {
-        /* Up to and with the opening brace of the empty object. */
-        until = p->close;
-        while (n->text[until - 1] != '{') {
-            until--;
-        }
+    if (!p->is_found) {
+        return p->first_key != 0 ? splice_last(out, n) : splice_first(out, n);
     }
 
-    enum sy_code rc = buf_add(out, n->text, until);
+    enum sy_code rc = buf_add(out, n->source->text, p->value);
 
-    if (rc == SY_E_OK && !p->is_found) {
-        rc = buf_addf(out, "%s\n%s\"%s\": ", p->first_key != 0 ? "," : "", n->indent, n->name);
-    }
     if (rc == SY_E_OK) {
         rc = buf_add_str(out, n->value);
     }
-    if (rc == SY_E_OK && !p->is_found && p->first_key == 0) {
-        rc = buf_addf(out, "\n%s", n->close_indent);
-    }
-    return rc == SY_E_OK ? buf_add(out, n->text + after, n->len - after) : rc;
+    return rc == SY_E_OK
+               ? buf_add(out, n->source->text + p->value_end, n->source->len - p->value_end)
+               : rc;
 }
 
 /* Indentation of the three levels. */
@@ -314,12 +292,12 @@ find_indents(struct indents *ret, const char *s, const struct place *root,
     return indent_at(&ret->entry, s, section->first_key, buf_view(&twice));
 }
 
-/* Sets the entry in `s` (valid JSON, an object); `value` is compact. */
+/* Sets the entry; `value` is compact. */
 static enum sy_code
-set_entry(struct buf *out, const struct buf *text, const struct edit_entry *entry,
+set_entry(struct buf *out, const struct source *source, const struct edit_entry *entry,
           const char *value)
 {
-    const char *s = buf_view(text);
+    const char *s = source->form;
     SY_AUTO(indents_fini) struct indents n = {0};
     SY_AUTO(buf_fini) struct buf pretty = {.max = LIMIT_CLIENT_FILE};
     SY_AUTO(buf_fini) struct buf whole = {.max = LIMIT_CLIENT_FILE};
@@ -331,8 +309,8 @@ set_entry(struct buf *out, const struct buf *text, const struct edit_entry *entr
         find_member(&inner, s, root.value, entry->name);
     }
 
-    enum sy_code rc = find_indents(&n, s, &root, &inner);
-    struct insertion in = {.text = s, .len = text->len, .value = NULL};
+    enum sy_code rc = find_indents(&n, source->text, &root, &inner);
+    struct insertion in = {.source = source, .value = NULL};
 
     if (rc == SY_E_OK && root.is_found) {
         rc = edit_pretty(&pretty, value, buf_view(&n.entry), buf_view(&n.unit));
@@ -354,14 +332,105 @@ set_entry(struct buf *out, const struct buf *text, const struct edit_entry *entr
     return rc == SY_E_OK ? splice(out, &in) : rc;
 }
 
+/* Sets one field of the entry that is there, and leaves the rest of it, comments too. */
+static enum sy_code
+set_field(struct buf *text, const struct edit_entry *entry, const struct edit_field *field)
+{
+    SY_AUTO(buf_fini) struct buf form = {.max = LIMIT_CLIENT_FILE};
+    SY_AUTO(buf_fini) struct buf indent = {.max = LIMIT_CLIENT_FILE};
+    SY_AUTO(buf_fini) struct buf close_indent = {.max = LIMIT_CLIENT_FILE};
+    SY_AUTO(buf_fini) struct buf out = {.max = LIMIT_CLIENT_FILE};
+    size_t odd = 0;
+    enum sy_code rc = edit_jsonc_blank(&form, text, true, &odd);
+
+    if (rc != SY_E_OK) {
+        return rc;
+    }
+
+    const struct source source = {buf_view(text), buf_view(&form), text->len};
+    struct place section;
+    struct place inner;
+    struct place place;
+
+    find_member(&section, source.form, skip_space(source.form, 0), entry->section);
+    find_member(&inner, source.form, section.value, entry->name);
+    find_member(&place, source.form, inner.value, field->key);
+    rc = indent_at(&close_indent, source.text, inner.first_key, "    ");
+    if (rc == SY_E_OK) {
+        rc = place.first_key != 0 ? indent_at(&indent, source.text, place.first_key, "      ")
+                                  : buf_addf(&indent, "%s  ", buf_view(&close_indent));
+    }
+
+    const struct insertion in = {
+        .source = &source,
+        .object = &place,
+        .name = field->key,
+        .indent = buf_view(&indent),
+        .close_indent = buf_view(&close_indent),
+        .value = field->value,
+    };
+
+    if (rc == SY_E_OK) {
+        rc = splice(&out, &in);
+    }
+    if (rc == SY_E_OK) {
+        buf_reset(text);
+        rc = buf_add(text, out.data, out.len);
+    }
+    return rc;
+}
+
+/* Does a comment stand inside our entry? */
+static bool
+has_comment_inside(const struct source *source, const struct edit_entry *entry)
+{
+    struct place section;
+    struct place inner = {0};
+
+    find_member(&section, source->form, skip_space(source->form, 0), entry->section);
+    if (section.is_found) {
+        find_member(&inner, source->form, section.value, entry->name);
+    }
+    for (size_t i = inner.value; inner.is_found && i < inner.value_end; i++) {
+        if (source->text[i] != source->form[i] && source->text[i] != ',') {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Writing the entry anew would lose the comments in it: field by field then. */
+static enum sy_code
+set_fields(struct buf *out, const struct source *source, const struct edit_entry *entry,
+           const struct js *now)
+{
+    enum sy_code rc = buf_add(out, source->text, source->len);
+
+    for (size_t i = 0; entry->fields[i].key != NULL && rc == SY_E_OK; i++) {
+        bool good = false;
+
+        rc = field_is_set(&good, now, &entry->fields[i]);
+        if (rc == SY_E_OK && !good) {
+            rc = set_field(out, entry, &entry->fields[i]);
+        }
+    }
+    return rc;
+}
+
 /* Reads the result back: an edit that we can't understand is not written. */
 static enum sy_code
-check_result(const struct buf *out, const struct edit_entry *entry, struct sy_error *err)
+check_result(const struct buf *out, const struct edit_entry *entry, bool is_lax,
+             struct sy_error *err)
 {
     SY_AUTO(json_doc_fini) struct json_doc doc = {0};
+    SY_AUTO(buf_fini) struct buf form = {.max = LIMIT_CLIENT_FILE};
     bool good = false;
-    enum sy_code rc = json_parse(&doc, buf_view(out), out->len, err);
+    size_t odd = 0;
+    enum sy_code rc = edit_jsonc_blank(&form, out, is_lax, &odd);
 
+    if (rc == SY_E_OK) {
+        rc = json_parse(&doc, form.data, form.len, err);
+    }
     if (rc == SY_E_OK) {
         rc = is_set(&good, js_get(js_get(doc.root, entry->section), entry->name), entry->fields);
     }
@@ -374,48 +443,120 @@ check_result(const struct buf *out, const struct edit_entry *entry, struct sy_er
     return SY_E_OK;
 }
 
-enum sy_code
-edit_json(struct buf *out, const struct buf *text, const struct edit_entry *entry,
-          enum edit_outcome *ret_outcome, struct sy_error *err)
+/* `form` has been parsed to `root`. */
+static enum sy_code
+edit_parsed(struct buf *out, const struct source *source, const struct js *root,
+            const struct edit_entry *entry, enum edit_outcome *ret_outcome, struct sy_error *err)
+{
+    SY_AUTO(buf_fini) struct buf value = {.max = LIMIT_CLIENT_FILE};
+    const struct js *holder = js_get(root, entry->section);
+    const struct js *now = js_get(holder, entry->name);
+    bool already = false;
+
+    if (js_type(root) != JS_OBJECT || (holder != NULL && js_type(holder) != JS_OBJECT) ||
+        (now != NULL && js_type(now) != JS_OBJECT)) {
+        return sy_err_set(err, SY_E_PARSE, "'%s' is not an object of objects there",
+                          entry->section);
+    }
+
+    enum sy_code rc = is_set(&already, now, entry->fields);
+
+    if (rc == SY_E_OK && already) {
+        *ret_outcome = EDIT_UNCHANGED;
+        rc = buf_add(out, source->text, source->len);
+        return rc == SY_E_OK ? rc : sy_err_nomem(err);
+    }
+    *ret_outcome = now != NULL ? EDIT_CHANGED : EDIT_ADDED;
+    if (rc == SY_E_OK && has_comment_inside(source, entry)) {
+        rc = set_fields(out, source, entry, now);
+    } else if (rc == SY_E_OK) {
+        rc = merge_entry(&value, now, entry->fields);
+        rc = rc == SY_E_OK ? set_entry(out, source, entry, buf_view(&value)) : rc;
+    }
+    return rc == SY_E_OK ? rc : sy_err_set(err, rc, "%s", sy_code_text(rc));
+}
+
+/* A file without a value: an empty object is put behind its comments, if it has any. */
+static enum sy_code
+begin_object(struct buf *fresh, struct buf *form, const struct buf *text)
+{
+    static const char empty[] = "{}\n";
+    bool has_comments = strspn(buf_view(text), EDIT_BOM " \t\r\n") < text->len;
+    enum sy_code rc = SY_E_OK;
+
+    if (!has_comments) {
+        buf_reset(form);
+    } else {
+        rc = buf_add(fresh, text->data, text->len);
+        if (rc == SY_E_OK && text->data[text->len - 1] != '\n') {
+            rc = buf_add_char(fresh, '\n');
+            rc = rc == SY_E_OK ? buf_add_char(form, '\n') : rc;
+        }
+    }
+    if (rc == SY_E_OK) {
+        rc = buf_add_str(fresh, empty);
+    }
+    return rc == SY_E_OK ? buf_add_str(form, empty) : rc;
+}
+
+static size_t
+line_of(const struct buf *text, size_t at)
+{
+    size_t line = 1;
+
+    for (size_t i = 0; i < at; i++) {
+        line += text->data[i] == '\n' ? 1 : 0;
+    }
+    return line;
+}
+
+static enum sy_code
+edit(struct buf *out, const struct buf *text, const struct edit_entry *entry, bool is_lax,
+     enum edit_outcome *ret_outcome, struct sy_error *err)
 {
     SY_AUTO(json_doc_fini) struct json_doc doc = {0};
-    SY_AUTO(buf_fini) struct buf source = {.max = LIMIT_CLIENT_FILE};
-    SY_AUTO(buf_fini) struct buf value = {.max = LIMIT_CLIENT_FILE};
-    bool is_empty = strspn(buf_view(text), " \t\r\n") == text->len;
-    bool already = false;
-    enum sy_code rc =
-        is_empty ? buf_add_str(&source, "{}\n") : buf_add(&source, text->data, text->len);
+    SY_AUTO(buf_fini) struct buf form = {.max = LIMIT_CLIENT_FILE};
+    SY_AUTO(buf_fini) struct buf fresh = {.max = LIMIT_CLIENT_FILE};
+    const struct buf *source = text;
+    size_t odd = SIZE_MAX;
+    enum sy_code rc = edit_jsonc_blank(&form, text, is_lax, &odd);
 
+    if (rc == SY_E_OK && strspn(buf_view(&form), " \t\r\n") == form.len) {
+        rc = begin_object(&fresh, &form, text);
+        source = &fresh;
+    }
     if (rc == SY_E_OK) {
-        rc = json_parse(&doc, source.data, source.len, err);
+        rc = json_parse(&doc, form.data, form.len, err);
+    }
+    if (rc == SY_E_PARSE && !is_lax && odd != SIZE_MAX) {
+        return sy_err_set(err, SY_E_PARSE,
+                          "line %zu: a comment or a trailing comma, and this client's file is "
+                          "strict JSON",
+                          line_of(text, odd));
     }
     if (rc != SY_E_OK) {
         return rc == SY_E_NOMEM ? sy_err_nomem(err) : rc;
     }
 
-    const struct js *holder = js_get(doc.root, entry->section);
-    const struct js *now = js_get(holder, entry->name);
+    const struct source both = {buf_view(source), buf_view(&form), source->len};
 
-    if (js_type(doc.root) != JS_OBJECT || (holder != NULL && js_type(holder) != JS_OBJECT) ||
-        (now != NULL && js_type(now) != JS_OBJECT)) {
-        return sy_err_set(err, SY_E_PARSE, "'%s' is not an object of objects there",
-                          entry->section);
+    rc = edit_parsed(out, &both, doc.root, entry, ret_outcome, err);
+    if (rc != SY_E_OK || *ret_outcome == EDIT_UNCHANGED) {
+        return rc;
     }
-    rc = is_set(&already, now, entry->fields);
-    if (rc == SY_E_OK && already) {
-        *ret_outcome = EDIT_UNCHANGED;
-        rc = buf_add(out, source.data, source.len);
-        return rc == SY_E_OK ? rc : sy_err_nomem(err);
-    }
-    *ret_outcome = now != NULL ? EDIT_CHANGED : EDIT_ADDED;
-    if (rc == SY_E_OK) {
-        rc = merge_entry(&value, now, entry->fields);
-    }
-    if (rc == SY_E_OK) {
-        rc = set_entry(out, &source, entry, buf_view(&value));
-    }
-    if (rc != SY_E_OK) {
-        return sy_err_set(err, rc, "%s", sy_code_text(rc));
-    }
-    return check_result(out, entry, err);
+    return check_result(out, entry, is_lax, err);
+}
+
+enum sy_code
+edit_json(struct buf *out, const struct buf *text, const struct edit_entry *entry,
+          enum edit_outcome *ret_outcome, struct sy_error *err)
+{
+    return edit(out, text, entry, false, ret_outcome, err);
+}
+
+enum sy_code
+edit_jsonc(struct buf *out, const struct buf *text, const struct edit_entry *entry,
+           enum edit_outcome *ret_outcome, struct sy_error *err)
+{
+    return edit(out, text, entry, true, ret_outcome, err);
 }

@@ -3,6 +3,7 @@
 #include "base/limits.h"
 #include "base/str.h"
 #include "cli/edit.h"
+#include "cli/edit_jsonc.h"
 
 /*
  * A TOML file as a row of items: headers, entries, and lines that are blank or
@@ -13,6 +14,7 @@ enum item_kind { ITEM_BLANK, ITEM_HEADER, ITEM_ENTRY, ITEM_END };
 
 struct item {
     enum item_kind kind;
+    bool is_array; /* header: in double brackets */
     size_t start;
     size_t end;       /* after its newline */
     size_t name;      /* header: after the brackets; entry: the key */
@@ -119,6 +121,7 @@ next_header(struct scan *n, struct item *ret, size_t at)
         return false;
     }
     ret->kind = ITEM_HEADER;
+    ret->is_array = open == 2;
     ret->name = at + open;
     ret->name_end = close;
     ret->end = line_end(n, close);
@@ -246,6 +249,7 @@ find_table(struct table *ret, const struct buf *text, const struct edit_entry *e
     if (buf_addf(&full, "%s.%s", entry->section, entry->name) != SY_E_OK) {
         return sy_err_nomem(err);
     }
+    n.at = str_starts(n.s, EDIT_BOM) ? strlen(EDIT_BOM) : 0;
     for (;;) {
         if (!next_item(&n, &item)) {
             return bad_toml(n.s, item.start, err);
@@ -256,6 +260,12 @@ find_table(struct table *ret, const struct buf *text, const struct edit_entry *e
         if (item.kind == ITEM_HEADER) {
             is_inside = name_is(n.s, item.name, item.name_end, buf_view(&full), NULL);
             depth = name_is(n.s, item.name, item.name_end, entry->section, NULL) ? 1 : 2;
+            if (item.is_array && (is_inside || depth == 1)) {
+                return sy_err_set(
+                    err, SY_E_PARSE,
+                    "[[%.*s]] stands there as an array of tables, not as a [%s] table",
+                    (int)(item.name_end - item.name), n.s + item.name, buf_view(&full));
+            }
             if (is_inside) {
                 ret->is_found = true;
                 ret->header_end = item.end;

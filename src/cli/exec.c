@@ -204,8 +204,10 @@ tell(const struct exec_run *x, const struct exec_output *o)
     if (o->status == EXEC_FAILED || o->status == EXEC_DENIED) {
         (void)cli_fail(&o->err);
     } else if (o->status == EXEC_TIMED_OUT) {
-        cli_note("the command did not end in time (-t) and was killed after %.3g s",
-                 (double)o->duration_ns / 1e9);
+        double ms = (double)o->duration_ns / 1e6;
+
+        cli_note("the command did not end in time (-t) and was killed after %.*f %s",
+                 ms < 1000 ? 0 : 1, ms < 1000 ? ms : ms / 1000, ms < 1000 ? "ms" : "s");
     }
     if (o->hit.resource != RESOURCE_NONE && o->hit.resource != RESOURCE_WALL_CLOCK) {
         char text[EXEC_LIMIT_TEXT];

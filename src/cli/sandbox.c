@@ -15,23 +15,24 @@ plan_close(struct sandbox_plan **plan)
     }
 }
 
-/* What each Landlock version added, so that one can say what an older kernel lacks. */
-struct ladder_row {
+/*
+ * What each Landlock version added, so that one can say what an older kernel
+ * lacks. Where something else holds `feature` all the same, nothing is missing.
+ */
+static const struct {
     int abi;
-    enum sandbox_feature feature; /* that it serves; FEATURE_COUNT: none */
     const char *kernel;
     const char *adds;
-};
-
-static const struct ladder_row landlock_ladder[] = {
-    {1, FEATURE_FS_WRITE,     "5.13", "writes outside of writable roots refused"     },
-    {2, FEATURE_FS_REFER,     "5.19", "rename and link across directories"           },
-    {3, FEATURE_FS_TRUNCATE,  "6.2",  "truncate(2) outside of writable roots refused"},
-    {4, FEATURE_NETWORK,      "6.7",  "TCP bind and connect by port"                 },
-    {5, FEATURE_DEVICE_IOCTL, "6.10", "ioctl on devices"                             },
-    {6, FEATURE_SIGNAL_SCOPE, "6.12", "signals and abstract Unix sockets kept inside"},
-    {7, FEATURE_COUNT,        "6.15", "denials in the audit log"                     },
-    {9, FEATURE_UNIX_PATH,    "7.1",  "named Unix sockets of others unreachable"     },
+    enum sandbox_feature feature; /* FEATURE_COUNT: none is made of it */
+} landlock_ladder[] = {
+    {1, "5.13", "writes outside of writable roots refused",      FEATURE_FS_WRITE     },
+    {2, "5.19", "rename and link across directories",            FEATURE_FS_REFER     },
+    {3, "6.2",  "truncate(2) outside of writable roots refused", FEATURE_FS_TRUNCATE  },
+    {4, "6.7",  "TCP bind and connect by port",                  FEATURE_NETWORK      },
+    {5, "6.10", "ioctl on devices",                              FEATURE_DEVICE_IOCTL },
+    {6, "6.12", "signals and abstract Unix sockets kept inside", FEATURE_UNIX_ABSTRACT},
+    {7, "6.15", "denials in the audit log",                      FEATURE_COUNT        },
+    {9, "7.1",  "named Unix sockets of others unreachable",      FEATURE_UNIX_PATH    },
 };
 
 #define LADDER_ROWS (sizeof(landlock_ladder) / sizeof(landlock_ladder[0]))
@@ -135,12 +136,14 @@ check_features_text(struct buf *out, const struct check *c)
     return rc;
 }
 
-/* The feature that this row adds holds all the same: by seccomp and the broker. */
 static bool
-is_held_otherwise(const struct check *c, const struct ladder_row *row)
+is_missing(const struct check *c, size_t row)
 {
-    return c->plan != NULL && row->feature != FEATURE_COUNT &&
-           sandbox_plan_feature(c->plan, row->feature) == FEATURE_ENFORCED;
+    enum sandbox_feature f = landlock_ladder[row].feature;
+
+    return landlock_ladder[row].abi > c->caps.landlock_abi &&
+           (f == FEATURE_COUNT || c->plan == NULL ||
+            sandbox_plan_feature(c->plan, f) == FEATURE_ABSENT);
 }
 
 static enum sy_code
@@ -149,11 +152,10 @@ check_missing_text(struct buf *out, const struct check *c)
     enum sy_code rc = SY_E_OK;
 
     for (size_t i = 0; i < LADDER_ROWS && rc == SY_E_OK; i++) {
-        if (landlock_ladder[i].abi > c->caps.landlock_abi) {
-            rc =
-                buf_addf(out, "  Landlock here lacks: %s (ABI %d, Linux %s)%s\n",
-                         landlock_ladder[i].adds, landlock_ladder[i].abi, landlock_ladder[i].kernel,
-                         is_held_otherwise(c, &landlock_ladder[i]) ? "; held without it" : "");
+        if (is_missing(c, i)) {
+            rc = buf_addf(out, "  missing: %s (Landlock ABI %d, Linux %s)\n",
+                          landlock_ladder[i].adds, landlock_ladder[i].abi,
+                          landlock_ladder[i].kernel);
         }
     }
     return rc;
@@ -222,7 +224,7 @@ check_json_features(struct jw *w, const struct check *c)
     jw_key(w, "missing_landlock");
     jw_array(w);
     for (size_t i = 0; i < LADDER_ROWS; i++) {
-        if (landlock_ladder[i].abi > c->caps.landlock_abi) {
+        if (is_missing(c, i)) {
             jw_object(w);
             jw_key_int(w, "abi", landlock_ladder[i].abi);
             jw_key_str(w, "kernel", landlock_ladder[i].kernel);

@@ -1,4 +1,3 @@
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -62,14 +61,15 @@ enum sy_code
 cli_self_path(char ret[LIMIT_PATH], struct sy_error *err)
 {
     char self[LIMIT_PATH];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+    bool by_proc = true;
+    int failed = cli_executable(self, &by_proc);
 
-    if (n < 0) {
-        return sy_err_sys(err, errno, "reading /proc/self/exe");
+    if (failed != 0) {
+        return sy_err_sys(err, failed, "finding the path of this program%s",
+                          by_proc ? "" : " without /proc");
     }
-    self[n] = '\0';
     if (!find_front(ret, self)) {
-        memcpy(ret, self, (size_t)n + 1);
+        memcpy(ret, self, strlen(self) + 1);
     }
     return SY_E_OK;
 }

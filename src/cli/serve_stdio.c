@@ -157,6 +157,7 @@ serve(const struct cli_args *args, protocol_new_fn *front)
         int uv = uv_loop_init(&s.loop);
 
         set_log(&s.engine.config);
+        cli_warn_of_wide_roots(&s.engine);
         rc = uv == 0 ? run_engine(&s, front, in_fd, out_fd, &err)
                      : sy_err_sys(&err, -uv, "making the event loop");
         if (uv == 0) {

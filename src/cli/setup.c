@@ -53,6 +53,8 @@ static enum sy_code
 prepare(struct setup *s, const char *name, struct sy_error *err)
 {
     SY_AUTO(buf_fini) struct buf path = {.max = LIMIT_PATH};
+    SY_AUTO(buf_fini) struct buf home = {.max = LIMIT_PATH};
+    struct sy_error no_home = {0};
     char program[LIMIT_PATH];
     enum sy_code rc = find_client(s, name, err);
 
@@ -60,7 +62,14 @@ prepare(struct setup *s, const char *name, struct sy_error *err)
         rc = cli_self_path(program, err);
     }
     if (rc == SY_E_OK) {
-        rc = client_path(&path, s->client, environ, err);
+        rc = client_home(&home, environ, &no_home);
+        rc = rc == SY_E_NOMEM ? sy_err_nomem(err) : SY_E_OK;
+    }
+    if (rc == SY_E_OK) {
+        rc = client_path(&path, s->client, environ, buf_view(&home), err);
+        if (rc != SY_E_OK && no_home.code != SY_E_OK) {
+            *err = no_home;
+        }
     }
     if (rc == SY_E_OK) {
         rc = edit_file_read(&s->file, buf_view(&path), err);

@@ -1,7 +1,12 @@
+#include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -73,4 +78,39 @@ cli_touch_memory(void)
 
     touch(__bss_start, end);
     touch(here - STACK_BYTES, here);
+}
+
+const char *
+cli_called_as(void)
+{
+    /* The kernel hands the name's address over as a number. */
+    return (const char *)(uintptr_t)getauxval(AT_EXECFN); /* NOLINT(performance-no-int-to-ptr) */
+}
+
+int
+cli_executable(char ret[LIMIT_PATH], bool *ret_by_proc)
+{
+    ssize_t n = readlink("/proc/self/exe", ret, LIMIT_PATH - 1);
+    int failed = n < 0 ? errno : 0;
+
+    *ret_by_proc = n >= 0;
+    if (n >= 0) {
+        ret[n] = '\0';
+        return 0;
+    }
+
+    const char *called = cli_called_as();
+    char path[PATH_MAX];
+
+    if (called == NULL || realpath(called, path) == NULL) {
+        return called == NULL ? failed : errno;
+    }
+
+    size_t len = strlen(path);
+
+    if (len >= LIMIT_PATH) {
+        return ENAMETOOLONG;
+    }
+    memcpy(ret, path, len + 1);
+    return 0;
 }

@@ -16,6 +16,11 @@
 /* Prints the environment; of the distribution's essential package everywhere. */
 #define ENV_PROGRAM "/usr/bin/env"
 #define MARKER_MAX  48
+/* How our script ends: a shell that ran it to its end although nothing came had
+ * its standard output sent elsewhere. */
+#define SCRIPT_STATUS 117
+/* Small against LIMIT_SNAPSHOT_BYTES, of which noise takes no more at a time. */
+#define COLLECT_PIECE ((size_t)16 * 1024)
 
 struct snapshot {
     enum snapshot_state state;
@@ -25,7 +30,11 @@ struct snapshot {
     /* While RUNNING. */
     struct process *process;
     struct output_chain *chain;
-    struct buf text; /* what it wrote to standard output, as it is */
+    struct buf
+        text;       /* standard output: before the first marker its last bytes, then what follows */
+    bool has_begun; /* the first marker came */
+    bool is_complete; /* and the second: `text` is what stood between */
+    bool is_too_long;
     struct strv run_env;
     struct strv run_argv;
     char marker[MARKER_MAX];
@@ -171,15 +180,65 @@ make_marker(char marker[MARKER_MAX])
     }
 }
 
-/* What profiles print beyond all measure is dropped: the second marker then
- * lacks, and the snapshot fails. */
+/* Looks for the marker from `from` on; its place, or SIZE_MAX. */
+static size_t
+find_marker(const struct snapshot *s, size_t from)
+{
+    size_t len = strlen(s->marker) + 1; /* with its NUL */
+    const char *text = buf_view(&s->text);
+    const char *at =
+        s->text.len > from ? memmem(text + from, s->text.len - from, s->marker, len) : NULL;
+
+    return at != NULL ? (size_t)(at - text) : SIZE_MAX;
+}
+
+/* What a profile prints before the first marker is nobody's: only as much of it is
+ * kept as may be the marker's beginning. */
+static void
+take_text(struct snapshot *s, size_t old_len)
+{
+    size_t len = strlen(s->marker) + 1;
+    size_t from = old_len >= len ? old_len - len + 1 : 0;
+    size_t at = find_marker(s, from);
+
+    if (!s->has_begun && at == SIZE_MAX) {
+        buf_drop(&s->text, s->text.len >= len ? s->text.len - len + 1 : 0);
+        return;
+    }
+    if (!s->has_begun) {
+        s->has_begun = true;
+        buf_drop(&s->text, at + len);
+        at = find_marker(s, 0);
+    }
+    if (at != SIZE_MAX) {
+        s->text.len = at;
+        s->text.data[at] = '\0';
+        s->is_complete = true;
+    }
+}
+
 static enum sy_code
 collect(void *arg, enum output_stream stream, const char *bytes, size_t n)
 {
     struct snapshot *s = arg;
-    enum sy_code rc = stream == STREAM_STDOUT ? buf_add(&s->text, bytes, n) : SY_E_OK;
 
-    return rc == SY_E_LIMIT ? SY_E_OK : rc;
+    while (stream == STREAM_STDOUT && n > 0 && !s->is_complete && !s->is_too_long) {
+        size_t piece = n < COLLECT_PIECE ? n : COLLECT_PIECE;
+        size_t old_len = s->text.len;
+        enum sy_code rc = buf_add(&s->text, bytes, piece);
+
+        if (rc == SY_E_LIMIT) {
+            s->is_too_long = true;
+            return SY_E_OK;
+        }
+        if (rc != SY_E_OK) {
+            return rc;
+        }
+        take_text(s, old_len);
+        bytes += piece;
+        n -= piece;
+    }
+    return SY_E_OK;
 }
 
 static enum sy_code
@@ -194,11 +253,12 @@ prepare_run(struct snapshot *s, struct session *session, const struct turn_conte
     struct output_options options = {.keep_bytes = 1, .on_raw = collect, .arg = s};
 
     make_marker(s->marker);
-    snprintf(script, sizeof(script), "printf '%%s\\0' '%s'; %s -0; printf '%%s\\0' '%s'", s->marker,
-             ENV_PROGRAM, s->marker);
+    snprintf(script, sizeof(script), "printf '%%s\\0' '%s'; %s -0; printf '%%s\\0' '%s'; exit %d",
+             s->marker, ENV_PROGRAM, s->marker, SCRIPT_STATUS);
     s->run_env = (struct strv){.max = LIMIT_ENV};
     s->run_argv = (struct strv){.max = 8};
     s->text = (struct buf){.max = LIMIT_SNAPSHOT_BYTES};
+    s->has_begun = s->is_complete = s->is_too_long = false;
     s->chain = output_new(&options);
 
     enum sy_code rc = s->chain == NULL ? SY_E_NOMEM : SY_E_OK;
@@ -279,27 +339,39 @@ set_failed(struct snapshot *s, const char *why)
     s->state = SNAPSHOT_FAILED;
 }
 
-/* Splits what stands between the two markers into variables. */
+/* Why the shell has ended without a whole environment. */
+static void
+set_incomplete(struct snapshot *s, const struct process_result *r)
+{
+    char why[SY_ERR_MSG_MAX];
+    bool was_exit = r->outcome == PROCESS_EXITED;
+
+    if (s->is_too_long) {
+        snprintf(why, sizeof(why), "the login shell's environment is longer than %u bytes",
+                 LIMIT_SNAPSHOT_BYTES);
+    } else if (s->has_begun) {
+        snprintf(why, sizeof(why),
+                 "the login shell did not print its environment (" ENV_PROGRAM " failed)");
+    } else if (was_exit && r->exit_code == SCRIPT_STATUS) {
+        snprintf(why, sizeof(why),
+                 "the login profile sends standard output elsewhere (as 'exec "
+                 ">FILE' does), so that the environment could not be read");
+    } else {
+        snprintf(why, sizeof(why),
+                 "the login profile replaced or ended the shell (%s %d) before it could be asked "
+                 "for its environment",
+                 was_exit ? "status" : "signal", was_exit ? r->exit_code : r->signal);
+    }
+    set_failed(s, why);
+}
+
+/* Splits what stood between the two markers into variables. */
 static enum sy_code
 parse_environment(struct snapshot *s)
 {
-    size_t len = strlen(s->marker) + 1; /* with its NUL */
-    const char *end = buf_view(&s->text) + s->text.len;
-    const char *first = memmem(buf_view(&s->text), s->text.len, s->marker, len);
+    const char *first = buf_view(&s->text);
+    const char *last = first + s->text.len;
 
-    if (first == NULL) {
-        set_failed(s, "the login profile replaced or ended the shell before it could be asked "
-                      "for its environment");
-        return SY_E_OK;
-    }
-    first += len;
-
-    const char *last = memmem(first, (size_t)(end - first), s->marker, len);
-
-    if (last == NULL) {
-        set_failed(s, "the login shell did not print its environment (" ENV_PROGRAM " failed)");
-        return SY_E_OK;
-    }
     strv_fini(&s->env);
     while (first < last) {
         enum sy_code rc = strv_add(&s->env, first);
@@ -323,14 +395,21 @@ finish(struct snapshot *s)
     const struct process_result *r = process_result(s->process);
     char why[SY_ERR_MSG_MAX];
 
-    if (r->outcome == PROCESS_FAILED) {
+    bool good = output_finish(s->chain) == SY_E_OK; /* what it held back comes now */
+
+    if (s->is_complete) {
+        good = good && parse_environment(s) == SY_E_OK;
+    } else if (r->outcome == PROCESS_FAILED) {
         snprintf(why, sizeof(why), "the login shell could not run: %.180s", r->err.msg);
         set_failed(s, why);
     } else if (s->is_over_time) {
         snprintf(why, sizeof(why), "the login profile did not end within %llu ms",
                  (unsigned long long)s->timeout_ms);
         set_failed(s, why);
-    } else if (output_finish(s->chain) != SY_E_OK || parse_environment(s) != SY_E_OK) {
+    } else {
+        set_incomplete(s, r);
+    }
+    if (!good) {
         set_failed(s, "no memory for the login shell's environment");
     }
     end_run(s);
@@ -353,9 +432,11 @@ snapshot_step(struct snapshot *s, uint64_t now_ns)
         end_run(s);
         return true;
     }
-    if (!is_done) {
+    if (!is_done && !s->is_complete) {
         return false;
     }
+    /* What it still does when its environment is here (an EXIT trap) keeps nobody: end_run ends it.
+     */
     finish(s);
     return true;
 }

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { test } from 'node:test';
@@ -49,7 +50,10 @@ test('exec tells signals, timeouts and programs that can not run', limit, async 
   const slow = await exec(yard, ['-t', '300ms', '--', 'sh', '-c', 'echo kept; sleep 300']);
   assert.equal(slow.code, 124);
   assert.equal(slow.stdout, 'kept\n');
-  assert.match(slow.stderr, /^shellyard: .*did not end in time.*\n$/);
+  assert.match(slow.stderr, /^shellyard: .*did not end in time.* after [1-9]\d* ms\n$|after \d+\.\d s\n$/);
+  const short = await exec(yard, ['-t', '1ms', '--', 'sleep', '300']);
+  assert.match(short.stderr, /killed after [1-9]\d* ms\n$|after \d+\.\d s\n$/);
+  assert.doesNotMatch(short.stderr, /after 0/);
   assert.ok(slow.elapsedMs < SOON_MS);
   const missing = await exec(yard, ['--', 'no-such-program-here']);
   assert.equal(missing.code, 127);
@@ -258,12 +262,26 @@ test('sandbox check tells every feature and ends with 0 where the policy holds',
   }
   const text = run(yard, ['sandbox', 'check']);
   assert.match(text.stdout, /fs_write\s+enforced/);
-  if (/unix_path\s+enforced/.test(text.stdout) && o.missing_landlock.some((m) => m.abi === 9)) {
-    assert.match(text.stdout, /lacks: named Unix sockets[^\n]*; held without it\n/);
-  }
   for (const missing of o.missing_landlock) {
-    assert.ok(text.stdout.includes(`Landlock here lacks: ${missing.adds} (ABI ${missing.abi}, Linux ${missing.kernel})`));
+    assert.ok(text.stdout.includes(`missing: ${missing.adds} (Landlock ABI ${missing.abi}, Linux ${missing.kernel})`));
   }
+});
+
+test('sandbox check never calls missing what it says is enforced', limit, (t) => {
+  const yard = makeYard(t);
+  const look = (...words) => {
+    const o = JSON.parse(run(yard, ['sandbox', 'check', '--json', ...words]).stdout);
+    const text = run(yard, ['sandbox', 'check', ...words]).stdout;
+    const abis = o.missing_landlock.map((m) => m.abi);
+    for (const [abi, feature] of [[3, 'fs_truncate'], [4, 'network'], [5, 'device_ioctl'], [6, 'unix_abstract'], [9, 'unix_path']]) {
+      const isMissing = o.landlock_abi < abi && o.features[feature].state === 'absent';
+      assert.equal(abis.includes(abi), isMissing, `${feature} is ${o.features[feature].state}`);
+      assert.equal(text.includes(`(Landlock ABI ${abi},`), isMissing, text);
+    }
+  };
+  look();
+  // With the network on nothing stands in for the newer Landlock.
+  look('-c', 'sandbox.network_access=true');
 });
 
 test('sandbox plan prints the plan of each platform', limit, (t) => {
@@ -360,6 +378,54 @@ test('doctor finds the sandbox, runs a command, and fails where the sandbox fail
   assert.match(config.stdout, /^fail\s+configuration/m);
 });
 
+test('a workspace or TMPDIR as wide as the home is told, by doctor and at the start of a server', limit, (t) => {
+  const yard = makeYard(t);
+  const link = path.join(yard.dir, 'link');
+  fs.symlinkSync(yard.home, link);
+  const cases = [
+    [{ cwd: yard.ws }, null, null],
+    [{ cwd: '/' }, 'the whole file system', '-C DIR'],
+    [{ cwd: yard.home }, 'your whole home directory', 'sandbox.mode'],
+    [{ cwd: yard.dir }, 'all that your home directory is in', '-C DIR'],
+    [{ cwd: yard.ws, env: { TMPDIR: '/' } }, 'the whole file system', 'sandbox.exclude_tmpdir_env_var'],
+    [{ cwd: yard.ws, env: { TMPDIR: link } }, 'your whole home directory', 'sandbox.exclude_tmpdir_env_var'],
+  ];
+  for (const [options, extent, fix] of cases) {
+    for (const verb of ['mcp', 'proto']) {
+      const r = run(yard, [verb], options);
+      assert.equal(r.status, 0, r.stderr);
+      assert.equal(r.stdout, '');
+      if (extent === null) {
+        assert.equal(r.stderr, '');
+      } else {
+        assert.match(r.stderr, /^[^\n]*level=warn[^\n]*\n$/);
+        assert.ok(r.stderr.includes(extent) && r.stderr.includes(fix), r.stderr);
+      }
+    }
+    const found = JSON.parse(run(yard, ['doctor', '--json'], options).stdout).checks.filter((c) => c.name === 'writable roots');
+    assert.deepEqual(found.map((c) => c.level), extent === null ? [] : ['warn']);
+    assert.ok(extent === null || (found[0].text.includes(extent) && found[0].fix.includes(fix)));
+  }
+  // What narrows it ends the warning.
+  for (const words of [['-c', 'sandbox.exclude_tmpdir_env_var=true'], ['-s', 'read-only'], ['-c', 'log.level=error']]) {
+    assert.equal(run(yard, ['mcp', ...words], { env: { TMPDIR: '/' } }).stderr, '');
+  }
+  assert.equal(run(yard, ['proto', '-C', yard.ws], { cwd: '/' }).stderr, '');
+});
+
+test('without HOME doctor and setup look in the home of passwd(5)', limit, (t) => {
+  const yard = makeYard(t);
+  const bare = { HOME: undefined };
+  const passwd = os.userInfo().homedir;
+  const r = run(yard, ['doctor', '--json'], { env: bare });
+  const checks = JSON.parse(r.stdout).checks;
+  assert.deepEqual(checks.filter((c) => /HOME/.test(c.text)), []);
+  const about = JSON.parse(run(yard, ['setup', 'cursor', '--json'], { env: bare }).stdout);
+  assert.equal(about.file, fs.existsSync(`${passwd}/.cursor/mcp.json`) ? fs.realpathSync(`${passwd}/.cursor/mcp.json`) : `${passwd}/.cursor/mcp.json`);
+  // An empty or relative one is none.
+  assert.equal(JSON.parse(run(yard, ['setup', 'cursor', '--json'], { env: { HOME: '' } }).stdout).file, about.file);
+});
+
 const clients = ['claude-code', 'codex', 'cursor', 'vscode', 'zed', 'gemini-cli', 'claude-desktop', 'opencode',
   'goose', 'cline', 'copilot-cli', 'jetbrains'];
 
@@ -403,15 +469,31 @@ test('setup keeps the rest of a file, makes a backup, and refuses what it can no
   assert.deepEqual(parsed.mcpServers.shellyard.args, ['mcp']);
   assert.ok(after.includes('"other": {"command": "x",  "args": []}') && after.includes('"n": 1.50'));
 
-  const zed = path.join(yard.home, '.config/zed/settings.json');
-  fs.mkdirSync(path.dirname(zed), { recursive: true });
-  fs.writeFileSync(zed, '// mine\n{ "theme": "One", }\n');
-  const refused = run(yard, ['setup', 'zed', '--write']);
+  const junie = path.join(yard.home, '.junie/mcp/mcp.json');
+  fs.mkdirSync(path.dirname(junie), { recursive: true });
+  fs.writeFileSync(junie, '// mine\n{ "theme": "One", }\n');
+  const refused = run(yard, ['setup', 'jetbrains', '--write']);
   assert.equal(refused.status, 1);
-  assert.match(refused.stderr, /was left as it is/);
-  assert.match(refused.stdout, /"context_servers"/);
-  assert.equal(fs.readFileSync(zed, 'utf8'), '// mine\n{ "theme": "One", }\n');
+  assert.match(refused.stderr, /was left as it is: line 1: a comment or a trailing comma/);
+  assert.match(refused.stdout, /"mcpServers"/);
+  assert.equal(fs.readFileSync(junie, 'utf8'), '// mine\n{ "theme": "One", }\n');
   assert.equal(run(yard, ['setup', 'emacs']).status, 2);
+});
+
+test('setup keeps comments and trailing commas where the client reads them', limit, (t) => {
+  const yard = makeYard(t);
+  for (const client of ['zed', 'vscode', 'opencode', 'gemini-cli']) {
+    const { file } = JSON.parse(run(yard, ['setup', client, '--json']).stdout);
+    const before = '\uFEFF// mine\n{\n  "theme": "One", // the first\n}\n';
+    fs.mkdirSync(path.dirname(file), { recursive: true });
+    fs.writeFileSync(file, before);
+    const r = JSON.parse(run(yard, ['setup', client, '--write', '--json']).stdout);
+    assert.equal(r.state, 'added', client);
+    const after = fs.readFileSync(file, 'utf8');
+    assert.ok(after.startsWith('\uFEFF// mine\n{\n  "theme": "One", // the first\n  "') && after.endsWith('\n}\n'), after);
+    assert.ok(JSON.parse(after.replace(/^\uFEFF/, '').replace(/\/\/.*$/gm, '')), after);
+    assert.equal(JSON.parse(run(yard, ['setup', client, '--write', '--json']).stdout).state, 'already set');
+  }
 });
 
 test('proto answers what it was asked before its input ended', limit, (t) => {
@@ -532,9 +614,21 @@ test('the bash completion completes verbs, options and values', limit, (t) => {
   assert.deepEqual(complete('shellyard', 'exec', '--lo'), ['--login']);
   assert.deepEqual(complete('shellyard', 'setup', 'co'), ['codex', 'copilot-cli']);
   assert.deepEqual(complete('shellyard', 'sandbox', 'explain', 'co'), ['connect']);
+  assert.deepEqual(complete('shellyard', 'exec', '-c', 'sandbox.mo'), ['sandbox.mode=']);
+  assert.deepEqual(complete('shellyard', 'mcp', '--config', 'log.'), ['log.level=', 'log.format=']);
+  // bash makes three words of KEY=VALUE.
+  assert.deepEqual(complete('shellyard', 'mcp', '-c', 'log.format', '='), ['logfmt', 'json']);
+  assert.deepEqual(complete('shellyard', 'exec', '-c', 'sandbox.mode', '=', 'w'), ['workspace-write']);
+  assert.deepEqual(complete('shellyard', 'exec', '-c', 'sandbox.required', '=', 'f'), ['false']);
+  assert.deepEqual(complete('shellyard', 'exec', '-c', 'shell.path', '=', '/'), ['']);
+  assert.deepEqual(complete('shellyard', 'help', 'sa'), ['sandbox']);
+  assert.deepEqual(complete('shellyard', 'help', 'sandbox', 'ex'), ['explain']);
+  assert.deepEqual(complete('shellyard', 'help', 'exec', 'do'), ['']);
   for (const shell of ['zsh', 'fish']) {
     const made = run(yard, ['completions', shell]);
     assert.equal(made.status, 0);
+    assert.match(made.stdout, / sandbox\.writable_roots=/);
+    assert.match(made.stdout, / doctor /);
     if (has(shell)) {
       const checked = spawnSync(shell, ['-n'], { input: made.stdout, encoding: 'utf8' });
       assert.equal(checked.status, 0, checked.stderr);

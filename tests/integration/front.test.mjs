@@ -24,7 +24,7 @@ function see(file, yard, args, { env = {}, cwd = yard.ws, shell = null } = {}) {
 function same(seen) {
   return { ...seen,
     stdout: seen.stdout.replace(/"duration_ms":[\d.]+/, '"duration_ms":N'),
-    stderr: seen.stderr.replace(/killed after [\d.]+ s/, 'killed after N s') };
+    stderr: seen.stderr.replace(/killed after [\d.]+ m?s/, 'killed after N s') };
 }
 
 const sh = (script) => ['exec', '--', 'sh', '-c', script];
@@ -177,6 +177,31 @@ for (const front of ['bin/shellyard', 'shellyard']) {
     assert.equal(see(link, yard, ['--version']).status, 0);
   });
 }
+
+test('without /proc the full program is found by the name of the call', limit, (t) => {
+  if (!areTwo(t)) {
+    return;
+  }
+  const bare = ['-r', '-m', 'sh', '-c', 'mount -t tmpfs none /proc && exec "$@"', 'sh'];
+  const isPossible = spawnSync('unshare', [...bare, 'test', '!', '-e', '/proc/self/exe']).status === 0;
+  if (!mustRun(t, isPossible, 'a mount namespace of our own can not be made here')) {
+    return;
+  }
+  const yard = makeYard(t);
+  const file = layOut(yard, { front: 'bin/shellyard', behind: 'libexec/shellyard/shellyard' });
+  const link = path.join(yard.home, 'sy');
+  fs.symlinkSync(file, link);
+  for (const [name, cwd] of [[file, yard.ws], ['./shellyard', path.dirname(file)], ['home/sy', yard.dir], [link, '/']]) {
+    const r = spawnSync('unshare', [...bare, name, 'setup', 'codex', '--json'], { cwd, env: yard.env, encoding: 'utf8' });
+    assert.equal(r.status, 0, `${name}: ${r.stderr}`);
+    assert.ok(JSON.parse(r.stdout).snippet.includes(JSON.stringify(file)), r.stdout);
+  }
+  fs.rmSync(path.join(yard.dir, 'libexec'), { recursive: true });
+  const r = spawnSync('unshare', [...bare, file, '--version'], { cwd: yard.ws, env: yard.env, encoding: 'utf8' });
+  assert.equal(r.status, 125);
+  assert.match(r.stderr, /^shellyard: the rest of the program is missing: [^\n]*beside the name[^\n]*no \/proc[^\n]*\n$/);
+  assert.ok(r.stderr.includes(`${path.dirname(file)}/libexec/shellyard/shellyard`), r.stderr);
+});
 
 test('without the full program exec works, and the rest says where it was looked for', limit, (t) => {
   if (!areTwo(t)) {

@@ -36,14 +36,34 @@ try_place(const char *path, char **argv)
     return true;
 }
 
-/* In one buffer, without printf: servers start this way too, and are measured. */
+/* What is said when none of the places has it; `dir` are path's first bytes, 0 if unknown. */
+static void
+tell_missing(const char *path, size_t dir, const char *configured, int failed, bool by_proc)
+{
+    static const char what[] = "the rest of the program is missing";
+    static const char again[] = "install it again, whole";
+    int n = (int)dir;
+
+    if (dir == 0) {
+        cli_note("%s: it is not %s, and where this program is can't be told without /proc: %s; "
+                 "mount /proc, or %s",
+                 what, configured, sy_errno_text(failed), again);
+    } else {
+        cli_note("%s: it is none of %.*s%s, %.*s%s, %s%s; %s", what, n, path, places[0], n, path,
+                 places[1], configured,
+                 by_proc ? "" : " (looked for beside the name it was called by: no /proc)", again);
+    }
+}
+
 /* In one buffer, without printf: servers start this way too, and are measured. */
 static int
 hand_over(char **argv)
 {
     static const char configured[] = SY_LIBEXECDIR "/" FULL;
     char path[LIMIT_PATH + sizeof(places[0])];
-    ssize_t n = readlink("/proc/self/exe", path, LIMIT_PATH - 1);
+    bool by_proc = true;
+    int failed = cli_executable(path, &by_proc);
+    size_t n = failed == 0 ? strlen(path) : 0;
 
     while (n > 0 && path[n - 1] != '/') {
         n--;
@@ -55,11 +75,7 @@ hand_over(char **argv)
         }
     }
     if (!try_place(configured, argv)) {
-        int dir = n > 0 ? (int)n : 0;
-
-        cli_note("the rest of the program is missing: it is none of %.*s%s, %.*s%s, %s; install it "
-                 "again, whole",
-                 dir, path, places[0], dir, path, places[1], configured);
+        tell_missing(path, n, configured, failed, by_proc);
     }
     return sy_code_status(SY_E_SYS);
 }

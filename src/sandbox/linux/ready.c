@@ -136,18 +136,37 @@ open_root(int *ret, struct walk *walk, const struct plan_rule *rule, struct sy_e
     return SY_E_OK;
 }
 
-/* What to do about a root that can't be reached. */
+/*
+ * What to do about a root that must be there. The policy's cwd can't be taken
+ * out of anything: it is where the work is.
+ */
 static const char *
-advice_for(const struct plan_rule *rule, const struct walk *walk)
+root_advice(enum plan_origin origin, int failed)
 {
-    bool is_absent = walk->missing_errno == ENOENT;
+    bool is_cwd = origin == ORIGIN_CWD;
 
-    if (rule->origin == ORIGIN_ROOT) {
-        return is_absent ? "make it, or take it out of sandbox.writable_roots"
-                         : "make it reachable, or take it out of sandbox.writable_roots";
+    switch (failed) {
+    case ENOENT:
+        return is_cwd ? "make it, or work in another directory"
+                      : "make it, or take it out of sandbox.writable_roots";
+    case EACCES:
+        return is_cwd
+                   ? "get x on it and the directories above it, or work in another directory"
+                   : "get x on the directories above it, or take it out of sandbox.writable_roots";
+    case ENOTDIR:
+        return is_cwd ? "work in another directory" : "correct it in sandbox.writable_roots";
+    default:
+        return is_cwd ? "repair that, or work in another directory"
+                      : "repair that, or take it out of sandbox.writable_roots";
     }
-    return is_absent ? "make it, or work in another directory"
-                     : "make it reachable for this user, or work in another directory";
+}
+
+static enum sy_code
+unusable(const struct plan_rule *rule, int failed, struct sy_error *err)
+{
+    return sy_err_set(err, SY_E_SANDBOX, "writable root '%.90s' (%s) can't be used: %s; %s",
+                      rule->path, plan_origin_text(rule->origin), sy_errno_text(failed),
+                      root_advice(rule->origin, failed));
 }
 
 static enum sy_code
@@ -169,9 +188,7 @@ add_rule(struct sandbox_ready *ready, const struct plan_rule *rule, struct walk 
         return SY_E_OK;
     }
     if (walk->missing_errno != 0) {
-        return sy_err_set(err, SY_E_SANDBOX, "writable root '%.140s' (%s) can't be used: %s; %s",
-                          rule->path, plan_origin_text(rule->origin),
-                          sy_errno_text(walk->missing_errno), advice_for(rule, walk));
+        return unusable(rule, walk->missing_errno, err);
     }
 
     enum sy_code rc = open_root(&fd, walk, rule, err);

@@ -142,12 +142,22 @@ static void
 what_is_not_strict_json_is_refused_with_its_place(void **state)
 {
     (void)state;
-    assert_refused("{\n  // comment\n  \"servers\": {}\n}\n", "line 2");
-    assert_refused("{\"servers\": {},}", "line 1");
+    assert_refused("{\n  // comment\n  \"servers\": {}\n}\n", "line 2: a comment");
+    assert_refused("{\"servers\": {},}", "line 1: a comment or a trailing comma");
+    assert_refused("{\"servers\": {,}}", "line 1");
     assert_refused("{\"servers\": {}", "line 1");
     assert_refused("[]", "not an object");
     assert_refused("{\"servers\": []}", "'servers' is not an object");
     assert_refused("{\"servers\": {\"shellyard\": 1}}", "not an object");
+}
+
+static void
+a_byte_order_mark_stays(void **state)
+{
+    (void)state;
+    assert_edit("\xEF\xBB\xBF{\n  \"servers\": {}\n}\n",
+                "\xEF\xBB\xBF{\n  \"servers\": {\n    " ENTRY "\n  }\n}\n", EDIT_ADDED);
+    assert_edit("\xEF\xBB\xBF", "{\n  \"servers\": {\n    " ENTRY "\n  }\n}\n", EDIT_ADDED);
 }
 
 /* "serv\u0065rs" is the same key; the text search does not see it. */
@@ -203,6 +213,7 @@ main(void)
         cmocka_unit_test(an_old_entry_is_replaced_but_keeps_what_the_person_set),
         cmocka_unit_test(an_entry_that_says_all_is_left_alone),
         cmocka_unit_test(what_is_not_strict_json_is_refused_with_its_place),
+        cmocka_unit_test(a_byte_order_mark_stays),
         cmocka_unit_test(a_key_in_escaped_form_is_not_edited),
         cmocka_unit_test(pretty_printing_breaks_objects_and_not_arrays),
         cmocka_unit_test(edits_survive_the_lack_of_memory),

@@ -127,6 +127,26 @@ other_forms_of_the_table_are_refused(void **state)
 }
 
 static void
+arrays_of_tables_are_refused(void **state)
+{
+    (void)state;
+    assert_refused("[[servers.shellyard]]\ncommand = 1\n",
+                   "[[servers.shellyard]] stands there as an array of tables");
+    assert_refused("[[ servers . 'shellyard' ]]\n", "array of tables");
+    assert_refused("[[servers]]\nx = 1\n", "[[servers]] stands there as an array of tables");
+}
+
+static void
+a_byte_order_mark_stays(void **state)
+{
+    (void)state;
+    assert_edit("\xEF\xBB\xBF" TABLE "timeout = 7\n",
+                "\xEF\xBB\xBF" TABLE
+                "command = \"/opt/shellyard\"\nargs = [\"mcp\"]\ntimeout = 7\n",
+                EDIT_CHANGED);
+}
+
+static void
 broken_files_are_refused_with_the_line(void **state)
 {
     (void)state;
@@ -167,6 +187,8 @@ main(void)
         cmocka_unit_test(headers_are_read_in_every_form),
         cmocka_unit_test(what_stands_in_strings_is_no_structure),
         cmocka_unit_test(other_forms_of_the_table_are_refused),
+        cmocka_unit_test(arrays_of_tables_are_refused),
+        cmocka_unit_test(a_byte_order_mark_stays),
         cmocka_unit_test(broken_files_are_refused_with_the_line),
         cmocka_unit_test(edits_survive_the_lack_of_memory),
     };

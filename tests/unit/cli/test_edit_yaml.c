@@ -106,11 +106,62 @@ an_entry_that_says_all_is_left_alone(void **state)
 }
 
 static void
+an_old_entry_is_changed_where_it_differs(void **state)
+{
+    (void)state;
+    assert_edit(
+        "servers:\n  a: 1\n  shellyard:\n    # mine\n    command: /old # path\n"
+        "    env: {A: b} # keep\n    args:\n      - x\n      - y\n    timeout: 3\n"
+        "  # next\n  z: [\xC3\xA9]\n",
+        "servers:\n  a: 1\n  shellyard:\n    # mine\n    command: \"/opt/shellyard\" # path\n"
+        "    env: {A: b} # keep\n    args: [\"mcp\"]\n    timeout: 3\n"
+        "  # next\n  z: [\xC3\xA9]\n",
+        EDIT_CHANGED);
+    assert_edit("servers:\n  shellyard:\n    env: {}\n",
+                "servers:\n  shellyard:\n    command: \"/opt/shellyard\"\n"
+                "    args: [\"mcp\"]\n    timeout: 120\n    env: {}\n",
+                EDIT_CHANGED);
+    assert_edit("servers:\n  \xC3\xA9: {}\n  shellyard: # note\n  b: 1\n",
+                "servers:\n  \xC3\xA9: {}\n  shellyard: {command: \"/opt/shellyard\", "
+                "args: [\"mcp\"], timeout: 120} # note\n  b: 1\n",
+                EDIT_CHANGED);
+}
+
+static void
+flow_mappings_are_edited_within_their_braces(void **state)
+{
+    (void)state;
+    assert_edit("servers: {dev: {}} # c\n",
+                "servers: {shellyard: {command: \"/opt/shellyard\", args: [\"mcp\"], "
+                "timeout: 120}, dev: {}} # c\n",
+                EDIT_ADDED);
+    assert_edit("servers: {d\xC3\xA9v: {}, \"shellyard\": {command: '/old', env: {}}, z: 1}\n",
+                "servers: {d\xC3\xA9v: {}, \"shellyard\": {args: [\"mcp\"], timeout: 120, "
+                "command: \"/opt/shellyard\", env: {}}, z: 1}\n",
+                EDIT_CHANGED);
+}
+
+static void
+a_byte_order_mark_stays(void **state)
+{
+    (void)state;
+    assert_edit("\xEF\xBB\xBFservers: {dev: {}}\n",
+                "\xEF\xBB\xBFservers: {shellyard: {command: \"/opt/shellyard\", args: [\"mcp\"], "
+                "timeout: 120}, dev: {}}\n",
+                EDIT_ADDED);
+}
+
+static void
 what_can_not_be_edited_safely_is_refused(void **state)
 {
     (void)state;
-    assert_refused("servers: {dev: {}}\n", "can't be edited safely");
-    assert_refused("servers:\n  shellyard:\n    command: /old\n", "other values");
+    assert_refused("servers:\n  shellyard: on\n", "other values");
+    assert_refused("servers:\n  shellyard: [1]\n", "change it by hand");
+    assert_refused("servers:\n  shellyard:\n    command: |\n      /old\n", "change it by hand");
+    assert_refused("servers:\n  shellyard:\n    command: # why\n      /old\n", "change it by hand");
+    assert_refused("a: &x /old\nservers:\n  shellyard:\n    command: *x\n", "change it by hand");
+    assert_refused("servers:\n  shellyard:\n    command: &x /old\nz: *x\n", "change it by hand");
+    assert_refused("servers: &s {dev: {}}\n", "can't be edited safely");
     assert_refused("servers: [1]\n", "can't be edited safely");
     assert_refused("- a\n", "not a mapping");
     assert_refused("a: [1\n", "bad YAML at line");
@@ -133,10 +184,12 @@ edit_once(void *arg)
 static void
 edits_survive_the_lack_of_memory(void **state)
 {
-    static char text[] = "servers:\n  dev: {}\n";
+    static char added[] = "servers:\n  dev: {}\n";
+    static char changed[] = "servers: {dev: {}, shellyard: {command: x}}\n";
 
     (void)state;
-    fault_run(edit_once, text);
+    fault_run(edit_once, added);
+    fault_run(edit_once, changed);
 }
 
 int
@@ -147,6 +200,9 @@ main(void)
         cmocka_unit_test(an_empty_section_is_filled),
         cmocka_unit_test(the_entry_goes_before_the_others_at_their_column),
         cmocka_unit_test(an_entry_that_says_all_is_left_alone),
+        cmocka_unit_test(an_old_entry_is_changed_where_it_differs),
+        cmocka_unit_test(flow_mappings_are_edited_within_their_braces),
+        cmocka_unit_test(a_byte_order_mark_stays),
         cmocka_unit_test(what_can_not_be_edited_safely_is_refused),
         cmocka_unit_test(edits_survive_the_lack_of_memory),
     };

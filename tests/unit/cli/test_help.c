@@ -7,11 +7,15 @@
 
 #include <cmocka.h>
 
+#include <unistd.h>
+
 #include "base/json.h"
+#include "base/mem.h"
 #include "base/str.h"
 #include "cli/cli.h"
 #include "cli/clients.h"
 #include "cli/verbs.h"
+#include "command/command.h"
 #include "fault.h"
 
 static void
@@ -138,24 +142,50 @@ texts_survive_the_lack_of_memory(void **state)
 static void
 a_client_is_found_below_home_or_its_own_variable(void **state)
 {
-    static char home[] = "HOME=/home/a";
     static char own[] = "CODEX_HOME=/srv/codex";
     static char other[] = "PATH=/bin";
-    char *const home_only[] = {home, NULL};
-    char *const with_own[] = {home, own, NULL};
-    char *const neither[] = {other, NULL};
+    char *const with_own[] = {other, own, NULL};
+    char *const without[] = {other, NULL};
     SY_AUTO(buf_fini) struct buf path = {.max = LIMIT_PATH};
     struct sy_error err = {0};
     const struct client *codex = client_find("codex");
 
     (void)state;
-    assert_int_equal(client_path(&path, codex, home_only, &err), SY_E_OK);
+    assert_int_equal(client_path(&path, codex, without, "/home/a", &err), SY_E_OK);
     assert_string_equal(buf_view(&path), "/home/a/.codex/config.toml");
     buf_reset(&path);
-    assert_int_equal(client_path(&path, codex, with_own, &err), SY_E_OK);
+    assert_int_equal(client_path(&path, codex, with_own, "/home/a", &err), SY_E_OK);
     assert_string_equal(buf_view(&path), "/srv/codex/config.toml");
     buf_reset(&path);
-    assert_int_equal(client_path(&path, codex, neither, &err), SY_E_ARG);
+    assert_int_equal(client_path(&path, codex, with_own, "", &err), SY_E_OK);
+    buf_reset(&path);
+    assert_int_equal(client_path(&path, codex, without, "", &err), SY_E_ARG);
+}
+
+static void
+home_is_the_variable_or_what_passwd_says(void **state)
+{
+    static char set[] = "HOME=/home/a";
+    static char relative[] = "HOME=a";
+    char *const with[] = {set, NULL};
+    char *const without[] = {relative, NULL};
+    SY_AUTO(buf_fini) struct buf home = {.max = LIMIT_PATH};
+    SY_AUTO(mem_free_charp) char *shell = NULL;
+    SY_AUTO(mem_free_charp) char *expected = NULL;
+    struct sy_error err = {0};
+
+    (void)state;
+    assert_int_equal(client_home(&home, with, &err), SY_E_OK);
+    assert_string_equal(buf_view(&home), "/home/a");
+    buf_reset(&home);
+    assert_int_equal(passwd_lookup(getuid(), &shell, &expected, &err), SY_E_OK);
+    if (expected != NULL && expected[0] == '/') {
+        assert_int_equal(client_home(&home, without, &err), SY_E_OK);
+        assert_string_equal(buf_view(&home), expected);
+    } else {
+        assert_int_equal(client_home(&home, without, &err), SY_E_ARG);
+        assert_non_null(strstr(err.msg, "passwd"));
+    }
 }
 
 /* Each client: its snippet holds the program's path, escaped, and setting it
@@ -193,6 +223,7 @@ main(void)
         cmocka_unit_test(setup_names_exactly_the_clients_that_it_knows),
         cmocka_unit_test(texts_survive_the_lack_of_memory),
         cmocka_unit_test(a_client_is_found_below_home_or_its_own_variable),
+        cmocka_unit_test(home_is_the_variable_or_what_passwd_says),
         cmocka_unit_test(every_client_is_set_once),
     };
 

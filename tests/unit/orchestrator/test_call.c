@@ -284,6 +284,56 @@ the_login_environment_is_read_once_and_again_after_a_change(void **state)
 }
 
 static void
+a_profile_may_print_much_and_end_slowly(void **state)
+{
+    static const char *const profiles[] = {
+        "export FROM_PROFILE=here\nhead -c 6000000 /dev/zero | tr '\\0' x\n",
+        "export FROM_PROFILE=here\nprintf 'SHELLYARD-'; head -c 40000 /dev/zero\n",
+        "export FROM_PROFILE=here\ntrap 'sleep 1000' EXIT\n",
+    };
+    struct place *p = *state;
+
+    for (size_t i = 0; i < sizeof(profiles) / sizeof(profiles[0]); i++) {
+        SY_AUTO(answer_fini) struct answer a;
+
+        write_file(p->home, ".bash_profile", profiles[i]);
+        run_script(&a, p, SANDBOX_WORKSPACE_WRITE, "echo $FROM_PROFILE", true, 5000);
+        assert_string_equal(a.output.note, "");
+        assert_string_equal(buf_view(&a.text), "here\n");
+    }
+}
+
+static void
+a_login_environment_that_can_not_be_read_is_told_exactly(void **state)
+{
+    static const struct {
+        const char *profile;
+        const char *sentence;
+    } cases[] = {
+        {"exec >/dev/null\n",                                                         "sends standard output elsewhere"},
+        {"exec >&-\n",                                                                "sends standard output elsewhere"},
+        {"exit 9\n",                                                                  "ended the shell (status 9)"     },
+        {"exec sh\n",                                                                 "ended the shell (status 0)"     },
+        {"kill -9 $$\n",                                                              "ended the shell (signal 9)"     },
+        {"sleep 1000\n",                                                              "did not end within 1500 ms"     },
+        {"printf () { command printf '%s\\0' \"$2\"; head -c 3000000 /dev/zero; }\n",
+         "longer than 1048576 bytes"                                                                                   },
+    };
+    struct place *p = *state;
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        SY_AUTO(answer_fini) struct answer a;
+
+        write_file(p->home, ".bash_profile", cases[i].profile);
+        run_script(&a, p, SANDBOX_WORKSPACE_WRITE, "echo hi", true, 5000);
+        assert_string_equal(buf_view(&a.text), "hi\n");
+        if (strstr(a.output.note, cases[i].sentence) == NULL) {
+            fail_msg("%s: '%s' is not in '%s'", cases[i].profile, cases[i].sentence, a.output.note);
+        }
+    }
+}
+
+static void
 profiles_that_misbehave_break_nothing(void **state)
 {
     static const char *const profiles[] = {
@@ -529,6 +579,8 @@ main(void)
         cmocka_unit_test(a_signal_gives_128_and_its_number),
         cmocka_unit_test(a_missing_working_directory_is_named),
         cmocka_unit_test(the_login_environment_is_read_once_and_again_after_a_change),
+        cmocka_unit_test(a_profile_may_print_much_and_end_slowly),
+        cmocka_unit_test(a_login_environment_that_can_not_be_read_is_told_exactly),
         cmocka_unit_test(profiles_that_misbehave_break_nothing),
         cmocka_unit_test(escalation_is_refused_with_the_reason),
         cmocka_unit_test(a_call_can_be_cancelled_in_every_state),

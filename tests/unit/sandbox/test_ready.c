@@ -172,6 +172,72 @@ a_missing_configured_root_is_an_error_that_names_it(void **state)
     assert_non_null(strstr(err.msg, "O/file/below"));
 }
 
+static int
+try_as_nobody(struct place *p)
+{
+    struct sy_error err = {0};
+
+    /* Root passes everywhere. */
+    if (geteuid() == 0 && (setgid(65534) != 0 || setuid(65534) != 0)) {
+        return errno;
+    }
+    if (place_try(p, &err) != SY_E_SANDBOX) {
+        return 200;
+    }
+    return strstr(err.msg, "Permission denied") != NULL &&
+                   strstr(err.msg, "x on the directories above it") != NULL &&
+                   strstr(err.msg, "make it") == NULL
+               ? 0
+               : 201;
+}
+
+static void
+a_root_that_can_not_be_reached_is_not_to_be_made(void **state)
+{
+    struct place *p = *state;
+    int status = 0;
+
+    place_mkdir(p, "O/shut");
+    place_mkdir(p, "O/shut/root");
+    place_add_root(p, place_path(p, "O/shut/root"));
+    mem_free(p->policy.cwd);
+    p->policy.cwd = mem_strdup("/"); /* which everybody reaches */
+    place_ready(p);                  /* the control: now it is fine */
+    assert_int_equal(chmod(place_path(p, "O/shut"), 0), 0);
+
+    pid_t child = fork();
+
+    if (child == 0) {
+        _exit(try_as_nobody(p));
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(chmod(place_path(p, "O/shut"), 0755), 0);
+    assert_int_equal(status, 0);
+}
+
+static void
+the_advice_fits_where_the_root_comes_from(void **state)
+{
+    struct place *p = *state;
+    struct sy_error err = {0};
+
+    place_add_root(p, place_path(p, "O/gone"));
+    assert_int_equal(place_try(p, &err), SY_E_SANDBOX);
+    assert_non_null(strstr(err.msg, "make it, or take it out of sandbox.writable_roots"));
+
+    mem_free(p->policy.cwd);
+    p->policy.cwd = mem_strdup(place_path(p, "O/no-cwd"));
+    assert_int_equal(place_try(p, &err), SY_E_SANDBOX);
+    assert_non_null(strstr(err.msg, "make it, or work in another directory"));
+    assert_null(strstr(err.msg, "take it out"));
+
+    place_file(p, "O/file", "");
+    mem_free(p->policy.cwd);
+    p->policy.cwd = mem_strdup(place_path(p, "O/file/cwd"));
+    assert_int_equal(place_try(p, &err), SY_E_SANDBOX);
+    assert_non_null(strstr(err.msg, "Not a directory; work in another directory"));
+}
+
 static void
 a_missing_tmpdir_is_left_out_and_told(void **state)
 {
@@ -461,6 +527,8 @@ main(void)
         IN_A_PLACE(a_read_only_policy_writes_to_devices_alone),
         IN_A_PLACE(a_root_may_be_a_single_file),
         IN_A_PLACE(a_missing_configured_root_is_an_error_that_names_it),
+        IN_A_PLACE(a_root_that_can_not_be_reached_is_not_to_be_made),
+        IN_A_PLACE(the_advice_fits_where_the_root_comes_from),
         IN_A_PLACE(a_missing_tmpdir_is_left_out_and_told),
         IN_A_PLACE(a_root_through_a_link_that_commands_can_change_is_refused),
         IN_A_PLACE(a_replaced_root_is_not_fresh),

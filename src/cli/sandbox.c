@@ -21,18 +21,18 @@ plan_close(struct sandbox_plan **plan)
  */
 static const struct {
     int abi;
+    enum sandbox_feature feature; /* FEATURE_COUNT: none is made of it */
     const char *kernel;
     const char *adds;
-    enum sandbox_feature feature; /* FEATURE_COUNT: none is made of it */
 } landlock_ladder[] = {
-    {1, "5.13", "writes outside of writable roots refused",      FEATURE_FS_WRITE     },
-    {2, "5.19", "rename and link across directories",            FEATURE_FS_REFER     },
-    {3, "6.2",  "truncate(2) outside of writable roots refused", FEATURE_FS_TRUNCATE  },
-    {4, "6.7",  "TCP bind and connect by port",                  FEATURE_NETWORK      },
-    {5, "6.10", "ioctl on devices",                              FEATURE_DEVICE_IOCTL },
-    {6, "6.12", "signals and abstract Unix sockets kept inside", FEATURE_UNIX_ABSTRACT},
-    {7, "6.15", "denials in the audit log",                      FEATURE_COUNT        },
-    {9, "7.1",  "named Unix sockets of others unreachable",      FEATURE_UNIX_PATH    },
+    {1, FEATURE_FS_WRITE,      "5.13", "writes outside of writable roots refused"     },
+    {2, FEATURE_FS_REFER,      "5.19", "rename and link across directories"           },
+    {3, FEATURE_FS_TRUNCATE,   "6.2",  "truncate(2) outside of writable roots refused"},
+    {4, FEATURE_NETWORK,       "6.7",  "TCP bind and connect by port"                 },
+    {5, FEATURE_DEVICE_IOCTL,  "6.10", "ioctl on devices"                             },
+    {6, FEATURE_UNIX_ABSTRACT, "6.12", "signals and abstract Unix sockets kept inside"},
+    {7, FEATURE_COUNT,         "6.15", "denials in the audit log"                     },
+    {9, FEATURE_UNIX_PATH,     "7.1",  "named Unix sockets of others unreachable"     },
 };
 
 #define LADDER_ROWS (sizeof(landlock_ladder) / sizeof(landlock_ladder[0]))

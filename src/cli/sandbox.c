@@ -336,14 +336,8 @@ explain_json(struct buf *out, const struct cli_args *args, const struct sandbox_
 static enum sy_code
 parse_operation(enum sandbox_operation *ret, const char *word, struct sy_error *err)
 {
-    static const char *const names[] = {
-        [OPERATION_READ] = "read", [OPERATION_WRITE] = "write", [OPERATION_CONNECT] = "connect"};
-
-    for (int i = OPERATION_READ; i <= OPERATION_CONNECT; i++) {
-        if (str_eq(word, names[i])) {
-            *ret = (enum sandbox_operation)i;
-            return SY_E_OK;
-        }
+    if (sandbox_operation_parse(ret, word)) {
+        return SY_E_OK;
     }
     return sy_err_set(err, SY_E_ARG,
                       "sandbox explain: unknown operation '%s'; right are read, write, connect",

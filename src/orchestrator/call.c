@@ -102,6 +102,7 @@ finish(struct orch_call *c, enum exec_status status)
         snprintf(c->output.note, sizeof(c->output.note), "memory ran out at the end of the output");
     }
     call_judge_limits(c, status);
+    call_gather_denials(c);
     c->state = ORCH_DONE;
     call_emit_end(c);
 }
@@ -559,6 +560,7 @@ orch_call_free(struct orch_call *c)
     strv_fini(&c->argv);
     buf_fini(&c->program);
     buf_fini(&c->last_line);
+    denial_list_fini(&c->output.denials);
     exec_request_fini(&c->request);
     turn_context_fini(&c->turn);
     mem_free(c);

@@ -15,6 +15,7 @@
 #include "process/env.h"
 #include "process/pool.h"
 #include "process/resource.h"
+#include "sandbox/denial.h"
 #include "sandbox/sandbox.h"
 
 /*
@@ -108,6 +109,8 @@ struct exec_output {
     uint32_t ended_background;
     bool pipe_was_held;
     struct resource_hit hit;           /* the limit that it met, if any */
+    struct denial_list denials;        /* what the sandbox refused to it; lives as the call */
+    bool may_escalate;                 /* the caller may ask to run it outside the sandbox */
     const struct output_chain *output; /* NULL if nothing ran; lives as long as the call */
     const struct sandbox_plan *plan;   /* NULL if none was made */
     struct sy_error err;               /* EXEC_DENIED, EXEC_FAILED */

@@ -101,6 +101,7 @@ start(struct orch_call *c, struct sy_error *err)
         .envp = strv_view(&c->env),
         .cwd = c->request.params.cwd,
         .sandbox = c->entry->ready,
+        .plan = c->entry->plan,
         .limits = c->turn.limits,
     };
     struct output_options options = {

@@ -16,14 +16,22 @@
  * changed in between.
  */
 
+/* Whose calls they are. */
+struct broker_host {
+    /* The root of a caller's tree; 0 if it has none: then it gets nothing. */
+    pid_t (*keeper_of)(void *arg, pid_t caller);
+    /* Something of that tree asked for this address ("unix:PATH", "unix:@NAME", "HOST:PORT", as
+     * it wrote it) and the policy, not the kernel, said no. May be NULL. */
+    void (*on_refused)(void *arg, pid_t keeper, const char *object);
+    void *arg;
+};
+
 /*
  * Handles what waits on the listener (a bounded number), without blocking for
- * more than BROKER_WAIT_MS a call. `keeper_of` gives the root of a caller's tree,
- * 0 if it has none: then it gets nothing. Returns false once nobody is left under the filter: the
+ * more than BROKER_WAIT_MS a call. Returns false once nobody is left under the filter: the
  * listener can be closed.
  */
 #define BROKER_WAIT_MS 100
-bool broker_step(int listener_fd, pid_t (*keeper_of)(const void *arg, pid_t caller),
-                 const void *arg);
+bool broker_step(int listener_fd, const struct broker_host *host);
 
 #endif

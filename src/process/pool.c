@@ -167,6 +167,17 @@ is_keeper_of_pool(const void *arg, pid_t pid)
     return false;
 }
 
+struct process *
+process_pool_find(struct process_pool *pool, pid_t keeper)
+{
+    for (struct process *p = pool->first; p != NULL; p = p->next) {
+        if (process_keeper(p) == keeper) {
+            return p;
+        }
+    }
+    return NULL;
+}
+
 pid_t
 process_pool_owner(const struct process_pool *pool, pid_t caller)
 {

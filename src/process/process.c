@@ -12,7 +12,6 @@
 #include "base/fd.h"
 #include "base/limits.h"
 #include "base/mem.h"
-#include "process/broker.h"
 
 /* Reads of one step: small first, so that a quiet command costs no pages, then
  * large ones straight from a full pipe (docs/bench.md). */
@@ -388,27 +387,13 @@ pipes_are_closed(const struct process *p)
     return p->read_fd[STREAM_STDOUT] < 0 && p->read_fd[STREAM_STDERR] < 0;
 }
 
-/* The tree of a caller: ours, unless the listener is shared. */
-static pid_t
-owner_of_call(const void *arg, pid_t caller)
-{
-    const struct process *p = arg;
-
-    if (!p->is_of_template) {
-        return p->keeper_pid;
-    }
-    return p->pool != NULL ? process_pool_owner(p->pool, caller) : 0;
-}
-
 static enum sy_code
 answer(struct process *p, uint64_t now_ns, struct sy_error *err)
 {
     enum sy_code rc = take_reports(p, now_ns, err);
 
     process_limits_look(p, now_ns);
-    if (p->listener_fd >= 0 && (p->has_ended || !broker_step(p->listener_fd, owner_of_call, p))) {
-        fd_close(&p->listener_fd);
-    }
+    process_answer_calls(p);
     return rc;
 }
 
@@ -447,6 +432,13 @@ process_step(struct process *p, uint64_t now_ns, bool *ret_is_done, struct sy_er
     return SY_E_OK;
 }
 
+void
+process_take_denials(struct process *p, struct denial_list *ret)
+{
+    *ret = p->denials;
+    p->denials = (struct denial_list){0};
+}
+
 const struct process_result *
 process_result(const struct process *p)
 {
@@ -476,6 +468,7 @@ process_free(struct process *p)
     template_unref(p->template);
     fd_close(&p->read_fd[STREAM_STDOUT]);
     fd_close(&p->read_fd[STREAM_STDERR]);
+    denial_list_fini(&p->denials);
     mem_free(p->large);
     mem_free(p->script_argv);
     mem_free(p);

@@ -10,6 +10,7 @@
 #include "output/output.h"
 #include "process/cgroup.h"
 #include "process/resource.h"
+#include "sandbox/denial.h"
 #include "sandbox/sandbox.h"
 
 /*
@@ -31,6 +32,7 @@ struct exec_env {
     char *const *envp;
     const char *cwd;                     /* absolute */
     const struct sandbox_ready *sandbox; /* NULL: none */
+    const struct sandbox_plan *plan;     /* what it was made of, to explain refusals; may be NULL */
     struct resource_limits limits;
     struct cgroup_home *cgroups; /* NULL: memory and processes are held by looking at them */
 };
@@ -72,7 +74,7 @@ bool process_is_prepared(const struct process *p, const struct sandbox_base *bas
  */
 enum resource_means process_limit_means(enum resource r, const struct cgroup_home *cgroups);
 /*
- * Gives a prepared process its command. Output goes to `chain`; it and the
+ * Gives a prepared process its command. Output goes to `chain`; it, the plan and the
  * strings of `env` are borrowed and must outlive the process. Never blocks on the
  * child; a failure of its set-up comes as PROCESS_FAILED later. After an error
  * the process is only good for process_free.
@@ -116,6 +118,9 @@ void process_kill(struct process *p);
 bool process_signal(struct process *p, int signal);
 /* Final once process_step said so. */
 const struct process_result *process_result(const struct process *p);
+/* Moves out what was refused to the tree up to now, as far as we saw it ourselves. *ret must be
+ * empty. */
+void process_take_denials(struct process *p, struct denial_list *ret);
 /* The command's process id, 0 before it runs. For logs and events. */
 int process_pid(const struct process *p);
 /* Ends what still runs (blocking for at most the kernel's kill) and frees. */

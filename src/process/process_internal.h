@@ -34,6 +34,8 @@ struct process {
     uint64_t look_ns;      /* when the tree is looked at again; UINT64_MAX: never */
     uint64_t output_bytes; /* of both streams, as far as they were passed on */
     struct process_result result;
+    const struct sandbox_plan *plan; /* NULL: refusals have no rule */
+    struct denial_list denials;
 };
 
 /* process_prepare with the keeper made by a template, or, NULL, by us.
@@ -46,6 +48,17 @@ pid_t process_keeper(const struct process *p);
 void process_pool_forget(struct process *p);
 /* Whose tree does a caller of the shared listener belong to? Its keeper, or 0. */
 pid_t process_pool_owner(const struct process_pool *pool, pid_t caller);
+/* The process with that keeper, or NULL. */
+struct process *process_pool_find(struct process_pool *pool, pid_t keeper);
+
+/*
+ * What was refused (witness.c). One of ours refused `operation` on `object` to the
+ * tree: rule and fix are those of the plan. Where memory is out, it is only counted.
+ */
+void process_witness(struct process *p, enum denial_layer layer, enum sandbox_operation operation,
+                     const char *object);
+/* Answers what waits on the listener. */
+void process_answer_calls(struct process *p);
 
 /* Limits (command_limits.c). What is needed before KEEPER_GO; rlimits go into the job. */
 enum sy_code process_limits_begin(struct process *p, const struct exec_env *env,

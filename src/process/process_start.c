@@ -300,6 +300,7 @@ process_go(struct process *p, const struct exec_env *env, struct output_chain *c
     }
     p->chain = chain;
     p->job.program = env->program;
+    p->plan = env->plan;
     p->job.argv = env->argv;
     p->job.script_argv = p->script_argv;
     p->job.envp = env->envp;

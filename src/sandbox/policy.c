@@ -30,6 +30,31 @@ sandbox_mode_parse(enum sandbox_mode *ret, const char *name)
     return false;
 }
 
+static const char *const operation_names[] = {
+    [OPERATION_READ] = "read",
+    [OPERATION_WRITE] = "write",
+    [OPERATION_CONNECT] = "connect",
+};
+
+const char *
+sandbox_operation_name(enum sandbox_operation op)
+{
+    SY_ASSERT((size_t)op < OPERATION_COUNT);
+    return operation_names[op];
+}
+
+bool
+sandbox_operation_parse(enum sandbox_operation *ret, const char *name)
+{
+    for (size_t i = 0; i < OPERATION_COUNT; i++) {
+        if (str_eq(operation_names[i], name)) {
+            *ret = (enum sandbox_operation)i;
+            return true;
+        }
+    }
+    return false;
+}
+
 bool
 sandbox_mode_is_enforced(enum sandbox_mode mode)
 {

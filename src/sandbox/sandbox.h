@@ -217,6 +217,11 @@ int sandbox_apply(const struct sandbox_ready *ready, enum sandbox_stage *ret_sta
 /* What the policy would do with an object, and which rule says so. */
 enum sandbox_operation { OPERATION_READ, OPERATION_WRITE, OPERATION_CONNECT };
 
+#define OPERATION_COUNT (OPERATION_CONNECT + 1)
+/* "read", "write", "connect". */
+const char *sandbox_operation_name(enum sandbox_operation op);
+bool sandbox_operation_parse(enum sandbox_operation *ret, const char *name) SY_NODISCARD;
+
 struct sandbox_explanation {
     bool is_allowed;
     char rule[160];      /* e.g. "writable root /W (policy cwd)" */

@@ -23,6 +23,9 @@ struct config {
         bool required; /* false lifts "fail closed"; never a tool argument */
     } sandbox;
     struct {
+        struct strv allow; /* hosts in reach while sandbox.network_access is false */
+    } network;
+    struct {
         const char *policy; /* never | unless-trusted | on-failure | on-request */
     } approval;
     struct {

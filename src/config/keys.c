@@ -79,6 +79,13 @@ const struct config_row config_rows[CONFIG_KEYS] = {
      .type = CONFIG_BOOLEAN,
      .order = CONFIG_ORDER_FALSE_IS_WIDE,
      .offset = AT(sandbox.required)},
+    {.info = {"network.allow", "list", "", "[]",
+              "Hosts that commands may reach through the proxy while sandbox.network_access is false"},
+     .type = CONFIG_LIST,
+     .order = CONFIG_ORDER_ITEMS,
+     .content = CONFIG_HOST,
+     .items_max = LIMIT_PROXY_ALLOW,
+     .offset = AT(network.allow)},
     {.info = {"approval.policy", "choice", "unless-trusted|on-request|on-failure|never",
               "on-request", "When a person is asked before a command runs"},
      .type = CONFIG_CHOICE,
@@ -231,7 +238,7 @@ const struct config_row config_rows[CONFIG_KEYS] = {
      .offset = AT(log.format)                                                                                                                                                                                  },
 };
 
-static const char *const sections[] = {"sandbox", "approval", "shell", "environment", "tools",
+static const char *const sections[] = {"sandbox", "network", "approval", "shell", "environment", "tools",
                                        "output",  "limits",   "log",   "requirements"};
 /* `requirements` is no section of keys. */
 #define SECTIONS (sizeof(sections) / sizeof(sections[0]) - 1)

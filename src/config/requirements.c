@@ -166,6 +166,9 @@ is_narrow(bool *ret, const struct config_row *row, const struct config_value *v,
     case CONFIG_ORDER_SUPERSET:
         *ret = is_subset(&required->list, &v->list);
         return SY_E_OK;
+    case CONFIG_ORDER_ITEMS:
+        *ret = is_subset(&v->list, &required->list);
+        return SY_E_OK;
     case CONFIG_ORDER_SUBSET:
         break;
     }
@@ -191,6 +194,7 @@ what_is_wanted(const struct config_row *row)
         return "must lie within";
     case CONFIG_ORDER_SUPERSET:
         return "must hold all of";
+    case CONFIG_ORDER_ITEMS:
     case CONFIG_ORDER_SUBSET:
         break;
     }
@@ -261,12 +265,24 @@ check_key(const struct config_layers *layers, size_t key, const char *system_pat
     return SY_E_OK;
 }
 
+/* Full network would lift an allow list that is required. */
+static bool
+is_required(const struct config_layer *system, size_t key)
+{
+    static const char network[] = "sandbox.network_access";
+    static const char allow[] = "network.allow";
+
+    return system->required_line[key] != 0 ||
+           (str_eq(config_rows[key].info.key, network) &&
+            system->required_line[config_find_key(allow, sizeof(allow) - 1)] != 0);
+}
+
 enum sy_code
 config_check_requirements(const struct config_layers *layers, const char *system_path,
                           struct sy_error *err)
 {
     for (size_t key = 0; key < CONFIG_KEYS; key++) {
-        if (layers->of[CONFIG_FROM_SYSTEM].required_line[key] == 0) {
+        if (!is_required(&layers->of[CONFIG_FROM_SYSTEM], key)) {
             continue;
         }
 

@@ -59,6 +59,7 @@ orch_submit(struct orch_call **ret, struct session *session, const struct turn_c
     c->state = ORCH_APPROVAL;
     c->expires_ns = UINT64_MAX;
     c->env.max = LIMIT_ENV;
+    c->output.network_hosts.max = NETWORK_HOSTS;
     c->argv.max = LIMIT_ARGV;
     c->program.max = LIMIT_PATH;
     c->last_line.max = (size_t)LIMIT_STREAM_KEEP * 4;
@@ -103,6 +104,7 @@ finish(struct orch_call *c, enum exec_status status)
     }
     call_judge_limits(c, status);
     call_gather_denials(c);
+    call_leave_network(c);
     c->state = ORCH_DONE;
     call_emit_end(c);
 }
@@ -115,8 +117,8 @@ fail(struct orch_call *c, enum exec_status status, const struct sy_error *why)
     finish(c, status);
 }
 
-static void
-add_note(struct orch_call *c, const char *text)
+void
+call_add_note(struct orch_call *c, const char *text)
 {
     size_t used = strlen(c->output.note);
 
@@ -165,7 +167,7 @@ on_sandbox(struct orch_call *c)
         return;
     }
     if (note[0] != '\0') {
-        add_note(c, note);
+        call_add_note(c, note);
     }
     c->state = ORCH_SPAWN;
     if (c->request.script == NULL && !c->request.login) {
@@ -208,7 +210,7 @@ on_snapshot(struct orch_call *c, uint64_t now_ns)
         }
         snprintf(note, sizeof(note), "no login environment: %.180s",
                  err.msg[0] != '\0' ? err.msg : "the profile files keep changing");
-        add_note(c, note);
+        call_add_note(c, note);
         break;
     case SNAPSHOT_RUNNING:
         if (!c->is_waiting) {
@@ -222,7 +224,7 @@ on_snapshot(struct orch_call *c, uint64_t now_ns)
     case SNAPSHOT_FAILED:
         snprintf(note, sizeof(note), "login environment not used: %.180s",
                  snapshot_reason(snapshot));
-        add_note(c, note);
+        call_add_note(c, note);
         break;
     }
     c->state = ORCH_SPAWN;
@@ -265,7 +267,7 @@ tell_background(struct orch_call *c, const struct process_result *r)
              r->ended_background, r->ended_background == 1 ? " was" : "es were",
              r->ended_background == 1 ? "was" : "were",
              r->pipe_was_held ? " after 0.5 s since the output was held open" : "");
-    add_note(c, note);
+    call_add_note(c, note);
 }
 
 static void
@@ -308,6 +310,9 @@ on_process(struct orch_call *c, uint64_t now_ns)
 {
     struct sy_error err = {0};
     bool is_done = false;
+
+    call_network_step(c);
+
     enum sy_code rc = process_step(c->process, now_ns, &is_done, &err);
 
     if (rc != SY_E_OK && c->state != ORCH_KILL) {
@@ -376,6 +381,7 @@ orch_serve(struct orch_call *c, uint64_t now_ns)
 {
     struct sy_error err = {0};
 
+    call_network_step(c);
     if (c->state == ORCH_RUN && process_serve(c->process, now_ns, &err) != SY_E_OK) {
         call_kill(c, EXEC_FAILED);
         c->output.err = err;
@@ -437,7 +443,7 @@ orch_watches(const struct orch_call *c, struct process_watch out[PROCESS_WATCHES
         return c->owns_snapshot ? snapshot_watches(session_snapshot(c->session), out) : 0;
     case ORCH_RUN:
     case ORCH_KILL:
-        return process_watches(c->process, out);
+        return call_network_watch(c, out, process_watches(c->process, out));
     case ORCH_APPROVAL:
     case ORCH_SANDBOX:
     case ORCH_SPAWN:
@@ -445,6 +451,12 @@ orch_watches(const struct orch_call *c, struct process_watch out[PROCESS_WATCHES
         break;
     }
     return 0;
+}
+
+static uint64_t
+earlier(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
 }
 
 uint64_t
@@ -463,13 +475,13 @@ orch_deadline_ns(const struct orch_call *c)
         }
         return c->is_waiting ? UINT64_MAX : 0;
     case ORCH_RUN:
-        at = process_deadline_ns(c->process);
+        at = earlier(process_deadline_ns(c->process), call_network_deadline_ns(c));
         if (c->expires_ns < at && process_result(c->process)->outcome == PROCESS_RUNNING) {
             at = c->expires_ns;
         }
         return at;
     case ORCH_KILL:
-        return process_deadline_ns(c->process);
+        return earlier(process_deadline_ns(c->process), call_network_deadline_ns(c));
     case ORCH_DONE:
         break;
     }
@@ -560,7 +572,9 @@ orch_call_free(struct orch_call *c)
     strv_fini(&c->argv);
     buf_fini(&c->program);
     buf_fini(&c->last_line);
+    network_leave(c->seat);
     denial_list_fini(&c->output.denials);
+    strv_fini(&c->output.network_hosts);
     exec_request_fini(&c->request);
     turn_context_fini(&c->turn);
     mem_free(c);

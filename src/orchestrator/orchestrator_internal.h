@@ -11,6 +11,7 @@ struct sandbox_entry {
     struct sandbox_policy policy;
     struct sandbox_plan *plan;
     struct sandbox_ready *ready; /* NULL: the mode is not enforced by us */
+    struct network *network;     /* NULL: no call with an allow list yet (network.h) */
     uint32_t refs;
     uint64_t used; /* clock of the cache, for the least recently used */
 };

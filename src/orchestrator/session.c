@@ -6,6 +6,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "orchestrator/network.h"
 #include "orchestrator/orchestrator_internal.h"
 
 /* Policies of one engine at a time: one for the engine, a few for turns. */
@@ -109,6 +110,7 @@ entry_free(struct sandbox_entry *e)
     if (e == NULL) {
         return;
     }
+    network_free(e->network);
     sandbox_policy_fini(&e->policy);
     sandbox_ready_free(e->ready);
     sandbox_plan_free(e->plan);
@@ -233,21 +235,29 @@ same_text(const char *a, const char *b)
     return a == b || (a != NULL && b != NULL && str_eq(a, b));
 }
 
+/* In the same order: another one may be made ready for nothing, no more. */
+static bool
+same_list(const struct strv *a, const struct strv *b)
+{
+    for (size_t i = 0; a->n == b->n && i < a->n; i++) {
+        if (!str_eq(a->v[i], b->v[i])) {
+            return false;
+        }
+    }
+    return a->n == b->n;
+}
+
 static bool
 same_policy(const struct sandbox_policy *a, const struct sandbox_policy *b)
 {
     if (a->mode != b->mode || a->has_network != b->has_network ||
         a->excludes_tmpdir != b->excludes_tmpdir ||
         a->excludes_slash_tmp != b->excludes_slash_tmp || !same_text(a->cwd, b->cwd) ||
-        !same_text(a->tmpdir, b->tmpdir) || a->writable_roots.n != b->writable_roots.n) {
+        !same_text(a->tmpdir, b->tmpdir)) {
         return false;
     }
-    for (size_t i = 0; i < a->writable_roots.n; i++) {
-        if (!str_eq(a->writable_roots.v[i], b->writable_roots.v[i])) {
-            return false;
-        }
-    }
-    return true;
+    return same_list(&a->writable_roots, &b->writable_roots) &&
+           same_list(&a->network_allow, &b->network_allow);
 }
 
 void

@@ -102,6 +102,7 @@ start(struct orch_call *c, struct sy_error *err)
         .cwd = c->request.params.cwd,
         .sandbox = c->entry->ready,
         .plan = c->entry->plan,
+        .gate = c->seat != NULL ? network_gate(c->seat) : NULL,
         .limits = c->turn.limits,
     };
     struct output_options options = {
@@ -143,6 +144,9 @@ call_spawn(struct orch_call *c, struct sy_error *err)
 {
     enum sy_code rc = check_cwd(c->request.params.cwd, err);
 
+    if (rc == SY_E_OK) {
+        rc = call_join_network(c, err);
+    }
     if (rc != SY_E_OK) {
         return rc;
     }
@@ -152,6 +156,12 @@ call_spawn(struct orch_call *c, struct sy_error *err)
     }
     if (rc != SY_E_OK) {
         return sy_err_nomem(err);
+    }
+    if (c->seat != NULL) {
+        rc = network_environment(c->seat, &c->env, err);
+        if (rc != SY_E_OK) {
+            return rc;
+        }
     }
     rc = build_argv(c, err);
     if (rc != SY_E_OK) {

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <netinet/in.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -39,6 +40,7 @@
 struct call {
     uint64_t id;
     int listener_fd;
+    const struct process_gate *gate; /* NULL: none */
     pid_t keeper;
     pid_t tid;
     pid_t tgid;
@@ -46,6 +48,7 @@ struct call {
     char bytes[sizeof(struct sockaddr_storage)];
     size_t length;
     struct broker_address address; /* borrows from bytes */
+    bool is_listen_refused;
     bool is_refused;               /* by the policy: the kernel alone might have said yes */
 };
 
@@ -260,11 +263,68 @@ connect_abstract(struct call *c)
     return sys == 0 ? connect_for(c, c->bytes, c->length) : sys;
 }
 
-/* The errno that the caller's connect(2) gets, or 0. */
+/*
+ * The caller's own socket to the gate: nothing but TCP, whose destination is fixed once connect(2)
+ * was called, also where TCP_FASTOPEN_CONNECT puts the first packet off.
+ */
+static int
+connect_gate(const struct call *c)
+{
+    SY_FD sock = -1;
+    int protocol = 0;
+    socklen_t size = sizeof(protocol);
+    int sys = take_socket(c, &sock);
+
+    if (sys != 0) {
+        return sys;
+    }
+    if (getsockopt(sock, SOL_SOCKET, SO_PROTOCOL, &protocol, &size) != 0 ||
+        protocol != IPPROTO_TCP) {
+        return EACCES;
+    }
+    sys = limited_connect(sock, (const void *)c->bytes, (socklen_t)c->length, BROKER_WAIT_MS);
+    if (sys == 0 || sys == EINPROGRESS) {
+        c->gate->on_connected(c->gate->arg, &sock);
+    }
+    return sys == EBUSY || sys == ETIMEDOUT ? EAGAIN : sys;
+}
+
+static int
+connect_inet(struct call *c)
+{
+    return c->gate != NULL && c->address.is_loopback && c->address.port == c->gate->port
+               ? connect_gate(c)
+               : refuse(c, EACCES);
+}
+
+/*
+ * listen(2) where it is asked about (an allow list). A descriptor may become another socket while
+ * we look, so that the call can't be let go on: it is made here, on the socket that was looked at.
+ */
+static int
+listen_for(struct call *c, int backlog)
+{
+    SY_FD sock = -1;
+    int domain = 0;
+    socklen_t size = sizeof(domain);
+    int sys = take_socket(c, &sock);
+
+    if (sys != 0) {
+        return sys;
+    }
+    if (getsockopt(sock, SOL_SOCKET, SO_DOMAIN, &domain, &size) != 0 || domain != AF_UNIX) {
+        c->is_listen_refused = true;
+        return EACCES;
+    }
+    return listen(sock, backlog) == 0 ? 0 : errno;
+}
+
+/* The errno that the caller's call gets, or 0. */
 static int
 decide(struct call *c, const struct seccomp_notif *n)
 {
-    int sys = read_address(c, n);
+    bool is_listen = n->data.nr == SYS_listen;
+    int sys = is_listen ? 0 : read_address(c, n);
 
     if (sys != 0) {
         return sys;
@@ -277,6 +337,9 @@ decide(struct call *c, const struct seccomp_notif *n)
     if (!is_waiting(c)) {
         return EINTR;
     }
+    if (is_listen) {
+        return listen_for(c, (int)(uint32_t)n->data.args[1]);
+    }
     c->address = broker_address_parse(c->bytes, c->length);
     switch (c->address.kind) {
     case ADDRESS_NAMED:
@@ -285,6 +348,8 @@ decide(struct call *c, const struct seccomp_notif *n)
         return connect_abstract(c);
     case ADDRESS_NETLINK:
         return connect_for(c, c->bytes, sizeof(struct sockaddr_nl));
+    case ADDRESS_INET:
+        return connect_inet(c);
     case ADDRESS_NONE:
         return connect_for(c, c->bytes, c->length);
     case ADDRESS_REFUSED:
@@ -334,12 +399,16 @@ answer_one(int listener_fd, const struct broker_host *host)
     };
 
     c.keeper = host->keeper_of(host->arg, c.tid);
+    c.gate = host->gate_of != NULL ? host->gate_of(host->arg, c.keeper) : NULL;
     answer.r.id = got.n.id;
     answer.r.error = c.keeper > 0 ? -decide(&c, &got.n) : -EACCES;
     /* ENOENT: the caller was killed meanwhile. */
     (void)ioctl(listener_fd, SECCOMP_IOCTL_NOTIF_SEND, &answer);
     if (c.is_refused) {
         tell_refused(host, &c);
+    }
+    if (c.is_listen_refused && host->on_listen_refused != NULL) {
+        host->on_listen_refused(host->arg, c.keeper);
     }
     return true;
 }

@@ -75,6 +75,8 @@ struct keeper_job {
     volatile pid_t pid;
     /* Of seccomp_unotify(2), in the keeper's table; set by the child, -1: none. */
     volatile int listener_fd;
+    /* Set by the child: it had one. */
+    volatile bool has_listener;
 };
 
 enum keeper_order_kind { KEEPER_BASE = 1, KEEPER_GO, KEEPER_KILL, KEEPER_SIGNAL };

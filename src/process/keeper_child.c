@@ -128,6 +128,7 @@ apply_base(struct keeper_job *job)
     if (sys != 0) {
         child_die(job, stage, sys);
     }
+    job->has_listener = job->listener_fd >= 0;
 }
 
 /* Sleeps until the order to go. Any other, or the engine's end, is ours too. */

@@ -445,6 +445,12 @@ process_result(const struct process *p)
     return &p->result;
 }
 
+bool
+process_has_broker(const struct process *p)
+{
+    return p->is_of_template ? p->has_template_listener : p->job.has_listener;
+}
+
 int
 process_pid(const struct process *p)
 {

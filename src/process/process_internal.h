@@ -36,6 +36,8 @@ struct process {
     struct process_result result;
     const struct sandbox_plan *plan; /* NULL: refusals have no rule */
     struct denial_list denials;
+    const struct process_gate *gate; /* NULL: none */
+    bool has_template_listener;
 };
 
 /* process_prepare with the keeper made by a template, or, NULL, by us.

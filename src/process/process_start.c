@@ -273,6 +273,7 @@ leave_template(struct process *p, struct sy_error *err)
         p->job.sys = sys;
         return SY_E_OK;
     }
+    p->has_template_listener = listener_fd >= 0;
     if (listener_fd >= 0) {
         p->listener_fd = fcntl(listener_fd, F_DUPFD_CLOEXEC, 0);
         if (p->listener_fd < 0) {
@@ -307,6 +308,7 @@ process_go(struct process *p, const struct exec_env *env, struct output_chain *c
     p->job.cwd = env->cwd;
     p->started_ns = clock_mono_ns();
     p->has_gone = true;
+    p->gate = env->gate;
 
     int ruleset_fd = env->sandbox != NULL ? sandbox_ready_fd(env->sandbox) : -1;
 

@@ -20,6 +20,9 @@ process_witness(struct process *p, enum denial_layer layer, enum sandbox_operati
         !why.is_allowed) {
         d.rule = why.rule;
         d.fix = why.fix[0] != '\0' ? why.fix : NULL;
+    } else if (p->gate != NULL && why.is_allowed && operation == OPERATION_CONNECT) {
+        /* Of the list, but past the proxy: HTTP_PROXY and the others name it. */
+        d.rule = why.rule;
     }
     if (denial_add(&p->denials, &d) != SY_E_OK) {
         p->denials.more++;
@@ -49,10 +52,47 @@ on_refused(void *arg, pid_t keeper, const char *object)
     }
 }
 
+static const struct process_gate *
+gate_of(void *arg, pid_t keeper)
+{
+    struct process *p = arg;
+    const struct process *owner = p->is_of_template ? process_pool_find(p->pool, keeper) : p;
+
+    return owner != NULL ? owner->gate : NULL;
+}
+
+static void
+on_listen_refused(void *arg, pid_t keeper)
+{
+    struct process *p = arg;
+    struct process *owner = p->is_of_template ? process_pool_find(p->pool, keeper) : p;
+    char object[] = "an internet socket";
+    char rule[] = "network.allow: a server would be reached from outside; Unix sockets may listen";
+    char fix[] = "sandbox.network_access: true";
+    const struct denial d = {
+        .layer = DENIAL_BROKER,
+        .confidence = DENIAL_EXACT,
+        .operation = "listen",
+        .object = object,
+        .rule = rule,
+        .fix = fix,
+    };
+
+    if (owner != NULL && denial_add(&owner->denials, &d) != SY_E_OK) {
+        owner->denials.more++;
+    }
+}
+
 void
 process_answer_calls(struct process *p)
 {
-    const struct broker_host host = {.keeper_of = keeper_of, .on_refused = on_refused, .arg = p};
+    const struct broker_host host = {
+        .keeper_of = keeper_of,
+        .on_refused = on_refused,
+        .gate_of = gate_of,
+        .on_listen_refused = on_listen_refused,
+        .arg = p,
+    };
 
     if (p->listener_fd >= 0 && (p->has_ended || !broker_step(p->listener_fd, &host))) {
         fd_close(&p->listener_fd);

@@ -37,6 +37,7 @@ struct sandbox_plan {
     enum sandbox_mode mode;
     char *cwd;
     bool has_network;
+    struct strv network_allow; /* empty: no allow list */
     bool has_broker;  /* connect(2) to Unix sockets is judged by the engine */
     bool is_enforced; /* by us, and the kernel can */
     bool is_refused;  /* would have to be, and the kernel can't */
@@ -47,5 +48,9 @@ struct sandbox_plan {
     size_t n_rules;
     enum feature_state features[FEATURE_COUNT];
 };
+
+/* "host:port" under a plan with an allow list (explain_network.c). */
+enum sy_code plan_explain_host(struct sandbox_explanation *ret, const struct sandbox_plan *plan,
+                               const char *object, struct sy_error *err) SY_NODISCARD;
 
 #endif

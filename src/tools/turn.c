@@ -53,7 +53,10 @@ fill_sandbox(struct sandbox_policy *ret, const struct config *config, const char
             return SY_E_NOMEM;
         }
     }
-    return copy_list(&ret->writable_roots, &config->sandbox.writable_roots, LIMIT_ROOTS);
+    rc = copy_list(&ret->writable_roots, &config->sandbox.writable_roots, LIMIT_ROOTS);
+    return rc == SY_E_OK
+               ? copy_list(&ret->network_allow, &config->network.allow, LIMIT_PROXY_ALLOW)
+               : rc;
 }
 
 static enum sy_code

@@ -10,7 +10,7 @@ from .common import CheckFailed, Finding, strip_c
 # may too (docs/adr/0004-rooms-and-transitive-includes.md).
 ROOMS = {
     "base": (),
-    "config": (),
+    "config": ("proxy",),
     "events": (),
     "store": ("events",),
     "audit": ("store", "events"),
@@ -18,12 +18,12 @@ ROOMS = {
     "terminal": (),
     "command": (),
     "proxy": ("events",),
-    "sandbox": (),
+    "sandbox": ("proxy",),
     "launcher": ("sandbox",),
     "process": ("sandbox", "output"),
     "patch": ("command", "sandbox"),
     "approval": ("command", "sandbox", "store", "events"),
-    "orchestrator": ("approval", "process", "patch", "audit", "output", "events"),
+    "orchestrator": ("approval", "process", "proxy", "patch", "audit", "output", "events"),
     "sessions": ("orchestrator", "terminal", "store"),
     "runs": ("orchestrator", "store"),
     "tools": ("orchestrator", "sessions", "runs", "command", "patch", "config"),

@@ -34,7 +34,10 @@ sandbox_plan_base(const struct sandbox_plan *plan)
     uint32_t arch = sandbox_seccomp_arch();
 
     base.program = sandbox_seccomp_find(arch, plan->has_network, false);
-    base.broker_program = plan->has_broker ? sandbox_seccomp_find(arch, false, true) : NULL;
+    if (plan->has_broker) {
+        base.broker_program = plan->network_allow.n > 0 ? sandbox_seccomp_find_allow_list(arch)
+                                                        : sandbox_seccomp_find(arch, false, true);
+    }
     SY_ASSERT(base.program != NULL);
     return base;
 }

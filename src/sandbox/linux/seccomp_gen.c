@@ -46,13 +46,17 @@ enum label {
     AT_INET,
     AT_PROTOCOL,
     AT_PRLIMIT,
+    AT_SENDTO,
+    AT_SENDMSG,
     LABEL_FREE
 };
 
 #define MAX_INSNS  256
 #define MAX_LABELS 128
 #define MAX_ITEMS  128
-#define VARIANTS   6
+#define VARIANTS   8
+
+enum network { OFF, ALLOW_LIST, ON };
 
 struct insn {
     uint16_t code;
@@ -162,7 +166,12 @@ label_of(enum seccomp_verdict verdict)
     case SECCOMP_PRLIMIT:
         return AT_PRLIMIT;
     case SECCOMP_CONNECT:
+    case SECCOMP_LISTEN:
         return NOTIFY;
+    case SECCOMP_SENDTO:
+        return AT_SENDTO;
+    case SECCOMP_SENDMSG:
+        return AT_SENDMSG;
     }
     die("unknown verdict", "seccomp_table.h");
 }
@@ -176,9 +185,16 @@ item_order(const void *a, const void *b)
     return x->first < y->first ? -1 : x->first > y->first;
 }
 
+/* Without an allow list the kernel's bitmap answers for the calls that send. */
+static bool
+is_for_allow_list(enum seccomp_verdict verdict)
+{
+    return verdict == SECCOMP_LISTEN || verdict == SECCOMP_SENDTO || verdict == SECCOMP_SENDMSG;
+}
+
 /* The calls of an architecture, sorted, neighbours of one target joined. */
 static size_t
-collect(struct item *items, uint32_t libseccomp_arch)
+collect(struct item *items, uint32_t libseccomp_arch, enum network network)
 {
     size_t n = 0;
     size_t joined = 0;
@@ -186,6 +202,9 @@ collect(struct item *items, uint32_t libseccomp_arch)
     for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
         int nr = seccomp_syscall_resolve_name_arch(libseccomp_arch, calls[i].name);
 
+        if (network != ALLOW_LIST && is_for_allow_list(calls[i].verdict)) {
+            continue;
+        }
         if (nr < 0 && calls[i].number == 0 && nr == __NR_SCMP_ERROR) {
             die("libseccomp does not know this call", calls[i].name);
         }
@@ -249,12 +268,26 @@ emit_tree(struct program *p, const struct item *items, size_t n) // NOLINT(misc-
     emit_tree(p, items + n / 2, n - n / 2);
 }
 
+/* TCP and nothing else: what sends without connect(2), or connects to more than one address
+ * (MPTCP, SCTP), would go past the broker. */
 static void
-emit_socket_check(struct program *p, bool has_network)
+emit_tcp_check(struct program *p)
+{
+    p->labels[AT_INET] = p->n;
+    emit_load_arg(p, 1);
+    emit_and(p, 0xf);
+    emit_jump(p, BPF_JEQ, SOCK_STREAM, NEXT, PERM);
+    emit_load_arg(p, 2);
+    emit_jump(p, BPF_JEQ, 0, ALLOW, NEXT);
+    emit_jump(p, BPF_JEQ, IPPROTO_TCP, ALLOW, PERM);
+}
+
+static void
+emit_socket_check(struct program *p, enum network network)
 {
     p->labels[AT_SOCKET] = p->n;
     emit_load_arg(p, 0);
-    if (has_network) {
+    if (network == ON) {
         emit_jump(p, BPF_JEQ, AF_UNIX, ALLOW, NEXT);
         emit_jump(p, BPF_JEQ, AF_INET, AT_INET, NEXT);
         emit_jump(p, BPF_JEQ, AF_INET6, AT_INET, NEXT);
@@ -276,7 +309,14 @@ emit_socket_check(struct program *p, bool has_network)
         emit_jump(p, BPF_JEQ, 262 /* MPTCP */, ALLOW, PERM);
     } else {
         emit_jump(p, BPF_JEQ, AF_UNIX, AT_UNIX, NEXT);
+        if (network == ALLOW_LIST) {
+            emit_jump(p, BPF_JEQ, AF_INET, AT_INET, NEXT);
+            emit_jump(p, BPF_JEQ, AF_INET6, AT_INET, NEXT);
+        }
         emit_jump(p, BPF_JEQ, AF_NETLINK, AT_NETLINK, PERM);
+        if (network == ALLOW_LIST) {
+            emit_tcp_check(p);
+        }
         /* A datagram socket, paired or not, can send to any other by name. */
         p->labels[AT_UNIX] = p->n;
         emit_load_arg(p, 1);
@@ -324,12 +364,24 @@ emit_checks(struct program *p)
     emit_jump(p, BPF_JEQ, 0, ALLOW, PERM);
 }
 
+/* The kernel takes the flags as an int. */
 static void
-build(struct program *p, uint32_t audit_arch, uint32_t libseccomp_arch, bool has_network,
+emit_send_checks(struct program *p)
+{
+    p->labels[AT_SENDTO] = p->n;
+    emit_load_arg(p, 3);
+    emit_jump(p, BPF_JSET, MSG_FASTOPEN, PERM, ALLOW);
+    p->labels[AT_SENDMSG] = p->n;
+    emit_load_arg(p, 2);
+    emit_jump(p, BPF_JSET, MSG_FASTOPEN, PERM, ALLOW);
+}
+
+static void
+build(struct program *p, uint32_t audit_arch, uint32_t libseccomp_arch, enum network network,
       bool has_broker)
 {
     struct item items[MAX_ITEMS];
-    size_t n = collect(items, libseccomp_arch);
+    size_t n = collect(items, libseccomp_arch, network);
 
     *p = (struct program){.n_labels = LABEL_FREE};
     emit_load(p, offsetof(struct seccomp_data, arch));
@@ -339,7 +391,10 @@ build(struct program *p, uint32_t audit_arch, uint32_t libseccomp_arch, bool has
     emit_jump(p, BPF_JGT, SECCOMP_LAST_KNOWN, NOSYS, NEXT);
     emit_tree(p, items, n);
     emit_checks(p);
-    emit_socket_check(p, has_network);
+    if (network == ALLOW_LIST) {
+        emit_send_checks(p);
+    }
+    emit_socket_check(p, network);
     emit_return(p, ALLOW, SECCOMP_RET_ALLOW);
     emit_return(p, PERM, SECCOMP_RET_ERRNO | EPERM);
     emit_return(p, NOSYS, SECCOMP_RET_ERRNO | ENOSYS);
@@ -347,7 +402,7 @@ build(struct program *p, uint32_t audit_arch, uint32_t libseccomp_arch, bool has
     if (has_broker) {
         emit_return(p, NOTIFY, SECCOMP_RET_USER_NOTIF);
     } else {
-        p->labels[NOTIFY] = p->labels[has_network ? ALLOW : PERM];
+        p->labels[NOTIFY] = p->labels[network == ON ? ALLOW : PERM];
     }
 }
 
@@ -383,15 +438,17 @@ main(int argc, char **argv)
         const char *name;
         uint32_t audit;
         uint32_t libseccomp;
-        bool has_network;
+        enum network network;
         bool has_broker;
     } variants[] = {
-        {"x86_64_off",     AUDIT_ARCH_X86_64,  SCMP_ARCH_X86_64,  false, false},
-        {"x86_64_broker",  AUDIT_ARCH_X86_64,  SCMP_ARCH_X86_64,  false, true },
-        {"x86_64_on",      AUDIT_ARCH_X86_64,  SCMP_ARCH_X86_64,  true,  false},
-        {"aarch64_off",    AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, false, false},
-        {"aarch64_broker", AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, false, true },
-        {"aarch64_on",     AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, true,  false},
+        {"x86_64_off",     AUDIT_ARCH_X86_64,  SCMP_ARCH_X86_64,  OFF,        false},
+        {"x86_64_broker",  AUDIT_ARCH_X86_64,  SCMP_ARCH_X86_64,  OFF,        true },
+        {"x86_64_allow",   AUDIT_ARCH_X86_64,  SCMP_ARCH_X86_64,  ALLOW_LIST, true },
+        {"x86_64_on",      AUDIT_ARCH_X86_64,  SCMP_ARCH_X86_64,  ON,         false},
+        {"aarch64_off",    AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, OFF,        false},
+        {"aarch64_broker", AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, OFF,        true },
+        {"aarch64_allow",  AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, ALLOW_LIST, true },
+        {"aarch64_on",     AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, ON,         false},
     };
     static struct program programs[VARIANTS];
     FILE *out = argc == 2 ? fopen(argv[1], "w") : NULL;
@@ -402,14 +459,15 @@ main(int argc, char **argv)
     (void)fprintf(out, "/* Made by seccomp_gen from seccomp_table.h. */\n"
                        "#include \"sandbox/linux/seccomp_program.h\"\n\n");
     for (size_t i = 0; i < VARIANTS; i++) {
-        build(&programs[i], variants[i].audit, variants[i].libseccomp, variants[i].has_network,
+        build(&programs[i], variants[i].audit, variants[i].libseccomp, variants[i].network,
               variants[i].has_broker);
         print(out, &programs[i], variants[i].name);
     }
     (void)fprintf(out, "const struct seccomp_program sandbox_seccomp_programs[] = {\n");
     for (size_t i = 0; i < VARIANTS; i++) {
-        (void)fprintf(out, "    {0x%08xU, %s, %s, %d, %s},\n", variants[i].audit,
-                      variants[i].has_network ? "true" : "false",
+        (void)fprintf(out, "    {0x%08xU, %s, %s, %s, %d, %s},\n", variants[i].audit,
+                      variants[i].network == ON ? "true" : "false",
+                      variants[i].network == ALLOW_LIST ? "true" : "false",
                       variants[i].has_broker ? "true" : "false", programs[i].n, variants[i].name);
     }
     (void)fprintf(out, "};\n");

@@ -566,13 +566,13 @@ orch_call_free(struct orch_call *c)
     c->wake = NULL;
     leave_snapshot(c);
     process_free(c->process);
+    network_leave(c->seat);
     output_free(c->chain);
     session_release_sandbox(c->session, c->entry);
     strv_fini(&c->env);
     strv_fini(&c->argv);
     buf_fini(&c->program);
     buf_fini(&c->last_line);
-    network_leave(c->seat);
     denial_list_fini(&c->output.denials);
     strv_fini(&c->output.network_hosts);
     exec_request_fini(&c->request);

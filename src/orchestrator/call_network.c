@@ -52,6 +52,13 @@ call_join_network(struct orch_call *c, struct sy_error *err)
     return rc;
 }
 
+static bool
+has_run(const struct orch_call *c)
+{
+    return c->process != NULL && process_result(c->process)->outcome != PROCESS_FAILED &&
+           process_result(c->process)->outcome != PROCESS_RUNNING;
+}
+
 void
 call_leave_network(struct orch_call *c)
 {
@@ -73,7 +80,10 @@ call_leave_network(struct orch_call *c)
     if (!is_whole) {
         call_add_note(c, "memory ran out while noting what the network proxy did");
     }
-    if (c->process != NULL && !process_has_broker(c->process)) {
+    if (c->process != NULL) {
+        process_close_gate(c->process);
+    }
+    if (has_run(c) && !process_has_broker(c->process)) {
         tell_off(c, "an outer sandbox has the process tree's one seccomp listener");
     }
     network_leave(c->seat);

@@ -55,6 +55,14 @@ struct network {
     bool is_closed;
 };
 
+static bool is_waiting; /* a network that could not be freed */
+
+bool
+network_is_waiting(void)
+{
+    return is_waiting;
+}
+
 bool
 network_is_built(void)
 {
@@ -365,6 +373,8 @@ network_free(struct network *n)
     /* A name that is being resolved has a thread that will write here. */
     if (uv_loop_close(&n->loop) == 0) {
         free_memory(n);
+    } else {
+        is_waiting = true;
     }
 }
 

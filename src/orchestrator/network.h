@@ -28,6 +28,12 @@ struct network;
 /* Whether this program has it at all. */
 bool network_is_built(void);
 
+/*
+ * Does a thread still wait for a resolver, though nobody wants its answer any more? libuv waits
+ * for its threads when a program exits: who does not want to has to _exit(2).
+ */
+bool network_is_waiting(void);
+
 /* `allow` is borrowed for the call. */
 enum sy_code network_new(struct network **ret, const struct strv *allow,
                          struct sy_error *err) SY_NODISCARD;

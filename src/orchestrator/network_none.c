@@ -11,6 +11,12 @@ network_is_built(void)
     return false;
 }
 
+bool
+network_is_waiting(void)
+{
+    return false;
+}
+
 enum sy_code
 network_new(struct network **ret, const struct strv *allow, struct sy_error *err)
 {

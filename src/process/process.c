@@ -451,6 +451,12 @@ process_has_broker(const struct process *p)
     return p->is_of_template ? p->has_template_listener : p->job.has_listener;
 }
 
+void
+process_close_gate(struct process *p)
+{
+    p->gate = NULL;
+}
+
 int
 process_pid(const struct process *p)
 {

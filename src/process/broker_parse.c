@@ -131,6 +131,10 @@ broker_address_text(struct buf *out, const void *bytes, size_t n)
     }
     if (family == AF_INET6 && n >= offsetof(struct sockaddr_in6, sin6_scope_id)) {
         memcpy(&v6, bytes, offsetof(struct sockaddr_in6, sin6_scope_id));
+        if (IN6_IS_ADDR_V4MAPPED(&v6.sin6_addr)) { /* it is IPv4 that goes out */
+            (void)inet_ntop(AF_INET, &v6.sin6_addr.s6_addr[12], text, sizeof(text));
+            return buf_addf(out, "%s:%u", text, (unsigned)ntohs(v6.sin6_port));
+        }
         (void)inet_ntop(AF_INET6, &v6.sin6_addr, text, sizeof(text));
         return buf_addf(out, "[%s]:%u", text, (unsigned)ntohs(v6.sin6_port));
     }

@@ -83,6 +83,7 @@ copy_a_policy(void *arg)
         .tmpdir = tmp,
         .writable_roots = {.v = roots, .n = 2, .cap = 3, .max = 4},
         .has_network = true,
+        .network_allow = {.v = roots, .n = 2, .cap = 3, .max = 4},
         .excludes_slash_tmp = true,
     };
     struct sandbox_policy copy = {0};
@@ -93,7 +94,8 @@ copy_a_policy(void *arg)
         *is_equal = copy.mode == from.mode && copy.has_network && copy.excludes_slash_tmp &&
                     !copy.excludes_tmpdir && copy.cwd != from.cwd && copy.cwd[1] == 'w' &&
                     copy.tmpdir[1] == 't' && copy.writable_roots.n == 2 &&
-                    copy.writable_roots.v[1] != tmp && copy.writable_roots.v[1][1] == 't';
+                    copy.writable_roots.v[1] != tmp && copy.writable_roots.v[1][1] == 't' &&
+                    copy.network_allow.n == 2 && copy.network_allow.v[0] != cwd;
     }
     sandbox_policy_fini(&copy);
     return rc;

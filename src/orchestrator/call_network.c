@@ -16,8 +16,8 @@ tell_off(struct orch_call *c, const char *why)
 {
     char note[SY_ERR_MSG_MAX];
 
-    (void)snprintf(note, sizeof(note), "network.allow has no effect here, the network is off: %.150s",
-                   why);
+    (void)snprintf(note, sizeof(note),
+                   "network.allow has no effect here, the network is off: %.150s", why);
     call_add_note(c, note);
 }
 

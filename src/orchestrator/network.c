@@ -337,8 +337,7 @@ network_new(struct network **ret, const struct strv *allow, struct sy_error *err
     }
     n->deadline_ns = UINT64_MAX;
 
-    enum sy_code rc =
-        allow_new(&n->list, (const char *const *)strv_view(allow), allow->n, err);
+    enum sy_code rc = allow_new(&n->list, (const char *const *)strv_view(allow), allow->n, err);
     int uv = rc == SY_E_OK ? uv_loop_init(&n->loop) : 0;
 
     if (rc != SY_E_OK || uv != 0) {

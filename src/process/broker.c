@@ -2,11 +2,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <netinet/in.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -49,7 +49,7 @@ struct call {
     size_t length;
     struct broker_address address; /* borrows from bytes */
     bool is_listen_refused;
-    bool is_refused;               /* by the policy: the kernel alone might have said yes */
+    bool is_refused; /* by the policy: the kernel alone might have said yes */
 };
 
 /* The errno of a refusal that is the policy's. */
@@ -365,8 +365,7 @@ tell_refused(const struct broker_host *host, const struct call *c)
     /* A name of Unix sockets in visible characters is at most eight times as long. */
     SY_AUTO(buf_fini) struct buf object = {.max = 1024};
 
-    if (host->on_refused != NULL &&
-        broker_address_text(&object, c->bytes, c->length) == SY_E_OK) {
+    if (host->on_refused != NULL && broker_address_text(&object, c->bytes, c->length) == SY_E_OK) {
         host->on_refused(host->arg, c->keeper, buf_view(&object));
     }
 }

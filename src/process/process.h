@@ -127,7 +127,8 @@ void process_take_denials(struct process *p, struct denial_list *ret);
 /* Does somebody answer for its connect(2)? False where an outer sandbox has the tree's one
  * listener: each is refused then, those to the gate too. Known once it has ended. */
 bool process_has_broker(const struct process *p);
-/* Forgets the gate of its exec_env, which may go then: its tree reaches no internet address more. */
+/* Forgets the gate of its exec_env, which may go then: its tree reaches no internet address more.
+ */
 void process_close_gate(struct process *p);
 /* The command's process id, 0 before it runs. For logs and events. */
 int process_pid(const struct process *p);

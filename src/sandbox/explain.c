@@ -242,7 +242,7 @@ explain_connect(struct sandbox_explanation *ret, const struct sandbox_plan *plan
     }
     ret->is_allowed = plan->has_network;
     if (plan->network_allow.n > 0) {
-        return plan_explain_host(ret, plan, object, err);
+        return sandbox_explain_host(ret, plan, object, err);
     }
     if (plan->has_network) {
         RULE(ret, "network access is on");

@@ -30,7 +30,8 @@ judge(struct sandbox_explanation *ret, const struct allow_list *list, const stru
     }
     ret->is_allowed = j.is_allowed;
     if (j.is_allowed) {
-        (void)snprintf(ret->rule, sizeof(ret->rule), "network.allow: %.60s (through the proxy alone)",
+        (void)snprintf(ret->rule, sizeof(ret->rule),
+                       "network.allow: %.60s (through the proxy alone)",
                        j.rule != NULL ? j.rule : h->text);
         return;
     }
@@ -41,8 +42,8 @@ judge(struct sandbox_explanation *ret, const struct allow_list *list, const stru
 }
 
 enum sy_code
-plan_explain_host(struct sandbox_explanation *ret, const struct sandbox_plan *plan,
-                  const char *object, struct sy_error *err)
+sandbox_explain_host(struct sandbox_explanation *ret, const struct sandbox_plan *plan,
+                     const char *object, struct sy_error *err)
 {
     struct allow_list *list = NULL;
     struct host h;

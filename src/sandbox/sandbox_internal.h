@@ -38,9 +38,9 @@ struct sandbox_plan {
     char *cwd;
     bool has_network;
     struct strv network_allow; /* empty: no allow list */
-    bool has_broker;  /* connect(2) to Unix sockets is judged by the engine */
-    bool is_enforced; /* by us, and the kernel can */
-    bool is_refused;  /* would have to be, and the kernel can't */
+    bool has_broker;           /* connect(2) to Unix sockets is judged by the engine */
+    bool is_enforced;          /* by us, and the kernel can */
+    bool is_refused;           /* would have to be, and the kernel can't */
     int abi;
     uint32_t errata;
     struct landlock_ruleset ruleset;
@@ -50,7 +50,7 @@ struct sandbox_plan {
 };
 
 /* "host:port" under a plan with an allow list (explain_network.c). */
-enum sy_code plan_explain_host(struct sandbox_explanation *ret, const struct sandbox_plan *plan,
-                               const char *object, struct sy_error *err) SY_NODISCARD;
+enum sy_code sandbox_explain_host(struct sandbox_explanation *ret, const struct sandbox_plan *plan,
+                                  const char *object, struct sy_error *err) SY_NODISCARD;
 
 #endif

@@ -54,9 +54,8 @@ fill_sandbox(struct sandbox_policy *ret, const struct config *config, const char
         }
     }
     rc = copy_list(&ret->writable_roots, &config->sandbox.writable_roots, LIMIT_ROOTS);
-    return rc == SY_E_OK
-               ? copy_list(&ret->network_allow, &config->network.allow, LIMIT_PROXY_ALLOW)
-               : rc;
+    return rc == SY_E_OK ? copy_list(&ret->network_allow, &config->network.allow, LIMIT_PROXY_ALLOW)
+                         : rc;
 }
 
 static enum sy_code

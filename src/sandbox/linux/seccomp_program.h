@@ -9,14 +9,15 @@
 /*
  * The filter programs, written at build time by seccomp_gen from the one list
  * in seccomp_table.h: for each architecture one for "network off", the same
- * with a broker for connect(2), one for "allow list", which has a broker too, and one for "network on". All of them are in the binary, so that a
- * unit test judges each; a process loads the one of its own architecture.
+ * with a broker for connect(2), one for "allow list", which has a broker too, and one for "network
+ * on". All of them are in the binary, so that a unit test judges each; a process loads the one of
+ * its own architecture.
  */
 struct seccomp_program {
     uint32_t arch; /* AUDIT_ARCH_* */
     bool has_network;
     bool has_allow_list; /* TCP sockets, which the broker alone connects */
-    bool has_broker; /* connect(2) asks the listener; else refused while the network is off */
+    bool has_broker;     /* connect(2) asks the listener; else refused while the network is off */
     uint16_t n;
     const struct sock_filter *insns;
 };

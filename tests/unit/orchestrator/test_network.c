@@ -60,9 +60,8 @@ teardown(void **state)
 static int
 connect_to(uint16_t port)
 {
-    const struct sockaddr_in to = {.sin_family = AF_INET,
-                                   .sin_port = htons(port),
-                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    const struct sockaddr_in to = {
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
     assert_true(fd >= 0);
@@ -159,9 +158,8 @@ a_stranger_with_the_port_of_a_socket_of_ours_is_hung_up_on(void **state)
     socklen_t size = sizeof(own);
     SY_FD fd = connect_to(port);
     SY_FD thief = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    const struct sockaddr_in to = {.sin_family = AF_INET,
-                                   .sin_port = htons(port),
-                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    const struct sockaddr_in to = {
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 
     assert_int_equal(getsockname(fd, (struct sockaddr *)&own, &size), 0);
     tell_gate(w->seat, fd);
@@ -268,8 +266,7 @@ the_environment_names_the_gate(void **state)
     char url[40];
 
     assert_int_equal(network_environment(w->seat, &env, NULL), SY_E_OK);
-    (void)snprintf(url, sizeof(url), "http://127.0.0.1:%u",
-                   (unsigned)network_gate(w->seat)->port);
+    (void)snprintf(url, sizeof(url), "http://127.0.0.1:%u", (unsigned)network_gate(w->seat)->port);
     assert_string_equal(strv_env_get(&env, "http_proxy"), url);
     assert_string_equal(strv_env_get(&env, "NO_PROXY"), "");
 }

@@ -3,8 +3,8 @@
  * code is the errno of the act, 0 for success, or 200 and above for a failure
  * of the probe's own.
  */
-#include <errno.h>
 #include <arpa/inet.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -117,8 +117,8 @@ connect_nonblocking(const char *port)
     int sys = 0;
     socklen_t size = sizeof(sys);
 
-    if (fd < 0 || (connect(fd, (const struct sockaddr *)&to, sizeof(to)) != 0 &&
-                   errno != EINPROGRESS)) {
+    if (fd < 0 ||
+        (connect(fd, (const struct sockaddr *)&to, sizeof(to)) != 0 && errno != EINPROGRESS)) {
         return fd < 0 ? WRONG + 1 : errno;
     }
     if (poll(&ready, 1, 10000) != 1 || getsockopt(fd, SOL_SOCKET, SO_ERROR, &sys, &size) != 0) {

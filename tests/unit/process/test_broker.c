@@ -39,7 +39,7 @@ struct world {
     struct sandbox_caps caps;
     struct sandbox_plan *plan;
     struct sandbox_ready *ready;
-    struct process_gate *gate; /* of the next act; NULL: none */
+    struct process_gate *gate;  /* of the next act; NULL: none */
     struct denial_list denials; /* of the last one with a gate */
 };
 
@@ -149,9 +149,13 @@ act_timed(const struct world *w, const char *name, const char *one, const char *
     struct output_chain *chain = output_new(&options);
     char *argv[] = {probe, mem_unconst(name), mem_unconst(one), mem_unconst(two), NULL};
     char *envp[] = {NULL};
-    struct exec_env env = {
-        .program = probe, .argv = argv, .envp = envp, .cwd = w->cwd, .sandbox = w->ready,
-        .plan = w->gate != NULL ? w->plan : NULL, .gate = w->gate};
+    struct exec_env env = {.program = probe,
+                           .argv = argv,
+                           .envp = envp,
+                           .cwd = w->cwd,
+                           .sandbox = w->ready,
+                           .plan = w->gate != NULL ? w->plan : NULL,
+                           .gate = w->gate};
     struct process *p = NULL;
     struct sy_error err = {0};
 

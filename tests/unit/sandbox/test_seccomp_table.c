@@ -493,8 +493,8 @@ is_listed(uint32_t libseccomp_arch, int nr)
     for (size_t i = 0; i < COUNT(table); i++) {
         int listed = seccomp_syscall_resolve_name_arch(libseccomp_arch, table[i].name);
 
-        if (!is_of_allow_list(table[i].verdict) &&
-            (listed >= 0 ? listed : table[i].number) == nr && nr != 0) {
+        if (!is_of_allow_list(table[i].verdict) && (listed >= 0 ? listed : table[i].number) == nr &&
+            nr != 0) {
             return true;
         }
     }
@@ -543,38 +543,38 @@ an_allow_list_has_tcp_and_asks_before_it_connects_or_listens(void **state)
         uint64_t args[4];
         uint32_t expected; /* ASK: the listener */
     } rows[] = {
-        {41,  198, {2, STREAM, 0},                        ALLOW},
-        {41,  198, {10, STREAM | FLAGS, 6},               ALLOW},
-        {41,  198, {0x10000000aULL, STREAM, 6},           ALLOW},
-        {41,  198, {2, STREAM, 262},                      PERM }, /* MPTCP */
-        {41,  198, {2, STREAM, 132},                      PERM }, /* SCTP */
-        {41,  198, {2, STREAM, 256},                      PERM }, /* SMC */
-        {41,  198, {2, STREAM, 17},                       PERM },
-        {41,  198, {2, DGRAM, 0},                         PERM },
-        {41,  198, {2, DGRAM, 17},                        PERM },
-        {41,  198, {10, DGRAM, 58},                       PERM }, /* ping */
-        {41,  198, {2, RAW, 6},                           PERM },
-        {41,  198, {2, 5, 0},                             PERM },
-        {41,  198, {1, STREAM, 0},                        ALLOW},
-        {41,  198, {1, DGRAM, 0},                         PERM },
-        {41,  198, {16, RAW, 0},                          ALLOW},
-        {41,  198, {16, RAW, 12},                         PERM },
-        {41,  198, {17, RAW, 0x300},                      PERM },
-        {41,  198, {43, STREAM, 0},                       PERM }, /* AF_SMC */
-        {42,  203, {3, 0x7f0000000000, 16},               ASK  },
-        {50,  201, {3, 5},                                ASK  },
-        {49,  200, {3, 0x7f0000000000, 16},               ALLOW}, /* bind */
-        {44,  206, {3, 0, 0, 0},                          ALLOW},
-        {44,  206, {3, 0, 0, 0x4000},                     ALLOW}, /* MSG_NOSIGNAL */
-        {44,  206, {3, 0, 0, FASTOPEN},                   PERM },
-        {44,  206, {3, 0, 0, FASTOPEN | 0x4000},          PERM },
-        {44,  206, {3, 0, 0, FASTOPEN | 0x700000000ULL},  PERM },
-        {44,  206, {3, 0, FASTOPEN, 0},                   ALLOW}, /* a length */
-        {46,  211, {3, 0, 0x4000},                        ALLOW},
-        {46,  211, {3, 0, FASTOPEN},                      PERM },
-        {46,  211, {3, 0, FASTOPEN | 0xf00000000ULL},     PERM },
-        {307, 269, {3, 0, 1, 0},                          ALLOW}, /* sendmmsg */
-        {307, 269, {3, 0, 1, FASTOPEN},                   PERM },
+        {41,  198, {2, STREAM, 0},                       ALLOW},
+        {41,  198, {10, STREAM | FLAGS, 6},              ALLOW},
+        {41,  198, {0x10000000aULL, STREAM, 6},          ALLOW},
+        {41,  198, {2, STREAM, 262},                     PERM }, /* MPTCP */
+        {41,  198, {2, STREAM, 132},                     PERM }, /* SCTP */
+        {41,  198, {2, STREAM, 256},                     PERM }, /* SMC */
+        {41,  198, {2, STREAM, 17},                      PERM },
+        {41,  198, {2, DGRAM, 0},                        PERM },
+        {41,  198, {2, DGRAM, 17},                       PERM },
+        {41,  198, {10, DGRAM, 58},                      PERM }, /* ping */
+        {41,  198, {2, RAW, 6},                          PERM },
+        {41,  198, {2, 5, 0},                            PERM },
+        {41,  198, {1, STREAM, 0},                       ALLOW},
+        {41,  198, {1, DGRAM, 0},                        PERM },
+        {41,  198, {16, RAW, 0},                         ALLOW},
+        {41,  198, {16, RAW, 12},                        PERM },
+        {41,  198, {17, RAW, 0x300},                     PERM },
+        {41,  198, {43, STREAM, 0},                      PERM }, /* AF_SMC */
+        {42,  203, {3, 0x7f0000000000, 16},              ASK  },
+        {50,  201, {3, 5},                               ASK  },
+        {49,  200, {3, 0x7f0000000000, 16},              ALLOW}, /* bind */
+        {44,  206, {3, 0, 0, 0},                         ALLOW},
+        {44,  206, {3, 0, 0, 0x4000},                    ALLOW}, /* MSG_NOSIGNAL */
+        {44,  206, {3, 0, 0, FASTOPEN},                  PERM },
+        {44,  206, {3, 0, 0, FASTOPEN | 0x4000},         PERM },
+        {44,  206, {3, 0, 0, FASTOPEN | 0x700000000ULL}, PERM },
+        {44,  206, {3, 0, FASTOPEN, 0},                  ALLOW}, /* a length */
+        {46,  211, {3, 0, 0x4000},                       ALLOW},
+        {46,  211, {3, 0, FASTOPEN},                     PERM },
+        {46,  211, {3, 0, FASTOPEN | 0xf00000000ULL},    PERM },
+        {307, 269, {3, 0, 1, 0},                         ALLOW}, /* sendmmsg */
+        {307, 269, {3, 0, 1, FASTOPEN},                  PERM },
     };
 
     (void)state;
@@ -620,7 +620,9 @@ an_allow_list_differs_from_off_in_nothing_else(void **state)
 
         for (int nr = 0; nr <= SECCOMP_LAST_KNOWN + 1; nr++) {
             struct seccomp_data data = {
-                .nr = nr, .arch = arches[a], .args = {hostile[0], hostile[1], hostile[2], hostile[3]}
+                .nr = nr,
+                .arch = arches[a],
+                .args = {hostile[0], hostile[1], hostile[2], hostile[3]}
             };
             struct machine m;
             bool is_changed = false;

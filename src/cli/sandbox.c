@@ -193,7 +193,7 @@ check_text(struct buf *out, const struct check *c)
     }
     if (rc == SY_E_OK) {
         rc = c->err.code == SY_E_OK
-                 ? buf_addf(out, "workspace-write: can be held (%s)\n", sandbox_plan_tier(c->plan))
+                 ? buf_addf(out, "workspace-write: can be held (%s)\n", sandbox_tier_name(sandbox_plan_tier(c->plan)))
                  : buf_addf(out, "workspace-write: can NOT be held: %s\n  fix: %s\n", c->err.msg,
                             check_fix(c));
     }
@@ -251,7 +251,7 @@ check_json(struct buf *out, const struct check *c)
     jw_key_bool(&w, "seccomp_notify", c->caps.has_seccomp_notify);
     jw_key_bool(&w, "user_namespaces", c->caps.has_user_namespaces);
     if (c->plan != NULL) {
-        jw_key_str(&w, "tier", sandbox_plan_tier(c->plan));
+        jw_key_str(&w, "tier", sandbox_tier_name(sandbox_plan_tier(c->plan)));
     }
     if (c->err.code != SY_E_OK) {
         jw_key_str(&w, "error", c->err.msg);

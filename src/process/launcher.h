@@ -1,0 +1,29 @@
+#ifndef SY_PROCESS_LAUNCHER_H
+#define SY_PROCESS_LAUNCHER_H
+
+#include "base/err.h"
+#include "process/template.h"
+
+/*
+ * Our end of shellyard-launch (launch_wire.h), the process in which sandboxes of
+ * the full tier stand. One per engine; it ends with it.
+ */
+struct launcher;
+
+/* Starts that program. Does not wait for it. */
+enum sy_code launcher_start(struct launcher **ret, const char *program,
+                            struct sy_error *err) SY_NODISCARD;
+/* Its templates and their keepers live on. NULL is nothing. */
+void launcher_free(struct launcher *l);
+
+/*
+ * A template in a process of its own, with the namespaces and the file tree of
+ * the policy; its keepers are process 1 of their namespaces. Waits until it is ready
+ * (a few milliseconds, at most LIMIT_LAUNCH_MS). SY_E_SANDBOX says what kept it
+ * from being; SY_E_NOTFOUND that the launcher is gone: start another.
+ */
+enum sy_code launcher_make_template(struct launcher *l, struct template **ret,
+                                    const struct sandbox_policy *policy,
+                                    struct sy_error *err) SY_NODISCARD;
+
+#endif

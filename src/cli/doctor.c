@@ -125,8 +125,8 @@ check_sandbox(struct doctor *d)
         sandbox_plan_free(plan);
         return;
     }
-    find(d, LEVEL_OK, "sandbox", NULL, "%s, Landlock ABI %d, Linux %s", sandbox_tier_name(sandbox_plan_tier(plan)),
-         sandbox_plan_abi(plan), caps.release);
+    find(d, LEVEL_OK, "sandbox", NULL, "%s, Landlock ABI %d, Linux %s",
+         sandbox_tier_name(sandbox_plan_tier(plan)), sandbox_plan_abi(plan), caps.release);
     for (int i = 0; i < FEATURE_COUNT; i++) {
         enum sandbox_feature f = (enum sandbox_feature)i;
         size_t more = strlen(sandbox_feature_name(f)) + 2;

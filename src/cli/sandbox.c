@@ -193,7 +193,8 @@ check_text(struct buf *out, const struct check *c)
     }
     if (rc == SY_E_OK) {
         rc = c->err.code == SY_E_OK
-                 ? buf_addf(out, "workspace-write: can be held (%s)\n", sandbox_tier_name(sandbox_plan_tier(c->plan)))
+                 ? buf_addf(out, "workspace-write: can be held (%s)\n",
+                            sandbox_tier_name(sandbox_plan_tier(c->plan)))
                  : buf_addf(out, "workspace-write: can NOT be held: %s\n  fix: %s\n", c->err.msg,
                             check_fix(c));
     }

@@ -43,7 +43,7 @@ bool yard_open(struct yard *y, uint64_t temp_bytes, struct failure *f);
 
 /* The file tree of one policy, in a mount namespace of the caller's own. */
 struct tree {
-    int empty_dir_fd;  /* detached mounts of what lies over hidden things */
+    int empty_dir_fd; /* detached mounts of what lies over hidden things */
     int empty_file_fd;
 };
 
@@ -53,7 +53,8 @@ struct tree {
  * is no longer at its place afterwards.
  */
 bool tree_build(struct tree *t, const struct sandbox_plan *plan, struct failure *f);
-/* Adds marks (process/launch_wire.h). A path that is gone is left out: there is nothing to protect. */
+/* Adds marks (process/launch_wire.h). A path that is gone is left out: there is nothing to protect.
+ */
 bool tree_mark(const struct tree *t, const char *marks, size_t n, struct failure *f);
 /* The part of it that each run has for itself: a /proc of its pid namespace. */
 bool tree_enter_run(struct failure *f);

@@ -22,8 +22,7 @@ enum { EXIT_USAGE = 2, EXIT_SETUP = 125 };
 static void
 tell(int channel_fd, const struct failure *f)
 {
-    struct launch_report r = {
-        .version = LAUNCH_VERSION, .stage = (int32_t)f->stage, .sys = f->sys};
+    struct launch_report r = {.version = LAUNCH_VERSION, .stage = (int32_t)f->stage, .sys = f->sys};
 
     memcpy(r.detail, f->detail, sizeof(r.detail));
     (void)send_with_fd(channel_fd, &r, sizeof(r), -1);
@@ -32,8 +31,7 @@ tell(int channel_fd, const struct failure *f)
 static void
 start_template(struct yard *y, int control_fd, const int fds[LAUNCH_FDS])
 {
-    struct template_start start = {
-        .policy_fd = fds[0], .channel_fd = fds[1], .engine_fd = fds[2]};
+    struct template_start start = {.policy_fd = fds[0], .channel_fd = fds[1], .engine_fd = fds[2]};
     struct failure f = {STAGE_NONE, 0, ""};
 
     if (!yard_open(y, 0, &f)) {

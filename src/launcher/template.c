@@ -22,8 +22,7 @@
 #include "process/keeper_internal.h"
 #include "sandbox/document.h"
 
-struct template_process
-{
+struct template_process {
     int channel_fd;
     int engine_fd;
     struct sandbox_policy policy;
@@ -83,7 +82,8 @@ enter_namespaces(const struct template_process *t, struct failure *f)
 {
     bool has_network = sandbox_policy_has_network(&t->policy);
 
-    if (unshare(CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | (has_network ? 0 : CLONE_NEWNET)) != 0) {
+    if (unshare(CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | (has_network ? 0 : CLONE_NEWNET)) !=
+        0) {
         return failed(f, STAGE_NAMESPACES, errno, NULL);
     }
     return has_network || raise_loopback(f);
@@ -107,10 +107,9 @@ make_plan(struct template_process *t, struct failure *f)
 static pid_t
 fork_run(int *ret_pidfd)
 {
-    return (pid_t)syscall(SYS_clone,
-                          CLONE_NEWPID | CLONE_NEWNS | (ret_pidfd != NULL ? CLONE_PIDFD : 0) |
-                              SIGCHLD,
-                          NULL, ret_pidfd, NULL, 0);
+    return (pid_t)syscall(
+        SYS_clone, CLONE_NEWPID | CLONE_NEWNS | (ret_pidfd != NULL ? CLONE_PIDFD : 0) | SIGCHLD,
+        NULL, ret_pidfd, NULL, 0);
 }
 
 /* Everything that a run does has to work here, or the tier is not there. */
@@ -162,8 +161,7 @@ prepare(struct template_process *t, const struct yard *y, int policy_fd, struct 
 static bool
 report(const struct template_process *t, const struct failure *f)
 {
-    struct launch_report r = {
-        .version = LAUNCH_VERSION, .stage = (int32_t)f->stage, .sys = f->sys};
+    struct launch_report r = {.version = LAUNCH_VERSION, .stage = (int32_t)f->stage, .sys = f->sys};
     SY_FD diag = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
 
     memcpy(r.detail, f->detail, sizeof(r.detail));
@@ -277,9 +275,9 @@ serve(const struct template_process *t)
 void
 template_run(const struct yard *y, const struct template_start *start)
 {
-    struct template_process t = {.channel_fd = start->channel_fd,
-                                 .engine_fd = start->engine_fd,
-                                 .tree = {-1, -1}};
+    struct template_process t = {
+        .channel_fd = start->channel_fd, .engine_fd = start->engine_fd, .tree = {-1, -1}
+    };
     struct failure f = {STAGE_NONE, 0, ""};
 
     prctl(PR_SET_NAME, "sy-template", 0, 0, 0);

@@ -212,15 +212,32 @@ build_dev(const struct pieces *devices, const struct piece *shm, struct failure 
     return put(shm, f) && seal("/dev", f);
 }
 
-static bool
-has_place(const struct sandbox_plan *plan, const char *path)
+static const struct plan_rule *
+find_origin(const struct sandbox_plan *plan, enum plan_origin origin)
 {
     for (size_t i = 0; i < plan->n_rules; i++) {
-        if (plan->rules[i].origin != ORIGIN_DEVICE && str_eq(plan->rules[i].path, path)) {
-            return true;
+        if (plan->rules[i].origin == origin) {
+            return &plan->rules[i];
         }
     }
-    return false;
+    return NULL;
+}
+
+/* What the rule's path is now, without links. */
+static bool
+take_resolved(struct pieces *to, const struct plan_rule *rule, bool must, struct failure *f)
+{
+    struct walk walk;
+    struct sy_error err = {0};
+
+    if (walk_run(&walk, rule->path, &err) != SY_E_OK) {
+        return failed(f, STAGE_MOUNTS, err.sys != 0 ? err.sys : ENOMEM, rule->path);
+    }
+
+    bool is_ok = take(to, buf_view(&walk.path), MOUNT_NO_SUID | MOUNT_NO_DEV, must, f);
+
+    walk_fini(&walk);
+    return is_ok;
 }
 
 /* Writable roots, as they are now, parents first; and the workspace where it would be hidden. */
@@ -231,17 +248,10 @@ take_roots(struct pieces *roots, const struct sandbox_plan *plan, struct failure
 
     for (size_t i = 0; is_ok && i < plan->n_rules; i++) {
         const struct plan_rule *rule = &plan->rules[i];
-        struct walk walk;
-        struct sy_error err = {0};
 
-        if (rule->origin != ORIGIN_CWD && rule->origin != ORIGIN_ROOT) {
-            continue;
+        if (rule->origin == ORIGIN_CWD || rule->origin == ORIGIN_ROOT) {
+            is_ok = take_resolved(roots, rule, true, f);
         }
-        if (walk_run(&walk, rule->path, &err) != SY_E_OK) {
-            return failed(f, STAGE_MOUNTS, err.sys != 0 ? err.sys : ENOMEM, rule->path);
-        }
-        is_ok = take(roots, buf_view(&walk.path), MOUNT_NO_SUID | MOUNT_NO_DEV, true, f);
-        walk_fini(&walk);
     }
     if (is_ok && plan->mode == SANDBOX_READ_ONLY) {
         is_ok = take(roots, plan->cwd, MOUNT_READ_ONLY | MOUNT_NO_SUID | MOUNT_NO_DEV, false, f);
@@ -265,7 +275,7 @@ struct supplies {
     struct pieces own; /* of the yard, in this order: */
 };
 
-enum { OWN_TMP, OWN_SHM, OWN_RUN, OWN_DEV, OWN_COUNT };
+enum { OWN_TMP, OWN_SHM, OWN_RUN, OWN_DEV, OWN_TMPDIR, OWN_COUNT };
 
 static bool
 take_own(struct supplies *s, struct tree *t, bool may_write_tmp, struct failure *f)
@@ -278,6 +288,8 @@ take_own(struct supplies *s, struct tree *t, bool may_write_tmp, struct failure 
         [OWN_SHM] = {YARD_SHM, "/dev/shm"},
         [OWN_RUN] = {YARD_RUN, "/run"    },
         [OWN_DEV] = {YARD_DEV, "/dev"    },
+ /* $TMPDIR is the same by another name: the path comes later. */
+        [OWN_TMPDIR] = {YARD_TMP, ""        },
     };
 
     for (size_t i = 0; i < OWN_COUNT; i++) {
@@ -323,6 +335,30 @@ take_outside(struct supplies *s, const struct sandbox_plan *plan, struct failure
     return take_roots(&s->roots, plan, f);
 }
 
+/* Where $TMPDIR really is, if it is anywhere. */
+static bool
+find_tmpdir(struct supplies *s, const struct sandbox_plan *plan, struct failure *f)
+{
+    const struct plan_rule *rule = find_origin(plan, ORIGIN_TMPDIR);
+    struct pieces found = {0};
+    struct piece *own = &s->own.v[OWN_TMPDIR];
+
+    if (rule == NULL) {
+        return true;
+    }
+    if (!pieces_init(&found, 1, f)) {
+        return false;
+    }
+
+    bool is_ok = take_resolved(&found, rule, false, f);
+
+    if (is_ok && found.n == 1 && found.v[0].is_dir) {
+        memcpy(own->path, found.v[0].path, sizeof(own->path));
+    }
+    pieces_fini(&found);
+    return is_ok;
+}
+
 static bool
 assemble(const struct supplies *s, struct failure *f)
 {
@@ -340,8 +376,10 @@ assemble(const struct supplies *s, struct failure *f)
         return false;
     }
     /* A system without /run has nothing to hide there. */
-    if (access("/run", F_OK) == 0 &&
-        (!put(&s->own.v[OWN_RUN], f) || !put_all(&s->kept, f))) {
+    if (access("/run", F_OK) == 0 && (!put(&s->own.v[OWN_RUN], f) || !put_all(&s->kept, f))) {
+        return false;
+    }
+    if (s->own.v[OWN_TMPDIR].path[0] != '\0' && !put(&s->own.v[OWN_TMPDIR], f)) {
         return false;
     }
     if (!put_all(&s->roots, f)) {
@@ -363,8 +401,9 @@ tree_build(struct tree *t, const struct sandbox_plan *plan, struct failure *f)
     struct supplies s = {0};
     bool is_ok = pieces_init(&s.roots, plan->n_rules + 1, f) &&
                  pieces_init(&s.devices, DEVICES, f) && pieces_init(&s.kept, KEPT, f) &&
-                 pieces_init(&s.own, OWN_COUNT, f) && take_own(&s, t, has_place(plan, "/tmp"), f) &&
-                 take_outside(&s, plan, f) && assemble(&s, f);
+                 pieces_init(&s.own, OWN_COUNT, f) &&
+                 take_own(&s, t, find_origin(plan, ORIGIN_SLASH_TMP) != NULL, f) &&
+                 take_outside(&s, plan, f) && find_tmpdir(&s, plan, f) && assemble(&s, f);
 
     pieces_fini(&s.roots);
     pieces_fini(&s.devices);
@@ -389,8 +428,7 @@ tree_enter_run(struct failure *f)
 static int
 hide(const struct tree *t, int target)
 {
-    SY_FD over =
-        mount_clone_fd(is_dir_fd(target) ? t->empty_dir_fd : t->empty_file_fd, false);
+    SY_FD over = mount_clone_fd(is_dir_fd(target) ? t->empty_dir_fd : t->empty_file_fd, false);
 
     return over < 0 ? over : mount_put_fd(over, target);
 }

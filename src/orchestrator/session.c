@@ -67,7 +67,6 @@ fill(struct session *s, const struct session_options *o)
         }
     }
 
-
     const char *home = strv_env_get(&s->environ_list, "HOME");
 
     if (home != NULL && home[0] == '/') {

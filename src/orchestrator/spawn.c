@@ -32,7 +32,7 @@ build_environment(struct orch_call *c)
     char *const *base = session_environ(c->session);
     struct env_facts facts = {
         .has_network = sandbox_policy_has_network(&c->turn.sandbox),
-        .tmpdir = c->entry->template != NULL ? "/tmp" : c->turn.sandbox.tmpdir,
+        .tmpdir = c->turn.sandbox.tmpdir,
     };
 
     if (c->has_login_env) {
@@ -142,8 +142,7 @@ enum sy_code
 call_spawn(struct orch_call *c, struct sy_error *err)
 {
     /* One that a command made in its own temporary directory is there for it alone. */
-    enum sy_code rc =
-        c->entry->template != NULL ? SY_E_OK : check_cwd(c->request.params.cwd, err);
+    enum sy_code rc = c->entry->template != NULL ? SY_E_OK : check_cwd(c->request.params.cwd, err);
 
     if (rc != SY_E_OK) {
         return rc;

@@ -109,9 +109,8 @@ arrange_descriptors(struct keeper *k)
     int null =
         keeper_lift((int)sy_raw4(SYS_openat, AT_FDCWD, (long)"/dev/null", O_RDONLY | O_CLOEXEC, 0));
     int ruleset = keeper_lift(job->ruleset_fd);
-    int engine = keeper_lift(job->engine_fd >= 0
-                                 ? job->engine_fd
-                                 : (int)sy_raw2(SYS_pidfd_open, job->engine_pid, 0));
+    int engine = keeper_lift(
+        job->engine_fd >= 0 ? job->engine_fd : (int)sy_raw2(SYS_pidfd_open, job->engine_pid, 0));
 
     if (out < 0 || err < 0 || channel < 0 || null < 0) {
         return null < 0 ? -null : EBADF;

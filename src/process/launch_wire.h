@@ -10,14 +10,12 @@
  * replaced under a running engine.
  *
  *   control channel   engine → launcher   struct launch_request
- *                       LAUNCH_TEMPLATE   policy (a file, sandbox/document.h), the template's end of
- *                                         its channel, a pidfd of the engine
- *   template channel  engine → template   struct launch_order
- *                       LAUNCH_KEEPER     standard output and error, the keeper's end of its channel
- *                       LAUNCH_MARKS      a file of marks, see below
- *                     template → engine   struct launch_report, once: is it ready?
- *                                         with it, if it is, a socket for sock_diag(7) of its network
- *   keeper channel    process/keeper.h; the template adds KEEPER_BORN
+ *                       LAUNCH_TEMPLATE   policy (a file, sandbox/document.h), the template's end
+ * of its channel, a pidfd of the engine template channel  engine → template   struct launch_order
+ *                       LAUNCH_KEEPER     standard output and error, the keeper's end of its
+ * channel LAUNCH_MARKS      a file of marks, see below template → engine   struct launch_report,
+ * once: is it ready? with it, if it is, a socket for sock_diag(7) of its network keeper channel
+ * process/keeper.h; the template adds KEEPER_BORN
  *
  * The end of a channel is the end of who listens on it, keepers excepted: they
  * end with their own.

@@ -59,8 +59,8 @@ spawn_it(pid_t *ret, const char *program, int control_fd)
     rc = posix_spawnattr_setsigmask(&attr, &signals);
     sigfillset(&signals);
     rc = rc == 0 ? posix_spawnattr_setsigdefault(&attr, &signals) : rc;
-    rc = rc == 0 ? posix_spawnattr_setflags(
-                       &attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID)
+    rc = rc == 0 ? posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
+                                                       POSIX_SPAWN_SETSID)
                  : rc;
     for (int fd = 0; rc == 0 && fd < CONTROL_FD; fd++) {
         rc = posix_spawn_file_actions_addopen(&actions, fd, "/dev/null", fd == 0 ? 0 : 1, 0);
@@ -127,9 +127,9 @@ policy_file(int *ret, const struct sandbox_policy *policy, struct sy_error *err)
     enum sy_code rc = jw_done(&w);
 
     if (rc != SY_E_OK) {
-        return rc == SY_E_NOMEM ? sy_err_nomem(err)
-                                : sy_err_set(err, rc, "the policy has more than %zu bytes",
-                                             POLICY_BYTES);
+        return rc == SY_E_NOMEM
+                   ? sy_err_nomem(err)
+                   : sy_err_set(err, rc, "the policy has more than %zu bytes", POLICY_BYTES);
     }
 
     SY_FD fd = (int)syscall(SYS_memfd_create, "sy-policy", MFD_CLOEXEC);
@@ -152,9 +152,11 @@ send_request(const struct launcher *l, const int fds[LAUNCH_TEMPLATE_FDS])
     union {
         struct cmsghdr header;
         char room[CMSG_SPACE(sizeof(int) * LAUNCH_TEMPLATE_FDS)];
-    } control = {.header = {.cmsg_len = CMSG_LEN(sizeof(int) * LAUNCH_TEMPLATE_FDS),
-                            .cmsg_level = SOL_SOCKET,
-                            .cmsg_type = SCM_RIGHTS}};
+    } control = {
+        .header = {.cmsg_len = CMSG_LEN(sizeof(int) * LAUNCH_TEMPLATE_FDS),
+                   .cmsg_level = SOL_SOCKET,
+                   .cmsg_type = SCM_RIGHTS}
+    };
     struct msghdr message = {.msg_iov = &part,
                              .msg_iovlen = 1,
                              .msg_control = &control,

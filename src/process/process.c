@@ -438,10 +438,12 @@ owner_of_call(const void *arg, pid_t caller)
 static enum sy_code
 answer(struct process *p, uint64_t now_ns, struct sy_error *err)
 {
+    const struct broker_place place = {.diag_fd = p->diag_fd, .has_own_tree = p->is_remote};
     enum sy_code rc = take_reports(p, now_ns, err);
 
     process_limits_look(p, now_ns);
-    if (p->listener_fd >= 0 && (p->has_ended || !broker_step(p->listener_fd, owner_of_call, p))) {
+    if (p->listener_fd >= 0 &&
+        (p->has_ended || !broker_step(p->listener_fd, &place, owner_of_call, p))) {
         fd_close(&p->listener_fd);
     }
     return rc;

@@ -111,9 +111,7 @@ clone_keeper(struct process *p, struct template *t, struct sy_error *err)
         }
         p->is_remote = true;
         p->job.is_remote = true;
-        p->diag_fd = template_diag_fd(t) >= 0
-                         ? fcntl(template_diag_fd(t), F_DUPFD_CLOEXEC, 0)
-                         : -1;
+        p->diag_fd = template_diag_fd(t) >= 0 ? fcntl(template_diag_fd(t), F_DUPFD_CLOEXEC, 0) : -1;
         return SY_E_OK;
     }
 
@@ -238,8 +236,9 @@ process_set_base(struct process *p, const struct sandbox_base *base)
     (void)send(p->channel_fd, &order, sizeof(order), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/* The order to execute, with the ruleset (a remote one: the command) and the ways into control groups. A keeper that is gone
- * needs none: its last word, or the end of the channel, tells what happened. */
+/* The order to execute, with the ruleset (a remote one: the command) and the ways into control
+ * groups. A keeper that is gone needs none: its last word, or the end of the channel, tells what
+ * happened. */
 static enum sy_code
 send_go(const struct process *p, int first_fd, struct sy_error *err)
 {

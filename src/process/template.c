@@ -38,7 +38,7 @@ struct template
     unsigned refs;
     bool is_remote; /* a process of its own, made by the launcher */
     int diag_fd;    /* remote: for sock_diag(7) in its network; -1: as ours */
-    bool has_told; /* what follows */
+    bool has_told;  /* what follows */
     enum sandbox_stage stage;
     int sys;
 };

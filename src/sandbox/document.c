@@ -62,8 +62,7 @@ read_words(struct sandbox_policy *p, const char *key, const struct js *v, struct
     if (str_eq(key, "mode")) {
         return word != NULL && sandbox_mode_parse(&p->mode, word)
                    ? SY_E_OK
-                   : bad(key,
-                         "read-only, workspace-write, danger-full-access or external-sandbox",
+                   : bad(key, "read-only, workspace-write, danger-full-access or external-sandbox",
                          err);
     }
     if (str_eq(key, "run_as")) {

@@ -184,9 +184,8 @@ add_workspace(struct sandbox_plan *plan, const struct sandbox_policy *policy, st
     for (size_t i = 0; rc == SY_E_OK && i < policy->writable_roots.n; i++) {
         rc = add_root(plan, policy->writable_roots.v[i], ORIGIN_ROOT, err);
     }
-    /* Where temporary directories are private, commands are told of /tmp alone. */
     if (rc == SY_E_OK && policy->tmpdir != NULL && policy->tmpdir[0] == '/' &&
-        !policy->excludes_tmpdir && plan->tier != TIER_FULL) {
+        !policy->excludes_tmpdir) {
         rc = add_root(plan, policy->tmpdir, ORIGIN_TMPDIR, err);
     }
     if (rc == SY_E_OK && !policy->excludes_slash_tmp) {
@@ -251,11 +250,11 @@ refuse_tier(const struct sandbox_policy *policy, const struct sandbox_caps *caps
             struct sy_error *err)
 {
     if (policy->max_tier < policy->min_tier) {
-        return sy_err_set(err, SY_E_SANDBOX,
-                          "sandbox.min_tier asks for '%s', but the sandbox may be at most '%s' here "
-                          "(sandbox.tier): change one of them",
-                          sandbox_tier_name(policy->min_tier),
-                          sandbox_tier_name(policy->max_tier));
+        return sy_err_set(
+            err, SY_E_SANDBOX,
+            "sandbox.min_tier asks for '%s', but the sandbox may be at most '%s' here "
+            "(sandbox.tier): change one of them",
+            sandbox_tier_name(policy->min_tier), sandbox_tier_name(policy->max_tier));
     }
     return sy_err_set(err, SY_E_SANDBOX,
                       "a sandbox of tier '%s' can't be made here: %s; repair that, or set "
@@ -284,7 +283,7 @@ fill(struct sandbox_plan *plan, const struct sandbox_policy *policy,
     }
     plan->is_enforced = is_wanted && caps->landlock_abi >= 1 && caps->has_seccomp_filter;
     plan->is_refused = is_wanted && !plan->is_enforced;
-    plan->tier = !plan->is_enforced ? TIER_NONE
+    plan->tier = !plan->is_enforced                                     ? TIER_NONE
                  : caps->has_full_tier && policy->max_tier == TIER_FULL ? TIER_FULL
                                                                         : TIER_NO_NAMESPACE;
     if (plan->tier == TIER_NO_NAMESPACE && policy->max_tier == TIER_FULL) {

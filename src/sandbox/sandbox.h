@@ -47,7 +47,7 @@ struct sandbox_policy {
     enum sandbox_tier max_tier; /* not above, of what is there; TIER_NONE counts as no-namespace */
     enum sandbox_tier min_tier; /* refuse below */
     bool runs_as_self;          /* started as root: not as the workspace's owner */
-    uint64_t temp_bytes;        /* most in temporary directories (full tier); 0: half of the memory */
+    uint64_t temp_bytes; /* most in temporary directories (full tier); 0: half of the memory */
 };
 
 void sandbox_policy_fini(struct sandbox_policy *p);
@@ -110,7 +110,7 @@ struct sandbox_caps {
      * else full_reason says what kept it from being. */
     bool has_full_tier;
     char full_reason[SANDBOX_REASON];
-    char release[65];         /* uname -r */
+    char release[65]; /* uname -r */
 };
 
 void sandbox_probe(struct sandbox_caps *ret);

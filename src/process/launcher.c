@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -260,4 +261,24 @@ launcher_make_template(struct launcher *l, struct template **ret,
         (void)fd_take(&diag_fd);
     }
     return rc;
+}
+
+void
+launcher_probe(struct sandbox_caps *caps, const char *program, const struct sandbox_policy *policy)
+{
+    SY_AUTO(template_unrefp) struct template *t = NULL;
+    struct launcher *l = NULL;
+    struct sy_error why = {0};
+    enum sy_code rc =
+        program != NULL
+            ? launcher_start(&l, program, &why)
+            : sy_err_set(&why, SY_E_NOTFOUND, "shellyard-launch was not found beside this program");
+
+    if (rc == SY_E_OK) {
+        rc = launcher_make_template(l, &t, policy, &why);
+    }
+    caps->has_full_tier = rc == SY_E_OK;
+    (void)snprintf(caps->full_reason, sizeof(caps->full_reason), "%.*s", SANDBOX_REASON - 1,
+                   rc == SY_E_OK ? "" : why.msg);
+    launcher_free(l);
 }

@@ -26,4 +26,11 @@ enum sy_code launcher_make_template(struct launcher *l, struct template **ret,
                                     const struct sandbox_policy *policy,
                                     struct sy_error *err) SY_NODISCARD;
 
+/*
+ * Whether the full tier can be had: makes it for this policy and throws it away. Fills
+ * has_full_tier, or full_reason. `program` NULL: there is no launcher.
+ */
+void launcher_probe(struct sandbox_caps *caps, const char *program,
+                    const struct sandbox_policy *policy);
+
 #endif

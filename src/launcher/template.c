@@ -147,9 +147,10 @@ prepare(struct template_process *t, const struct yard *y, int policy_fd, struct 
 {
     struct sy_error err = {0};
 
-    if (!read_policy(t, policy_fd, f) ||
-        !identity_find(&t->who, &t->policy, geteuid() == 0 && !y->has_user_namespace, f) ||
-        !enter_namespaces(t, f) || !make_plan(t, f) || !tree_build(&t->tree, t->plan, f)) {
+    /* The workspace may be where the yard's tmpfs lies until the tree is built. */
+    if (!read_policy(t, policy_fd, f) || !enter_namespaces(t, f) || !make_plan(t, f) ||
+        !tree_build(&t->tree, t->plan, f) ||
+        !identity_find(&t->who, &t->policy, geteuid() == 0 && !y->has_user_namespace, f)) {
         return false;
     }
     if (sandbox_ready_new(&t->ready, t->plan, &err) != SY_E_OK) {

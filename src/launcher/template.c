@@ -160,13 +160,12 @@ prepare(struct template_process *t, const struct yard *y, int policy_fd, struct 
 }
 
 static bool
-report(const struct template_process *t, const struct failure *f)
+report(const struct template_process *t, const struct failure *f, int fd)
 {
     struct launch_report r = {.version = LAUNCH_VERSION, .stage = (int32_t)f->stage, .sys = f->sys};
-    SY_FD diag = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
 
     memcpy(r.detail, f->detail, sizeof(r.detail));
-    return send_with_fd(t->channel_fd, &r, sizeof(r), f->stage == STAGE_NONE ? diag : -1);
+    return send_with_fd(t->channel_fd, &r, sizeof(r), fd);
 }
 
 /* The keeper, process 1 of its namespace, up to where all keepers are alike. */
@@ -220,16 +219,16 @@ make_keeper(const struct template_process *t, const int fds[LAUNCH_FDS])
     (void)send_with_fd(fds[2], &born, sizeof(born), pidfd);
 }
 
-/* Marks that can't be made must not be thought to hold: the template ends, and the
- * engine starts another or tells why it can't. */
+/* Half of the marks are none: the template ends with those that it could not make. */
 static bool
 take_marks(const struct template_process *t, int fd)
 {
     SY_AUTO(buf_fini) struct buf marks = {.max = MARKS_BYTES};
     struct failure f = {STAGE_NONE, 0, ""};
+    bool is_ok = read_whole(fd, &marks, STAGE_MOUNTS, &f) &&
+                 tree_mark(&t->tree, buf_view(&marks), marks.len, &f);
 
-    return fd >= 0 && read_whole(fd, &marks, STAGE_MOUNTS, &f) &&
-           tree_mark(&t->tree, buf_view(&marks), marks.len, &f);
+    return report(t, &f, -1) && is_ok;
 }
 
 static bool
@@ -246,7 +245,7 @@ take_order(const struct template_process *t)
     if (got == (ssize_t)sizeof(order) && order.kind == LAUNCH_KEEPER && fds[2] >= 0) {
         make_keeper(t, fds);
         goes_on = true;
-    } else if (got == (ssize_t)sizeof(order) && order.kind == LAUNCH_MARKS) {
+    } else if (got == (ssize_t)sizeof(order) && order.kind == LAUNCH_MARKS && fds[0] >= 0) {
         goes_on = take_marks(t, fds[0]);
     }
     for (size_t i = 0; i < LAUNCH_FDS; i++) {
@@ -283,12 +282,16 @@ template_run(const struct yard *y, const struct template_start *start)
 
     prctl(PR_SET_NAME, "sy-template", 0, 0, 0);
     if (!prepare(&t, y, start->policy_fd, &f)) {
-        (void)report(&t, &f);
+        (void)report(&t, &f, -1);
         _exit(1);
     }
     /* Nobody looks into us or our keepers, whoever they run as. */
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-    if (report(&t, &f)) {
+
+    SY_FD diag = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+
+    if (report(&t, &f, diag)) {
+        fd_close(&diag);
         serve(&t);
     }
     _exit(0);

@@ -9,13 +9,17 @@
  * Both are of one build; the version is for the case that an installation was
  * replaced under a running engine.
  *
- *   control channel   engine → launcher   struct launch_request
- *                       LAUNCH_TEMPLATE   policy (a file, sandbox/document.h), the template's end
- * of its channel, a pidfd of the engine template channel  engine → template   struct launch_order
- *                       LAUNCH_KEEPER     standard output and error, the keeper's end of its
- * channel LAUNCH_MARKS      a file of marks, see below template → engine   struct launch_report,
- * once: is it ready? with it, if it is, a socket for sock_diag(7) of its network keeper channel
- * process/keeper.h; the template adds KEEPER_BORN
+ *   control channel, engine to launcher: struct launch_request
+ *     LAUNCH_TEMPLATE: the policy (a file, sandbox/document.h), the template's
+ *     end of its channel, a pidfd of the engine
+ *
+ *   template channel, engine to template: struct launch_order
+ *     LAUNCH_KEEPER: standard output and error, the keeper's end of its channel
+ *     LAUNCH_MARKS: a file of marks, see below
+ *   and back: struct launch_report, first whether it is ready, with a socket for
+ *     sock_diag(7) of its network, then one for each LAUNCH_MARKS
+ *
+ *   keeper channel: process/keeper.h; the template adds KEEPER_BORN
  *
  * The end of a channel is the end of who listens on it, keepers excepted: they
  * end with their own.

@@ -115,6 +115,24 @@ launcher_free(struct launcher *l)
     mem_free(l);
 }
 
+/* A file without a name that holds these bytes. */
+static enum sy_code
+make_file(int *ret, const void *bytes, size_t n, struct sy_error *err)
+{
+    SY_FD fd = (int)syscall(SYS_memfd_create, "sy-launch", MFD_CLOEXEC);
+
+    if (fd < 0) {
+        return sy_err_sys(err, errno, "making a file for the launcher");
+    }
+
+    enum sy_code rc = fd_write_all(fd, bytes, n, err);
+
+    if (rc == SY_E_OK) {
+        *ret = fd_take(&fd);
+    }
+    return rc;
+}
+
 static enum sy_code
 policy_file(int *ret, const struct sandbox_policy *policy, struct sy_error *err)
 {
@@ -132,17 +150,7 @@ policy_file(int *ret, const struct sandbox_policy *policy, struct sy_error *err)
                    ? sy_err_nomem(err)
                    : sy_err_set(err, rc, "the policy has more than %zu bytes", POLICY_BYTES);
     }
-
-    SY_FD fd = (int)syscall(SYS_memfd_create, "sy-policy", MFD_CLOEXEC);
-
-    if (fd < 0) {
-        return sy_err_sys(err, errno, "making a file for the policy");
-    }
-    rc = fd_write_all(fd, buf_view(&text), text.len, err);
-    if (rc == SY_E_OK) {
-        *ret = fd_take(&fd);
-    }
-    return rc;
+    return make_file(ret, buf_view(&text), text.len, err);
 }
 
 static bool
@@ -167,7 +175,22 @@ send_request(const struct launcher *l, const int fds[LAUNCH_TEMPLATE_FDS])
     return sendmsg(l->control_fd, &message, MSG_NOSIGNAL) == (ssize_t)sizeof(request);
 }
 
-/* The template's one report. */
+static bool
+is_readable(int fd)
+{
+    uint64_t until_ns = clock_mono_ns() + LIMIT_LAUNCH_MS * NS_PER_MS;
+    struct pollfd waits = {.fd = fd, .events = POLLIN};
+    int ready = 0;
+
+    do {
+        uint64_t now_ns = clock_mono_ns();
+
+        ready = poll(&waits, 1, now_ns < until_ns ? (int)((until_ns - now_ns) / NS_PER_MS) : 0);
+    } while (ready < 0 && errno == EINTR);
+    return ready > 0;
+}
+
+/* The template's answer, with the descriptor that may come along. */
 static enum sy_code
 await(int channel_fd, int *ret_diag_fd, struct sy_error *err)
 {
@@ -181,16 +204,8 @@ await(int channel_fd, int *ret_diag_fd, struct sy_error *err)
                              .msg_iovlen = 1,
                              .msg_control = &control,
                              .msg_controllen = sizeof(control.room)};
-    uint64_t until_ns = clock_mono_ns() + LIMIT_LAUNCH_MS * NS_PER_MS;
-    struct pollfd waits = {.fd = channel_fd, .events = POLLIN};
-    int ready = 0;
 
-    do {
-        uint64_t now_ns = clock_mono_ns();
-
-        ready = poll(&waits, 1, now_ns < until_ns ? (int)((until_ns - now_ns) / NS_PER_MS) : 0);
-    } while (ready < 0 && errno == EINTR);
-    if (ready <= 0) {
+    if (!is_readable(channel_fd)) {
         return sy_err_set(err, SY_E_SANDBOX, "the launcher did not answer for %d ms",
                           LIMIT_LAUNCH_MS);
     }
@@ -211,14 +226,13 @@ await(int channel_fd, int *ret_diag_fd, struct sy_error *err)
                           "shellyard-launch is of another version than this program: install both "
                           "anew");
     }
-    if (r.stage != STAGE_NONE) {
-        r.detail[sizeof(r.detail) - 1] = '\0';
-        return sy_err_set(err, SY_E_SANDBOX, "%s failed: %s%s%.120s%s",
-                          sandbox_stage_text((enum sandbox_stage)r.stage), sy_errno_text(r.sys),
-                          r.detail[0] != '\0' ? " (" : "", r.detail,
-                          r.detail[0] != '\0' ? ")" : "");
+    if (r.stage == STAGE_NONE) {
+        return SY_E_OK;
     }
-    return SY_E_OK;
+    r.detail[sizeof(r.detail) - 1] = '\0';
+    return sy_err_set(err, SY_E_SANDBOX, "%s failed: %s%s%.120s%s",
+                      sandbox_stage_text((enum sandbox_stage)r.stage), sy_errno_text(r.sys),
+                      r.detail[0] != '\0' ? " (" : "", r.detail, r.detail[0] != '\0' ? ")" : "");
 }
 
 enum sy_code
@@ -261,6 +275,22 @@ launcher_make_template(struct launcher *l, struct template **ret,
         (void)fd_take(&diag_fd);
     }
     return rc;
+}
+
+enum sy_code
+launcher_add_marks(struct template *t, const char *marks, size_t n, struct sy_error *err)
+{
+    SY_FD fd = -1;
+    SY_FD none = -1;
+    enum sy_code rc = make_file(&fd, marks, n, err);
+
+    if (rc != SY_E_OK) {
+        return rc;
+    }
+    if (!template_send_marks(t, fd)) {
+        return sy_err_set(err, SY_E_NOTFOUND, "the sandbox's process is gone");
+    }
+    return await(template_channel_fd(t), &none, err);
 }
 
 void

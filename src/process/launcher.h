@@ -27,6 +27,15 @@ enum sy_code launcher_make_template(struct launcher *l, struct template **ret,
                                     struct sy_error *err) SY_NODISCARD;
 
 /*
+ * Adds marks (launch_wire.h says how they are written) to the tree of a template
+ * of ours, for its commands that run already too, and waits until they are there.
+ * After an error the template is of no use any more. A path that isn't there is
+ * left out.
+ */
+enum sy_code launcher_add_marks(struct template *t, const char *marks, size_t n,
+                                struct sy_error *err) SY_NODISCARD;
+
+/*
  * Whether the full tier can be had: makes it for this policy and throws it away. Fills
  * has_full_tier, or full_reason. `program` NULL: there is no launcher.
  */

@@ -269,6 +269,23 @@ template_is_there(const struct template *t)
     return recv(t->channel_fd, &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
 }
 
+int
+template_channel_fd(const struct template *t)
+{
+    return t->channel_fd;
+}
+
+bool
+template_send_marks(struct template *t, int marks_fd)
+{
+    struct launch_order order = {.kind = LAUNCH_MARKS};
+    struct fd_message m;
+
+    fd_message_init(&m, &order, sizeof(order), 1);
+    *fd_message_fds(&m) = marks_fd;
+    return sendmsg(t->channel_fd, &m.message, MSG_NOSIGNAL) == (ssize_t)sizeof(order);
+}
+
 static bool
 order_remote(const struct template *t, const struct keeper_job *job)
 {

@@ -1,31 +1,67 @@
 #include <errno.h>
 #include <grp.h>
-#include <pwd.h>
-#include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fd.h"
+#include "base/str.h"
 #include "launcher/launcher_internal.h"
 
-/* The group that passwd(5) gives the user. By the file: other sources need libraries
- * that a static program has not. */
+#define PASSWD_BYTES ((size_t)4 << 20)
+
+/* A number that ends with a colon; *at goes behind it. */
+static bool
+take_number(const char **at, uint64_t *ret)
+{
+    char text[24];
+    size_t n = strcspn(*at, ":\n");
+
+    if ((*at)[n] != ':' || n >= sizeof(text)) {
+        return false;
+    }
+    memcpy(text, *at, n);
+    text[n] = '\0';
+    *at += n + 1;
+    return str_to_u64(ret, text, 0, UINT32_MAX);
+}
+
+/* The group that a line of passwd(5) gives this user. */
+static bool
+line_group(const char *line, uid_t uid, gid_t *ret)
+{
+    uint64_t user = 0;
+    uint64_t group = 0;
+
+    for (int skip = 0; skip < 2; skip++) {
+        line += strcspn(line, ":\n");
+        if (*line++ != ':') {
+            return false;
+        }
+    }
+    if (!take_number(&line, &user) || user != uid || !take_number(&line, &group)) {
+        return false;
+    }
+    *ret = (gid_t)group;
+    return true;
+}
+
+/* By the file: other sources of users need libraries that a static program has not. */
 static bool
 passwd_group(uid_t uid, gid_t *ret)
 {
-    FILE *file = fopen("/etc/passwd", "re");
-    bool is_found = false;
+    SY_AUTO(buf_fini) struct buf text = {.max = PASSWD_BYTES};
 
-    if (file == NULL) {
+    if (fd_read_file("/etc/passwd", &text, NULL) != SY_E_OK) {
         return false;
     }
-    for (const struct passwd *p = fgetpwent(file); p != NULL && !is_found; p = fgetpwent(file)) {
-        if (p->pw_uid == uid) {
-            *ret = p->pw_gid;
-            is_found = true;
+    for (const char *line = buf_view(&text); line != NULL; line = strchr(line, '\n')) {
+        line += *line == '\n' ? 1 : 0;
+        if (line_group(line, uid, ret)) {
+            return true;
         }
     }
-    (void)fclose(file);
-    return is_found;
+    return false;
 }
 
 bool

@@ -42,7 +42,7 @@ start_template(struct yard *y, int control_fd, const int fds[LAUNCH_FDS])
     pid_t pid = fork();
 
     if (pid == 0) {
-        close(control_fd);
+        fd_close(&control_fd);
         template_run(y, &start);
     }
     if (pid < 0) {

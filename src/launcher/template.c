@@ -19,7 +19,6 @@
 #include "base/fd.h"
 #include "launcher/launcher_internal.h"
 #include "process/keeper.h"
-#include "process/keeper_internal.h"
 #include "sandbox/document.h"
 
 struct template_process {

@@ -16,7 +16,6 @@
 #include "base/str.h"
 #include "launcher/launcher_internal.h"
 #include "sandbox/linux/walk.h"
-#include "sandbox/sandbox_internal.h"
 
 /* What is put somewhere once the rest is read-only. */
 struct piece {
@@ -212,26 +211,15 @@ build_dev(const struct pieces *devices, const struct piece *shm, struct failure 
     return put(shm, f) && seal("/dev", f);
 }
 
-static const struct plan_rule *
-find_origin(const struct sandbox_plan *plan, enum plan_origin origin)
-{
-    for (size_t i = 0; i < plan->n_rules; i++) {
-        if (plan->rules[i].origin == origin) {
-            return &plan->rules[i];
-        }
-    }
-    return NULL;
-}
-
-/* What the rule's path is now, without links. */
+/* What the path is now, without links. */
 static bool
-take_resolved(struct pieces *to, const struct plan_rule *rule, bool must, struct failure *f)
+take_resolved(struct pieces *to, const char *path, bool must, struct failure *f)
 {
     struct walk walk;
     struct sy_error err = {0};
 
-    if (walk_run(&walk, rule->path, &err) != SY_E_OK) {
-        return failed(f, STAGE_MOUNTS, err.sys != 0 ? err.sys : ENOMEM, rule->path);
+    if (walk_run(&walk, path, &err) != SY_E_OK) {
+        return failed(f, STAGE_MOUNTS, err.sys != 0 ? err.sys : ENOMEM, path);
     }
 
     bool is_ok = take(to, buf_view(&walk.path), MOUNT_NO_SUID | MOUNT_NO_DEV, must, f);
@@ -246,15 +234,12 @@ take_roots(struct pieces *roots, const struct sandbox_plan *plan, struct failure
 {
     bool is_ok = true;
 
-    for (size_t i = 0; is_ok && i < plan->n_rules; i++) {
-        const struct plan_rule *rule = &plan->rules[i];
-
-        if (rule->origin == ORIGIN_CWD || rule->origin == ORIGIN_ROOT) {
-            is_ok = take_resolved(roots, rule, true, f);
-        }
+    for (size_t i = 0; is_ok && sandbox_plan_root(plan, i) != NULL; i++) {
+        is_ok = take_resolved(roots, sandbox_plan_root(plan, i), true, f);
     }
-    if (is_ok && plan->mode == SANDBOX_READ_ONLY) {
-        is_ok = take(roots, plan->cwd, MOUNT_READ_ONLY | MOUNT_NO_SUID | MOUNT_NO_DEV, false, f);
+    if (is_ok && sandbox_plan_mode(plan) == SANDBOX_READ_ONLY) {
+        is_ok = take(roots, sandbox_plan_cwd(plan), MOUNT_READ_ONLY | MOUNT_NO_SUID | MOUNT_NO_DEV,
+                     false, f);
     }
     for (size_t i = 1; is_ok && i < roots->n; i++) {
         for (size_t k = i; k > 0 && strlen(roots->v[k].path) < strlen(roots->v[k - 1].path); k--) {
@@ -339,18 +324,18 @@ take_outside(struct supplies *s, const struct sandbox_plan *plan, struct failure
 static bool
 find_tmpdir(struct supplies *s, const struct sandbox_plan *plan, struct failure *f)
 {
-    const struct plan_rule *rule = find_origin(plan, ORIGIN_TMPDIR);
+    const char *path = sandbox_plan_tmpdir(plan);
     struct pieces found = {0};
     struct piece *own = &s->own.v[OWN_TMPDIR];
 
-    if (rule == NULL) {
+    if (path == NULL) {
         return true;
     }
     if (!pieces_init(&found, 1, f)) {
         return false;
     }
 
-    bool is_ok = take_resolved(&found, rule, false, f);
+    bool is_ok = take_resolved(&found, path, false, f);
 
     if (is_ok && found.n == 1 && found.v[0].is_dir) {
         memcpy(own->path, found.v[0].path, sizeof(own->path));
@@ -395,15 +380,26 @@ assemble(const struct supplies *s, struct failure *f)
     return true;
 }
 
+static size_t
+count_roots(const struct sandbox_plan *plan)
+{
+    size_t n = 0;
+
+    while (sandbox_plan_root(plan, n) != NULL) {
+        n++;
+    }
+    return n;
+}
+
 bool
 tree_build(struct tree *t, const struct sandbox_plan *plan, struct failure *f)
 {
     struct supplies s = {0};
-    bool is_ok = pieces_init(&s.roots, plan->n_rules + 1, f) &&
+    bool is_ok = pieces_init(&s.roots, count_roots(plan) + 1, f) &&
                  pieces_init(&s.devices, DEVICES, f) && pieces_init(&s.kept, KEPT, f) &&
                  pieces_init(&s.own, OWN_COUNT, f) &&
-                 take_own(&s, t, find_origin(plan, ORIGIN_SLASH_TMP) != NULL, f) &&
-                 take_outside(&s, plan, f) && find_tmpdir(&s, plan, f) && assemble(&s, f);
+                 take_own(&s, t, sandbox_plan_writes_tmp(plan), f) && take_outside(&s, plan, f) &&
+                 find_tmpdir(&s, plan, f) && assemble(&s, f);
 
     pieces_fini(&s.roots);
     pieces_fini(&s.devices);

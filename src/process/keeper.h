@@ -128,4 +128,10 @@ pid_t keeper_start(struct keeper_job *job, void *stack_top);
  */
 pid_t keeper_start_task(int (*fn)(void *), void *arg, void *stack_top);
 
+/* What a keeper runs, in the task that it will be; `arg` is its job. Returns when
+ * all is over. */
+int keeper_main(void *arg);
+/* Tells the engine, over a keeper's channel, that there will be no command. */
+void keeper_tell_failure(int channel_fd, enum sandbox_stage stage, int sys);
+
 #endif

@@ -42,10 +42,6 @@ struct keeper {
 
 typedef unsigned long kernel_sigset; /* 64 signals on both architectures */
 
-/* What a keeper runs; `arg` is its job. */
-int keeper_main(void *arg);
-/* Tells the engine that there will be no command. */
-void keeper_tell_failure(int channel_fd, enum sandbox_stage stage, int sys);
 /* Moves fd out of the way of the fixed numbers. Returns it, or -errno. */
 int keeper_lift(int fd);
 /* Closes [first, last] whatever the kernel has: close_range(2) is 5.9. */

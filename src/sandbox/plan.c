@@ -63,6 +63,48 @@ sandbox_plan_has_network(const struct sandbox_plan *plan)
     return plan->has_network;
 }
 
+const char *
+sandbox_plan_cwd(const struct sandbox_plan *plan)
+{
+    return plan->cwd;
+}
+
+const char *
+sandbox_plan_root(const struct sandbox_plan *plan, size_t i)
+{
+    for (size_t k = 0; k < plan->n_rules; k++) {
+        enum plan_origin origin = plan->rules[k].origin;
+
+        if ((origin == ORIGIN_CWD || origin == ORIGIN_ROOT) && i-- == 0) {
+            return plan->rules[k].path;
+        }
+    }
+    return NULL;
+}
+
+static const char *
+path_of(const struct sandbox_plan *plan, enum plan_origin origin)
+{
+    for (size_t i = 0; i < plan->n_rules; i++) {
+        if (plan->rules[i].origin == origin) {
+            return plan->rules[i].path;
+        }
+    }
+    return NULL;
+}
+
+const char *
+sandbox_plan_tmpdir(const struct sandbox_plan *plan)
+{
+    return path_of(plan, ORIGIN_TMPDIR);
+}
+
+bool
+sandbox_plan_writes_tmp(const struct sandbox_plan *plan)
+{
+    return path_of(plan, ORIGIN_SLASH_TMP) != NULL;
+}
+
 void
 sandbox_plan_write(struct jw *w, const struct sandbox_plan *plan)
 {

@@ -139,6 +139,12 @@ enum sandbox_tier sandbox_plan_tier(const struct sandbox_plan *plan);
 /* What the plan was made for. */
 enum sandbox_mode sandbox_plan_mode(const struct sandbox_plan *plan);
 bool sandbox_plan_has_network(const struct sandbox_plan *plan);
+/* Paths as the policy has them. The i-th directory of the user's that may be written (the
+ * workspace, the configured ones), NULL beyond; $TMPDIR, NULL: may not be; may /tmp be? */
+const char *sandbox_plan_cwd(const struct sandbox_plan *plan);
+const char *sandbox_plan_root(const struct sandbox_plan *plan, size_t i);
+const char *sandbox_plan_tmpdir(const struct sandbox_plan *plan);
+bool sandbox_plan_writes_tmp(const struct sandbox_plan *plan);
 /* The object that every answer carries under "sandbox": mode, tier, Landlock
  * ABI, network, and each feature's state. */
 void sandbox_plan_write(struct jw *w, const struct sandbox_plan *plan);

@@ -103,6 +103,7 @@ start(struct orch_call *c, struct sy_error *err)
         .sandbox = c->entry->ready,
         .plan = c->entry->plan,
         .gate = c->seat != NULL ? network_gate(c->seat) : NULL,
+        .template = c->entry->template,
         .limits = c->turn.limits,
     };
     struct output_options options = {
@@ -120,7 +121,7 @@ start(struct orch_call *c, struct sy_error *err)
         return sy_err_nomem(err);
     }
 
-    const struct sandbox_base base = sandbox_ready_base(env.sandbox);
+    const struct sandbox_base base = process_base(&env);
 
     enum sy_code rc = process_pool_take(session_pool(c->session), &c->process, &base, err);
 
@@ -142,7 +143,8 @@ start(struct orch_call *c, struct sy_error *err)
 enum sy_code
 call_spawn(struct orch_call *c, struct sy_error *err)
 {
-    enum sy_code rc = check_cwd(c->request.params.cwd, err);
+    /* One that a command made in its own temporary directory is there for it alone. */
+    enum sy_code rc = c->entry->template != NULL ? SY_E_OK : check_cwd(c->request.params.cwd, err);
 
     if (rc == SY_E_OK) {
         rc = call_join_network(c, err);

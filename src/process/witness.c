@@ -86,6 +86,7 @@ on_listen_refused(void *arg, pid_t keeper)
 void
 process_answer_calls(struct process *p)
 {
+    const struct broker_place place = {.diag_fd = p->diag_fd, .has_own_tree = p->is_remote};
     const struct broker_host host = {
         .keeper_of = keeper_of,
         .on_refused = on_refused,
@@ -94,7 +95,7 @@ process_answer_calls(struct process *p)
         .arg = p,
     };
 
-    if (p->listener_fd >= 0 && (p->has_ended || !broker_step(p->listener_fd, &host))) {
+    if (p->listener_fd >= 0 && (p->has_ended || !broker_step(p->listener_fd, &place, &host))) {
         fd_close(&p->listener_fd);
     }
 }

@@ -29,6 +29,7 @@ const char result_schema[] =
     "\"denials\":{\"type\":\"array\",\"description\":\"what the sandbox refused\","
     "\"items\":{\"type\":\"object\"}},"
     "\"denials_more\":{\"type\":\"integer\"},"
+    "\"network_hosts\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},"
     "\"escalation\":{\"type\":\"string\"},"
     "\"note\":{\"type\":\"string\"},"
     "\"error\":{\"type\":\"string\"},"

@@ -226,6 +226,22 @@ const askAsStranger = (port, request) => new Promise((resolve) => {
   socket.on('close', () => resolve(got));
 });
 
+test('without namespaces the engine alone holds all of it', async (t) => {
+  mustRun(t, has('python3') && has('curl'), 'no python3 or no curl');
+  const yard = makeYard(t);
+  const web = await webServer(t);
+  const other = await listen(t, net.createServer((socket) => socket.destroy()));
+  fs.writeFileSync(path.join(yard.ws, 'reach.py'), REACH);
+  const settings = { ...allow(`127.0.0.1:${web.port}`), 'sandbox.tier': 'no-namespace' };
+  const front = await openFront(t, 'mcp', yard, { settings });
+  const r = await front.run(`curl -sS http://127.0.0.1:${web.port}/tier; python3 reach.py ${other} ${other} ${other} ${web.port}`,
+    { timeoutMs: 60_000 });
+
+  assert.equal(r.sandbox.tier, 'no-namespace');
+  assert.match(r.output, /^hello from \/tier$/m);
+  assert.equal(r.output.match(/ failed /g)?.length, 16, r.output);
+});
+
 test('no process but those of the command can use its proxy', async (t) => {
   mustRun(t, has('curl'), 'no curl');
   const yard = makeYard(t);

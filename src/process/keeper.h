@@ -51,6 +51,7 @@ struct keeper_job {
      * a file (keeper_spec.h), as the first descriptor, and not with the job. */
     bool is_remote;
     int engine_fd; /* a pidfd of the engine; -1: by engine_pid */
+    int in_fd;     /* -1: /dev/null */
     int out_fd;
     int err_fd;
     int channel_fd;

@@ -159,6 +159,7 @@ start_keeper(struct process *p, const struct sandbox_base *base, struct template
     p->job = (struct keeper_job){
         .base = base != NULL ? *base : (struct sandbox_base){0},
         .starts_with_base = base != NULL,
+        .in_fd = -1,
         .out_fd = out,
         .err_fd = errfd,
         .channel_fd = keeper_end,

@@ -234,20 +234,30 @@ same_text(const char *a, const char *b)
 }
 
 static bool
+same_list(const struct strv *a, const struct strv *b)
+{
+    if (a->n != b->n) {
+        return false;
+    }
+    for (size_t i = 0; i < a->n; i++) {
+        if (!str_eq(a->v[i], b->v[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool
 same_policy(const struct sandbox_policy *a, const struct sandbox_policy *b)
 {
     if (a->mode != b->mode || a->has_network != b->has_network ||
         a->excludes_tmpdir != b->excludes_tmpdir ||
         a->excludes_slash_tmp != b->excludes_slash_tmp || !same_text(a->cwd, b->cwd) ||
-        !same_text(a->tmpdir, b->tmpdir) || a->writable_roots.n != b->writable_roots.n) {
+        !same_text(a->tmpdir, b->tmpdir)) {
         return false;
     }
-    for (size_t i = 0; i < a->writable_roots.n; i++) {
-        if (!str_eq(a->writable_roots.v[i], b->writable_roots.v[i])) {
-            return false;
-        }
-    }
-    return true;
+    return same_list(&a->writable_roots, &b->writable_roots) &&
+           same_list(&a->deny_read, &b->deny_read);
 }
 
 void
@@ -286,7 +296,8 @@ make_ready(struct session *s, struct sandbox_entry *e, struct sy_error *err)
     if (!sandbox_mode_is_enforced(e->policy.mode)) {
         return SY_E_OK;
     }
-    return sandbox_ready_new(&e->ready, e->plan, err);
+    rc = sandbox_ready_new(&e->ready, e->plan, err);
+    return rc == SY_E_OK ? sandbox_plan_adopt(e->plan, e->ready, err) : rc;
 }
 
 static enum sy_code

@@ -48,6 +48,7 @@ sandbox_policy_fini(struct sandbox_policy *p)
     mem_free(p->cwd);
     mem_free(p->tmpdir);
     strv_fini(&p->writable_roots);
+    strv_fini(&p->deny_read);
     *p = (struct sandbox_policy){0};
 }
 
@@ -67,11 +68,16 @@ sandbox_policy_copy(struct sandbox_policy *ret, const struct sandbox_policy *fro
         .has_network = from->has_network,
         .excludes_tmpdir = from->excludes_tmpdir,
         .excludes_slash_tmp = from->excludes_slash_tmp,
+        .deny_read = {.max = from->deny_read.max},
+        .n_default_deny_read = from->n_default_deny_read,
     };
     enum sy_code rc = SY_E_NOMEM;
 
     if (copy_str(&copy.cwd, from->cwd) && copy_str(&copy.tmpdir, from->tmpdir)) {
         rc = strv_add_all(&copy.writable_roots, strv_view(&from->writable_roots));
+    }
+    if (rc == SY_E_OK) {
+        rc = strv_add_all(&copy.deny_read, strv_view(&from->deny_read));
     }
     if (rc != SY_E_OK) {
         sandbox_policy_fini(&copy);

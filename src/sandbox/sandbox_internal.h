@@ -45,6 +45,9 @@ struct sandbox_plan {
     struct landlock_ruleset ruleset;
     struct plan_rule *rules;
     size_t n_rules;
+    struct strv deny_read; /* patterns; a "**" at the end is left out */
+    size_t n_default_deny_read;
+    struct strv unheld; /* of a ready: sandbox_plan_adopt */
     enum feature_state features[FEATURE_COUNT];
 };
 

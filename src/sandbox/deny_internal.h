@@ -1,0 +1,17 @@
+#ifndef SY_SANDBOX_DENY_INTERNAL_H
+#define SY_SANDBOX_DENY_INTERNAL_H
+
+#include "base/json.h"
+#include "sandbox/sandbox_internal.h"
+
+/* deny_plan.c: the part of a plan that denies reading. */
+
+/* Copies and checks the policy's patterns. */
+enum sy_code deny_plan_fill(struct sandbox_plan *plan, const struct sandbox_policy *policy,
+                            struct sy_error *err) SY_NODISCARD;
+/* "deny_read_unheld" of answers: paths, and how many more; nothing for none. */
+void deny_plan_write(struct jw *w, const struct sandbox_plan *plan);
+/* "deny_read" of the dump. */
+void deny_plan_dump(struct jw *w, const struct sandbox_plan *plan);
+
+#endif

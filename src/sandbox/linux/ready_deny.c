@@ -1,0 +1,85 @@
+#include <string.h>
+
+#include "base/limits.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "sandbox/linux/ready.h"
+
+enum sy_code
+ready_deny_roots(struct strv *ret, const struct sandbox_plan *plan, const struct walk *walks)
+{
+    enum sy_code rc = SY_E_OK;
+
+    for (size_t i = 0; i < plan->n_rules && rc == SY_E_OK; i++) {
+        if (plan->rules[i].origin != ORIGIN_DEVICE && walks[i].missing_errno == 0) {
+            rc = strv_add(ret, buf_view(&walks[i].path));
+        }
+    }
+    return rc;
+}
+
+/* Each object that Landlock does not hold, whatever the reason. */
+static enum sy_code
+list_unheld(struct sandbox_ready *ready)
+{
+    const struct deny_view *v = &ready->denied;
+    enum sy_code rc = SY_E_OK;
+
+    ready->unheld.max = v->n_objects + v->unsearched.n;
+    for (size_t i = 0; i < v->n_objects && rc == SY_E_OK; i++) {
+        if (v->objects[i].is_in_root || v->objects[i].has_more_names) {
+            rc = strv_add(&ready->unheld, v->objects[i].path);
+        }
+    }
+    return rc == SY_E_OK ? strv_add_all(&ready->unheld, strv_view(&v->unsearched)) : rc;
+}
+
+enum sy_code
+ready_deny_find(struct sandbox_ready *ready, const struct sandbox_plan *plan,
+                const struct walk *walks, struct sy_error *err)
+{
+    struct strv roots = {.max = plan->n_rules};
+    const struct deny_request request = {
+        .patterns = &plan->deny_read, .roots = &roots, .is_for_landlock = true};
+    enum sy_code rc = SY_E_OK;
+
+    if (plan->deny_read.n == 0) {
+        return SY_E_OK;
+    }
+    rc = ready_deny_roots(&roots, plan, walks);
+    if (rc != SY_E_OK) {
+        rc = sy_err_nomem(err);
+    } else {
+        rc = deny_expand(&ready->denied, &request, err);
+    }
+    strv_fini(&roots);
+    if (rc == SY_E_OK && list_unheld(ready) != SY_E_OK) {
+        rc = sy_err_nomem(err);
+    }
+    return rc;
+}
+
+const char *
+sandbox_ready_unheld(const struct sandbox_ready *ready, size_t i)
+{
+    return i < ready->unheld.n ? ready->unheld.v[i] : NULL;
+}
+
+enum sy_code
+sandbox_plan_adopt(struct sandbox_plan *plan, const struct sandbox_ready *ready,
+                   struct sy_error *err)
+{
+    struct strv unheld = {.max = ready->unheld.n};
+
+    if (strv_add_all(&unheld, strv_view(&ready->unheld)) != SY_E_OK) {
+        strv_fini(&unheld);
+        return sy_err_nomem(err);
+    }
+    strv_fini(&plan->unheld);
+    plan->unheld = unheld;
+    if (plan->deny_read.n > 0 && unheld.n > 0) {
+        plan->features[FEATURE_DENY_READ] =
+            ready->denied.n_held > 0 ? FEATURE_EMULATED : FEATURE_ABSENT;
+    }
+    return SY_E_OK;
+}

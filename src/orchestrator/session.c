@@ -257,7 +257,8 @@ same_policy(const struct sandbox_policy *a, const struct sandbox_policy *b)
         return false;
     }
     return same_list(&a->writable_roots, &b->writable_roots) &&
-           same_list(&a->deny_read, &b->deny_read);
+           same_list(&a->deny_read, &b->deny_read) && same_list(&a->deny_homes, &b->deny_homes) &&
+           same_list(&a->allow_read, &b->allow_read) && a->denies_system == b->denies_system;
 }
 
 void

@@ -12,27 +12,41 @@
  * Pure: what exists of it is found by deny_expand (linux/deny_expand.h).
  */
 struct deny_default {
-    const char *path;     /* "~/..." in each home; "/...": everybody's, for root alone */
+    const char *below;    /* a home, or "/" for those of the system, without a '/' in front */
     const char *variable; /* names another place of it; NULL: none does */
-    const char *below;    /* what is meant below that other place; "": itself */
+    const char *tail;     /* what is meant below that other place; "": itself */
     const char *reason;
 };
 
-/* NULL past the last. */
-const struct deny_default *deny_default(size_t i);
-
-struct deny_sources {
-    char *const *homes; /* NULL-terminated, absolute; the first is $HOME's */
-    char *const *environ_list;
-    char *const *allow_read; /* absolute paths; takes out what is equal or below */
-    bool is_root;            /* others' permissions close the rest to everybody else */
-};
+/* Those of a home and those of the system, each in the order of deny_order; NULL
+ * past the last. Less than DENY_ROWS_MAX. */
+const struct deny_default *deny_home_default(size_t i);
+const struct deny_default *deny_system_default(size_t i);
 
 /*
- * Adds the patterns of the defaults to *ret. SY_E_CONFIG for an
- * entry of allow_read that lies inside a default (a part can't be left out).
+ * Rules by number: the patterns of a policy, then from DENY_SYSTEM on the rows of
+ * the system, then from DENY_HOME on for each home DENY_ROWS_MAX numbers, for its rows.
  */
-enum sy_code deny_add_defaults(struct strv *ret, const struct deny_sources *from,
-                               struct sy_error *err) SY_NODISCARD;
+#define DENY_ROWS_MAX ((size_t)1024)
+#define DENY_SYSTEM   ((size_t)1 << 16)
+#define DENY_HOME     ((size_t)1 << 17)
+/* A home itself: no rule, but the place of its rows. */
+#define DENY_HOME_ITSELF ((size_t)1 << 20)
+
+struct deny_sources {
+    char *const *homes; /* absolute, normalized */
+    char *const *environ_list;
+    char *const *allow_read; /* absolute paths; takes out what is equal or below */
+};
+
+/* Whether allow_read takes a default out, which is `below` a home ("" : of the system). */
+bool deny_is_left_out(char *const *allow_read, const char *home, const char *below);
+
+/*
+ * Adds those places of defaults that variables name, as patterns. SY_E_CONFIG for
+ * an entry of allow_read that lies inside a default: a part can't be left out.
+ */
+enum sy_code deny_add_named(struct strv *ret, const struct deny_sources *from,
+                            struct sy_error *err) SY_NODISCARD;
 
 #endif

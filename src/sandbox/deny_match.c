@@ -6,9 +6,10 @@
 #include "base/mem.h"
 #include "base/path_pattern.h"
 #include "base/str.h"
+#include "sandbox/deny.h"
 
 enum sy_code
-deny_wants_add(struct deny_wants *w, const char *rest, size_t pattern)
+deny_wants_add(struct deny_wants *w, const char *rest, size_t rule)
 {
     if (w->n == w->cap) {
         size_t cap = w->cap == 0 ? 16 : w->cap * 2;
@@ -22,7 +23,7 @@ deny_wants_add(struct deny_wants *w, const char *rest, size_t pattern)
         w->v = v;
         w->cap = cap;
     }
-    w->v[w->n++] = (struct deny_want){rest, pattern};
+    w->v[w->n++] = (struct deny_want){rest, rule};
     return SY_E_OK;
 }
 
@@ -33,9 +34,8 @@ deny_wants_fini(struct deny_wants *w)
     *w = (struct deny_wants){0};
 }
 
-/* Component by component: its end sorts before all that may go on. */
-static int
-order(const char *a, const char *b)
+int
+deny_order(const char *a, const char *b)
 {
     while (*a == *b && *a != '\0') {
         a++;
@@ -54,14 +54,14 @@ compare_wants(const void *a, const void *b)
     const struct deny_want *x = a;
     const struct deny_want *y = b;
 
-    return order(x->rest, y->rest);
+    return deny_order(x->rest, y->rest);
 }
 
 static void
 sort(struct deny_wants *w)
 {
     for (size_t i = 1; i < w->n; i++) {
-        if (order(w->v[i - 1].rest, w->v[i].rest) > 0) {
+        if (deny_order(w->v[i - 1].rest, w->v[i].rest) > 0) {
             qsort(w->v, w->n, sizeof(w->v[0]), compare_wants);
             return;
         }
@@ -82,7 +82,7 @@ add_behind_deep(struct deny_wants *w)
 
     for (size_t i = 0; i < w->n && rc == SY_E_OK; i++) {
         if (is_deep(w->v[i].rest)) {
-            rc = deny_wants_add(w, w->v[i].rest + strlen("**/"), w->v[i].pattern);
+            rc = deny_wants_add(w, w->v[i].rest + strlen("**/"), w->v[i].rule);
         }
     }
     return rc;
@@ -155,12 +155,15 @@ take(const struct deny_names *n, const struct deny_group *g, struct deny_hit *hi
         const struct deny_want *w = &n->wants.v[i];
 
         if (g->is_deep) {
-            rc = deny_wants_add(&hit->below, w->rest, w->pattern);
+            rc = deny_wants_add(&hit->below, w->rest, w->rule);
         } else if (w->rest[g->len] == '/') {
-            rc = deny_wants_add(&hit->below, w->rest + g->len + 1, w->pattern);
+            rc = deny_wants_add(&hit->below, w->rest + g->len + 1, w->rule);
+        } else if (w->rule >= DENY_HOME_ITSELF) {
+            hit->is_home = true;
+            hit->home = w->rule - DENY_HOME_ITSELF;
         } else if (!hit->is_wanted) {
             hit->is_wanted = true;
-            hit->pattern = w->pattern;
+            hit->rule = w->rule;
         }
     }
     return rc;
@@ -199,6 +202,7 @@ deny_names_match(const struct deny_names *n, const char *name, struct deny_hit *
     enum sy_code rc = SY_E_OK;
 
     ret->is_wanted = false;
+    ret->is_home = false;
     ret->below.n = 0;
     if (plain != NULL) {
         rc = take(n, plain, ret);

@@ -14,7 +14,7 @@
 /* What of a pattern is still to come, below some directory. Borrows its text. */
 struct deny_want {
     const char *rest; /* one or more components, no '/' in front */
-    size_t pattern;
+    size_t rule; /* number (deny.h) */
 };
 
 struct deny_wants {
@@ -23,7 +23,7 @@ struct deny_wants {
     size_t cap;
 };
 
-enum sy_code deny_wants_add(struct deny_wants *w, const char *rest, size_t pattern) SY_NODISCARD;
+enum sy_code deny_wants_add(struct deny_wants *w, const char *rest, size_t rule) SY_NODISCARD;
 void deny_wants_fini(struct deny_wants *w);
 
 /* The wants with the same first component. */
@@ -43,14 +43,19 @@ struct deny_names {
     bool is_plain; /* no group has a wildcard */
 };
 
+/* A component sorts by its bytes, and before what goes on behind it. */
+int deny_order(const char *a, const char *b);
+
 /* Takes the wants (leaves none), also when it fails. */
 enum sy_code deny_names_init(struct deny_names *ret, struct deny_wants *wants) SY_NODISCARD;
 void deny_names_fini(struct deny_names *n);
 
 struct deny_hit {
-    bool is_wanted;          /* the object itself, by */
-    size_t pattern;          /* this one */
-    struct deny_wants below; /* else what is wanted below it; emptied first */
+    bool is_wanted; /* the object itself, by */
+    size_t rule;    /* this one */
+    bool is_home;   /* the defaults of this home are wanted below it (not in `below` yet) */
+    size_t home;
+    struct deny_wants below; /* and what is wanted below it; emptied first */
 };
 
 enum sy_code deny_names_match(const struct deny_names *n, const char *name,

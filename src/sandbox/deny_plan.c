@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/path_pattern.h"
 #include "base/str.h"
+#include "sandbox/deny.h"
 #include "sandbox/deny_internal.h"
 
 /* As many as an answer names. */
@@ -93,7 +94,38 @@ deny_plan_fill(struct sandbox_plan *plan, const struct sandbox_policy *policy, s
             rc = sy_err_nomem(err); /* ours need no check */
         }
     }
+    plan->denies_system = policy->denies_system;
+    plan->deny_homes.max = policy->deny_homes.n;
+    plan->allow_read.max = policy->allow_read.n;
+    if (rc == SY_E_OK &&
+        (strv_add_all(&plan->deny_homes, strv_view(&policy->deny_homes)) != SY_E_OK ||
+         strv_add_all(&plan->allow_read, strv_view(&policy->allow_read)) != SY_E_OK)) {
+        rc = sy_err_nomem(err);
+    }
     return rc;
+}
+
+bool
+deny_plan_has_any(const struct sandbox_plan *plan)
+{
+    return plan->deny_read.n > 0 || plan->deny_homes.n > 0 || plan->denies_system;
+}
+
+enum sy_code
+deny_plan_rule(struct buf *ret, bool *ret_is_default, const struct sandbox_plan *plan, size_t rule)
+{
+    *ret_is_default = rule >= DENY_SYSTEM || rule < plan->n_default_deny_read;
+    if (rule < DENY_SYSTEM) {
+        return buf_add_str(ret, plan->deny_read.v[rule]);
+    }
+    if (rule < DENY_HOME) {
+        return buf_addf(ret, "/%s", deny_system_default(rule - DENY_SYSTEM)->below);
+    }
+
+    const char *home = plan->deny_homes.v[(rule - DENY_HOME) / DENY_ROWS_MAX];
+
+    return buf_addf(ret, "%s/%s", home[1] == '\0' ? "" : home,
+                    deny_home_default((rule - DENY_HOME) % DENY_ROWS_MAX)->below);
 }
 
 void
@@ -125,6 +157,21 @@ deny_plan_dump(struct jw *w, const struct sandbox_plan *plan)
         jw_key_str(w, "pattern", plan->deny_read.v[i]);
         jw_key_str(w, "origin", i < plan->n_default_deny_read ? "default" : "deny_read");
         jw_end_object(w);
+    }
+    jw_end_array(w);
+    jw_key(w, "deny_read_defaults_in");
+    jw_array(w);
+    for (size_t i = 0; i < plan->deny_homes.n; i++) {
+        jw_str(w, plan->deny_homes.v[i]);
+    }
+    if (plan->denies_system) {
+        jw_str(w, "/");
+    }
+    jw_end_array(w);
+    jw_key(w, "allow_read");
+    jw_array(w);
+    for (size_t i = 0; i < plan->allow_read.n; i++) {
+        jw_str(w, plan->allow_read.v[i]);
     }
     jw_end_array(w);
 }

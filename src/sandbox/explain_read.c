@@ -7,8 +7,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/limits.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "sandbox/deny_internal.h"
 #include "sandbox/explain_internal.h"
 #include "sandbox/linux/deny_expand.h"
 #include "sandbox/linux/ready.h"
@@ -106,22 +108,28 @@ search(const struct deny_view *view, const struct sandbox_plan *plan, char *path
     }
 }
 
-static void
+static enum sy_code
 tell_hidden(struct sandbox_explanation *ret, const struct sandbox_plan *plan,
             const struct deny_object *o)
 {
-    const char *pattern = plan->deny_read.v[o->pattern];
-    bool is_default = o->pattern < plan->n_default_deny_read;
+    SY_AUTO(buf_fini) struct buf rule = {.max = (size_t)LIMIT_PATH * 2};
+    bool is_default = false;
+    enum sy_code rc = deny_plan_rule(&rule, &is_default, plan, o->rule);
 
+    if (rc != SY_E_OK) {
+        return rc;
+    }
     RULE(ret, "%s: %.120s", is_default ? "a default of sandbox.deny_read" : "sandbox.deny_read",
-         pattern);
+         buf_view(&rule));
     if (is_default) {
-        int n = snprintf(ret->fix, sizeof(ret->fix), "sandbox.allow_read: [\"%s\"]", pattern);
+        int n = snprintf(ret->fix, sizeof(ret->fix), "sandbox.allow_read: [\"%s\"]",
+                         buf_view(&rule));
 
         if (n < 0 || (size_t)n >= sizeof(ret->fix)) {
             ret->fix[0] = '\0';
         }
     }
+    return SY_E_OK;
 }
 
 static enum sy_code
@@ -129,8 +137,7 @@ find_denied(struct deny_view *ret, const struct sandbox_plan *plan, struct sy_er
 {
     struct walk *walks = mem_alloc_zero(plan->n_rules, sizeof(walks[0]));
     struct strv roots = {.max = plan->n_rules};
-    const struct deny_request request = {
-        .patterns = &plan->deny_read, .roots = &roots, .is_for_landlock = true};
+    const struct deny_request request = deny_request_of(plan, &roots);
     enum sy_code rc = walks != NULL ? SY_E_OK : sy_err_nomem(err);
 
     for (size_t i = 0; i < plan->n_rules && rc == SY_E_OK; i++) {
@@ -192,7 +199,9 @@ explain_read(struct sandbox_explanation *ret, const struct sandbox_plan *plan, c
     } else if (v.is_granted) {
         RULE(ret, "%s: it is not denied", sandbox_mode_name(plan->mode));
     } else if (v.hidden != NULL) {
-        tell_hidden(ret, plan, v.hidden);
+        if (tell_hidden(ret, plan, v.hidden) != SY_E_OK) {
+            return sy_err_nomem(err);
+        }
     } else {
         RULE(ret, "new beside something denied: readable from the next call on");
     }

@@ -36,6 +36,8 @@ sandbox_plan_free(struct sandbox_plan *plan)
     }
     mem_free(plan->rules);
     strv_fini(&plan->deny_read);
+    strv_fini(&plan->deny_homes);
+    strv_fini(&plan->allow_read);
     strv_fini(&plan->unheld);
     mem_free(plan->cwd);
     mem_free(plan);
@@ -119,7 +121,7 @@ set_features(struct sandbox_plan *plan, const struct sandbox_caps *caps)
     f[FEATURE_NO_NEW_PRIVS] = state_if(is_on);
     f[FEATURE_CAPABILITIES] = state_if(is_on);
     /* What exists and can't be held is known once it is ready: deny_plan.c. */
-    f[FEATURE_DENY_READ] = state_if(is_on && plan->deny_read.n > 0);
+    f[FEATURE_DENY_READ] = state_if(is_on && deny_plan_has_any(plan));
     if (plan->is_refused) {
         return;
     }
@@ -280,7 +282,7 @@ fill(struct sandbox_plan *plan, const struct sandbox_policy *policy,
         return SY_E_OK;
     }
     plan->ruleset.handled_fs = landlock_known(LANDLOCK_SET_FS, plan->abi);
-    if (plan->deny_read.n == 0) {
+    if (!deny_plan_has_any(plan)) {
         plan->ruleset.handled_fs &= ~LL_FS_READS;
     }
     plan->ruleset.scoped = landlock_known(LANDLOCK_SET_SCOPE, plan->abi);

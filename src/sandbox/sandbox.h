@@ -35,7 +35,10 @@ struct sandbox_policy {
     bool excludes_tmpdir;       /* exclude_tmpdir_env_var */
     bool excludes_slash_tmp;    /* exclude_slash_tmp */
     struct strv deny_read;      /* patterns (base/path_pattern.h) of what can't be read */
-    size_t n_default_deny_read; /* so many of them, the first, are defaults (deny.h) */
+    size_t n_default_deny_read; /* so many of them, the first, are defaults all the same */
+    struct strv deny_homes;     /* the defaults (deny.h) hold in each; absolute */
+    struct strv allow_read;     /* paths taken out of the defaults */
+    bool denies_system;         /* also those defaults that are in no home */
 };
 
 void sandbox_policy_fini(struct sandbox_policy *p);

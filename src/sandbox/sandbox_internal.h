@@ -47,6 +47,9 @@ struct sandbox_plan {
     size_t n_rules;
     struct strv deny_read; /* patterns; a "**" at the end is left out */
     size_t n_default_deny_read;
+    struct strv deny_homes;
+    struct strv allow_read;
+    bool denies_system;
     struct strv unheld; /* of a ready: sandbox_plan_adopt */
     enum feature_state features[FEATURE_COUNT];
 };

@@ -9,6 +9,9 @@
 #include "sandbox/deny.h"
 #include "tools/tools.h"
 
+/* $HOME, the account's, and as root that of the workspace's owner. */
+#define DENY_HOMES 3
+
 static const char *
 environ_get(char *const *list, const char *name)
 {
@@ -70,8 +73,7 @@ add_home(struct strv *homes, unsigned uid, struct sy_error *err)
     SY_AUTO(buf_fini) struct buf normal = {.max = LIMIT_PATH};
     enum sy_code rc = passwd_lookup(uid, &shell, &home, err);
 
-    /* "/" is what accounts without a home have. */
-    if (rc != SY_E_OK || home == NULL || home[0] != '/' || home[1] == '\0') {
+    if (rc != SY_E_OK || home == NULL || home[0] != '/') {
         return rc;
     }
     rc = path_normalize(&normal, home);
@@ -110,26 +112,29 @@ static enum sy_code
 fill_deny_read(struct sandbox_policy *ret, const struct config *config, const char *cwd,
                char *const *environ_list, struct sy_error *err)
 {
-    struct strv homes = {.max = 3};
     enum sy_code rc = SY_E_OK;
 
     ret->deny_read.max = LIMIT_DENY_PATTERNS;
+    ret->deny_homes.max = DENY_HOMES;
     if (config->sandbox.default_deny_read) {
-        rc = fill_homes(&homes, cwd, environ_list, err);
+        rc = fill_homes(&ret->deny_homes, cwd, environ_list, err);
 
         const struct deny_sources from = {
-            .homes = strv_view(&homes),
+            .homes = strv_view(&ret->deny_homes),
             .environ_list = environ_list,
             .allow_read = strv_view(&config->sandbox.allow_read),
-            .is_root = geteuid() == 0,
         };
 
         if (rc == SY_E_OK) {
-            rc = deny_add_defaults(&ret->deny_read, &from, err);
+            rc = deny_add_named(&ret->deny_read, &from, err);
         }
-        strv_fini(&homes);
+        /* Permissions close these to everybody but root. */
+        ret->denies_system = geteuid() == 0;
     }
     ret->n_default_deny_read = ret->deny_read.n;
+    if (rc == SY_E_OK) {
+        rc = copy_list(&ret->allow_read, &config->sandbox.allow_read, LIMIT_DENY_READ);
+    }
     return rc == SY_E_OK ? strv_add_all(&ret->deny_read, strv_view(&config->sandbox.deny_read))
                          : rc;
 }

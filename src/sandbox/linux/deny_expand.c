@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "base/path_pattern.h"
 #include "base/str.h"
+#include "sandbox/deny.h"
 #include "sandbox/deny_match.h"
 #include "sandbox/linux/deny_names.h"
 #include "sandbox/linux/raw_syscall.h"
@@ -39,14 +40,14 @@ struct frame {
 
 /* A pattern with where it comes from; links make more of them. */
 struct source {
-    const char *text; /* with its first '/' */
-    size_t pattern;
+    const char *text; /* without its first '/' */
+    size_t rule;
 };
 
 struct expander {
     const struct deny_request *request;
     struct deny_view view;
-    struct frame *frames; /* DEPTH_MAX of them, untouched beyond depth */
+    struct frame *frames; /* room for DEPTH_MAX */
     size_t depth;
     struct source *sources;
     size_t n_sources;
@@ -114,13 +115,17 @@ too_much(struct expander *x, const char *what, unsigned most)
 static char *
 path_of(const struct frame *in, const char *name)
 {
-    SY_AUTO(buf_fini) struct buf path = {.max = (size_t)LIMIT_PATH * 2};
     const char *dir = in->dir.path;
+    size_t n = dir[1] == '\0' ? 0 : strlen(dir);
+    size_t more = strlen(name) + 1;
+    char *path = mem_alloc(n + 1 + more);
 
-    if (buf_addf(&path, "%s/%s", dir[1] == '\0' ? "" : dir, name) != SY_E_OK) {
-        return NULL;
+    if (path != NULL) {
+        memcpy(path, dir, n);
+        path[n] = '/';
+        memcpy(path + n + 1, name, more);
     }
-    return buf_take(&path);
+    return path;
 }
 
 static bool
@@ -138,7 +143,7 @@ is_root(const struct expander *x, const char *path)
 
 /* One more pattern: what lies where a link leads. */
 static enum sy_code
-add_source(struct expander *x, const char *real, const char *rest, size_t pattern)
+add_source(struct expander *x, const char *real, const char *rest, size_t rule)
 {
     SY_AUTO(buf_fini) struct buf text = {.max = (size_t)LIMIT_PATH * 4};
     enum sy_code rc = path_pattern_quote(&text, real);
@@ -150,7 +155,8 @@ add_source(struct expander *x, const char *real, const char *rest, size_t patter
         return SY_E_OK; /* no path is that long */
     }
     for (size_t i = 0; i < x->n_sources && rc == SY_E_OK; i++) {
-        if (str_eq(x->sources[i].text, buf_view(&text))) {
+        if (str_eq(x->sources[i].text, buf_view(&text) + 1) &&
+            (x->sources[i].rule >= DENY_HOME_ITSELF) == (rule >= DENY_HOME_ITSELF)) {
             return SY_E_OK;
         }
     }
@@ -167,7 +173,7 @@ add_source(struct expander *x, const char *real, const char *rest, size_t patter
         return sy_err_nomem(x->err);
     }
     x->sources[x->n_sources++] =
-        (struct source){x->behind_links.v[x->behind_links.n - 1], pattern};
+        (struct source){x->behind_links.v[x->behind_links.n - 1] + 1, rule};
     x->has_new_source = true;
     return SY_E_OK;
 }
@@ -189,13 +195,16 @@ follow(struct expander *x, const char *path)
         return SY_E_OK; /* what is named there lies in "/": that is no secret */
     }
     if (x->hit.is_wanted) {
-        return add_source(x, buf_view(&walk.path), NULL, x->hit.pattern);
+        return add_source(x, buf_view(&walk.path), NULL, x->hit.rule);
+    }
+    if (x->hit.is_home) {
+        rc = add_source(x, buf_view(&walk.path), NULL, DENY_HOME_ITSELF + x->hit.home);
     }
     for (size_t i = 0; i < x->hit.below.n && rc == SY_E_OK; i++) {
         const struct deny_want *w = &x->hit.below.v[i];
 
         if (!str_starts(w->rest, "**/")) {
-            rc = add_source(x, buf_view(&walk.path), w->rest, w->pattern);
+            rc = add_source(x, buf_view(&walk.path), w->rest, w->rule);
         }
     }
     return rc;
@@ -215,7 +224,7 @@ keep_back(struct frame *in)
 static enum sy_code
 add_object(struct expander *x, struct frame *in, const char *name, bool is_link)
 {
-    struct deny_object o = {.is_link = is_link, .pattern = x->hit.pattern};
+    struct deny_object o = {.is_link = is_link, .rule = x->hit.rule};
     struct statx st;
 
     if (x->view.n_objects == LIMIT_DENY_OBJECTS) {
@@ -262,7 +271,7 @@ drop_deep(struct expander *x)
             continue;
         }
 
-        const char *text = x->request->patterns->v[w.pattern];
+        const char *text = x->request->patterns->v[w.rule];
         bool is_known = false;
 
         for (size_t k = 0; k < x->view.unsearched.n; k++) {
@@ -367,15 +376,46 @@ wild_but_unlistable(struct expander *x, const struct frame *f)
     for (size_t i = 0; i < f->names.n_groups; i++) {
         const struct deny_group *g = &f->names.groups[i];
 
-        if (!g->is_plain) {
+        /* A wildcard of the defaults finds nothing where nothing can be listed. */
+        if (!g->is_plain && f->names.wants.v[g->first].rule < DENY_SYSTEM) {
             return sy_err_set(x->err, SY_E_CONFIG,
                               "sandbox.deny_read: '%.80s' stands for names in '%.80s', which can't "
                               "be listed: name the files themselves",
-                              x->request->patterns->v[f->names.wants.v[g->first].pattern],
+                              x->request->patterns->v[f->names.wants.v[g->first].rule],
                               f->dir.path);
         }
     }
     return SY_E_OK;
+}
+
+/* What the defaults want of a home, in x->hit. */
+static enum sy_code
+add_rows(struct expander *x, size_t home)
+{
+    const struct deny_default *d = NULL;
+    enum sy_code rc = SY_E_OK;
+
+    for (size_t i = 0; (d = deny_home_default(i)) != NULL && rc == SY_E_OK; i++) {
+        if (!deny_is_left_out(strv_view(x->request->allow_read), x->request->homes->v[home],
+                              d->below)) {
+            rc = deny_wants_add(&x->hit.below, d->below, DENY_HOME + home * DENY_ROWS_MAX + i);
+        }
+    }
+    return rc == SY_E_OK ? rc : sy_err_nomem(x->err);
+}
+
+static enum sy_code
+add_system_rows(struct expander *x)
+{
+    const struct deny_default *d = NULL;
+    enum sy_code rc = SY_E_OK;
+
+    for (size_t i = 0; (d = deny_system_default(i)) != NULL && rc == SY_E_OK; i++) {
+        if (!deny_is_left_out(strv_view(x->request->allow_read), "/", d->below)) {
+            rc = deny_wants_add(&x->hit.below, d->below, DENY_SYSTEM + i);
+        }
+    }
+    return rc == SY_E_OK ? rc : sy_err_nomem(x->err);
 }
 
 /* Takes `path` and what is wanted below (x->hit). */
@@ -386,7 +426,10 @@ enter(struct expander *x, struct frame *in, const char *name, char *path)
     enum sy_code rc = SY_E_OK;
 
     f.is_in_root = f.is_in_root || is_root(x, path);
-    if (f.is_in_root && x->request->is_for_landlock) {
+    if (x->hit.is_home) {
+        rc = add_rows(x, x->hit.home);
+    }
+    if (rc == SY_E_OK && f.is_in_root && x->request->is_for_landlock) {
         rc = drop_deep(x);
     }
 
@@ -461,7 +504,7 @@ look_at(struct expander *x, struct frame *in, const char *name, unsigned char ty
     if (deny_names_match(&in->names, name, &x->hit) != SY_E_OK) {
         return sy_err_nomem(x->err);
     }
-    if (!x->hit.is_wanted && x->hit.below.n == 0) {
+    if (!x->hit.is_wanted && !x->hit.is_home && x->hit.below.n == 0) {
         return SY_E_OK;
     }
     if (type == DT_UNKNOWN) {
@@ -534,11 +577,18 @@ run_once(struct expander *x)
     x->has_new_source = false;
     x->n_names = 0;
     x->hit.below.n = 0;
+    x->hit.is_home = false;
     for (size_t i = 0; i < x->n_sources && rc == SY_E_OK; i++) {
-        if (deny_wants_add(&x->hit.below, x->sources[i].text + 1, x->sources[i].pattern) !=
-            SY_E_OK) {
+        const struct source *from = &x->sources[i];
+
+        if (from->text[0] == '\0') {
+            rc = add_rows(x, from->rule - DENY_HOME_ITSELF); /* whose home is "/" */
+        } else if (deny_wants_add(&x->hit.below, from->text, from->rule) != SY_E_OK) {
             rc = sy_err_nomem(x->err);
         }
+    }
+    if (rc == SY_E_OK && x->request->denies_system) {
+        rc = add_system_rows(x);
     }
     if (rc != SY_E_OK) {
         mem_free(slash);
@@ -552,6 +602,25 @@ run_once(struct expander *x)
 }
 
 static enum sy_code
+add_home_sources(struct expander *x)
+{
+    const struct strv *homes = x->request->homes;
+    enum sy_code rc = SY_E_OK;
+
+    for (size_t i = 0; i < homes->n && rc == SY_E_OK; i++) {
+        if (!path_pattern_is_plain(homes->v[i], strlen(homes->v[i]))) {
+            rc = add_source(x, homes->v[i], NULL, DENY_HOME_ITSELF + i);
+            continue;
+        }
+        rc = grow(&x->sources, x->n_sources, sizeof(x->sources[0]));
+        if (rc == SY_E_OK) {
+            x->sources[x->n_sources++] = (struct source){homes->v[i] + 1, DENY_HOME_ITSELF + i};
+        }
+    }
+    return rc == SY_E_NOMEM ? sy_err_nomem(x->err) : rc;
+}
+
+static enum sy_code
 run(struct expander *x)
 {
     enum sy_code rc = SY_E_OK;
@@ -559,12 +628,10 @@ run(struct expander *x)
     for (size_t i = 0; i < x->request->patterns->n && rc == SY_E_OK; i++) {
         rc = grow(&x->sources, x->n_sources, sizeof(x->sources[0]));
         if (rc == SY_E_OK) {
-            x->sources[x->n_sources++] = (struct source){x->request->patterns->v[i], i};
+            x->sources[x->n_sources++] = (struct source){x->request->patterns->v[i] + 1, i};
         }
     }
-    if (rc != SY_E_OK) {
-        return sy_err_nomem(x->err);
-    }
+    rc = rc == SY_E_OK ? add_home_sources(x) : sy_err_nomem(x->err);
     for (unsigned round = 0; rc == SY_E_OK; round++) {
         if (round == LIMIT_DENY_ROUNDS) {
             return too_much(x, "links one behind the other", LIMIT_DENY_ROUNDS);
@@ -582,7 +649,7 @@ run(struct expander *x)
 enum sy_code
 deny_expand(struct deny_view *ret, const struct deny_request *request, struct sy_error *err)
 {
-    if (request->patterns->n == 0) {
+    if (request->patterns->n == 0 && request->homes->n == 0 && !request->denies_system) {
         *ret = (struct deny_view){0};
         return SY_E_OK;
     }

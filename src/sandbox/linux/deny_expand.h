@@ -24,7 +24,7 @@ struct deny_object {
     bool is_link;        /* only in a writable root: the link itself */
     bool is_in_root;     /* below a writable root (not the root itself) */
     bool has_more_names; /* a file with further hard links, wherever they are */
-    size_t pattern;      /* which one, by its place in the request */
+    size_t rule;         /* its number (deny.h) */
 };
 
 /* A directory in which a name may be one to hide. */
@@ -54,8 +54,11 @@ struct deny_view {
 };
 
 struct deny_request {
-    const struct strv *patterns; /* of a plan; none has a "**" at its end */
-    const struct strv *roots;    /* writable ones, without links */
+    const struct strv *patterns;   /* of a plan; none has a "**" at its end */
+    const struct strv *homes;      /* that have the defaults */
+    const struct strv *allow_read; /* what these leave out */
+    bool denies_system;            /* those of the system too */
+    const struct strv *roots;      /* writable ones, without links */
     /* Landlock is to hold it: names are kept, and roots are not searched for "**",
      * since nothing in them can be held. Else all is found, for mounts. */
     bool is_for_landlock;

@@ -11,7 +11,7 @@
 enum { AT_LENGTH = 16, AT_TYPE = 18, AT_NAME = 19 };
 
 /* Enough for a home directory at once. */
-#define READ_BYTES 16384
+#define READ_BYTES 4096
 
 enum sy_code
 deny_names_read(struct buf *names, int dir_fd, int *ret_failed)

@@ -3,6 +3,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "sandbox/deny_internal.h"
 #include "sandbox/linux/ready.h"
 
 enum sy_code
@@ -16,6 +17,19 @@ ready_deny_roots(struct strv *ret, const struct sandbox_plan *plan, const struct
         }
     }
     return rc;
+}
+
+struct deny_request
+deny_request_of(const struct sandbox_plan *plan, const struct strv *roots)
+{
+    return (struct deny_request){
+        .patterns = &plan->deny_read,
+        .homes = &plan->deny_homes,
+        .allow_read = &plan->allow_read,
+        .denies_system = plan->denies_system,
+        .roots = roots,
+        .is_for_landlock = true,
+    };
 }
 
 /* Each object that Landlock does not hold, whatever the reason. */
@@ -39,11 +53,10 @@ ready_deny_find(struct sandbox_ready *ready, const struct sandbox_plan *plan,
                 const struct walk *walks, struct sy_error *err)
 {
     struct strv roots = {.max = plan->n_rules};
-    const struct deny_request request = {
-        .patterns = &plan->deny_read, .roots = &roots, .is_for_landlock = true};
+    const struct deny_request request = deny_request_of(plan, &roots);
     enum sy_code rc = SY_E_OK;
 
-    if (plan->deny_read.n == 0) {
+    if (!deny_plan_has_any(plan)) {
         return SY_E_OK;
     }
     rc = ready_deny_roots(&roots, plan, walks);
@@ -77,7 +90,7 @@ sandbox_plan_adopt(struct sandbox_plan *plan, const struct sandbox_ready *ready,
     }
     strv_fini(&plan->unheld);
     plan->unheld = unheld;
-    if (plan->deny_read.n > 0 && unheld.n > 0) {
+    if (plan->unheld.n > 0) {
         plan->features[FEATURE_DENY_READ] =
             ready->denied.n_held > 0 ? FEATURE_EMULATED : FEATURE_ABSENT;
     }

@@ -191,6 +191,26 @@ path_pattern_fits(const char *component, size_t len, const char *name, size_t na
     return p == len;
 }
 
+/* Stands for one name: no wildcard but those that were quoted. */
+static bool
+is_one_name(const char *s, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (s[i] == '*' || s[i] == '?') {
+            return false;
+        }
+        if (s[i] == '[') {
+            bool is_quoted = n - i >= 3 && s[i + 2] == ']' && memchr("*?[", s[i + 1], 3) != NULL;
+
+            if (!is_quoted) {
+                return false;
+            }
+            i += 2;
+        }
+    }
+    return true;
+}
+
 size_t
 path_pattern_fixed_len(const char *pattern)
 {
@@ -201,7 +221,7 @@ path_pattern_fixed_len(const char *pattern)
 
         size_t n = strcspn(s, "/");
 
-        if (!path_pattern_is_plain(s, n)) {
+        if (!is_one_name(s, n)) {
             break;
         }
         s += n;

@@ -24,7 +24,7 @@ bool path_pattern_is_plain(const char *component, size_t len);
 bool path_pattern_fits(const char *component, size_t len, const char *name, size_t name_len);
 
 /* How many bytes of the pattern, in whole components, come before the first
- * component with a wildcard (without the '/' between): all, if there is none. */
+ * component that stands for several names (without the '/' between): all, if there is none. */
 size_t path_pattern_fixed_len(const char *pattern);
 /* A component "**" stands in it. */
 bool path_pattern_is_deep(const char *pattern);

@@ -16,7 +16,7 @@ enum sy_code deny_plan_rule(struct buf *ret, bool *ret_is_default, const struct 
                             size_t rule) SY_NODISCARD;
 /* "deny_read_unheld" of answers: paths, and how many more; nothing for none. */
 void deny_plan_write(struct jw *w, const struct sandbox_plan *plan);
-/* "deny_read" of the dump. */
+/* "deny_read" of the dump and what belongs to it; nothing where nothing is denied. */
 void deny_plan_dump(struct jw *w, const struct sandbox_plan *plan);
 
 #endif

@@ -18,17 +18,19 @@
 static bool
 is_below_root(const struct sandbox_policy *policy, const char *pattern)
 {
-    SY_AUTO(buf_fini) struct buf fixed = {.max = LIMIT_PATH};
+    char fixed[LIMIT_PATH];
     size_t n = path_pattern_fixed_len(pattern);
 
-    if (buf_add(&fixed, pattern, n) != SY_E_OK) {
+    if (n >= sizeof(fixed)) {
         return false;
     }
-    if (path_is_below(buf_view(&fixed), policy->cwd)) {
+    memcpy(fixed, pattern, n);
+    fixed[n] = '\0';
+    if (path_is_below(fixed, policy->cwd)) {
         return true;
     }
     for (size_t i = 0; i < policy->writable_roots.n; i++) {
-        if (path_is_below(buf_view(&fixed), policy->writable_roots.v[i])) {
+        if (path_is_below(fixed, policy->writable_roots.v[i])) {
             return true;
         }
     }
@@ -150,6 +152,9 @@ deny_plan_write(struct jw *w, const struct sandbox_plan *plan)
 void
 deny_plan_dump(struct jw *w, const struct sandbox_plan *plan)
 {
+    if (!deny_plan_has_any(plan)) {
+        return;
+    }
     jw_key(w, "deny_read");
     jw_array(w);
     for (size_t i = 0; i < plan->deny_read.n; i++) {

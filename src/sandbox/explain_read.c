@@ -89,15 +89,16 @@ search(const struct deny_view *view, const struct sandbox_plan *plan, char *path
     struct verdict v = {0};
 
     for (;;) {
-        SY_AUTO(mem_free_charp) char *here = mem_strdup(path);
+        char here[LIMIT_PATH]; /* as long as walk_run makes a path */
         struct file_id id;
         const struct deny_dir *above = NULL;
         char *slash = strrchr(path, '/');
         bool is_top = path[1] == '\0';
 
-        if (here == NULL || slash == NULL) {
+        if (slash == NULL || strlen(path) >= sizeof(here)) {
             return v; /* denied: what can't be judged is not let through */
         }
+        memcpy(here, path, strlen(path) + 1);
         slash[slash == path ? 1 : 0] = '\0';
         if (!is_top && file_id_of_path(&id, path) == 0) {
             above = find_split(view, &id);

@@ -144,8 +144,8 @@ check_unheld_text(struct buf *out, const struct check *c)
     enum sy_code rc = SY_E_OK;
     const char *path = NULL;
 
-    for (size_t i = 0; c->ready != NULL && rc == SY_E_OK &&
-                       (path = sandbox_ready_unheld(c->ready, i)) != NULL;
+    for (size_t i = 0;
+         c->ready != NULL && rc == SY_E_OK && (path = sandbox_ready_unheld(c->ready, i)) != NULL;
          i++) {
         rc = buf_addf(out, "  deny_read does not hold %s\n", path);
     }

@@ -14,7 +14,7 @@
 /* What of a pattern is still to come, below some directory. Borrows its text. */
 struct deny_want {
     const char *rest; /* one or more components, no '/' in front */
-    size_t rule; /* number (deny.h) */
+    size_t rule;      /* number (deny.h) */
 };
 
 struct deny_wants {

@@ -63,7 +63,8 @@ find_rule(const struct sandbox_plan *plan, char *path, uint64_t right)
 }
 
 enum sy_code
-explain_resolve(struct walk *ret, const struct sandbox_plan *plan, const char *object, struct sy_error *err)
+explain_resolve(struct walk *ret, const struct sandbox_plan *plan, const char *object,
+                struct sy_error *err)
 {
     SY_AUTO(buf_fini) struct buf path = {.max = 2 * (size_t)LIMIT_PATH};
 

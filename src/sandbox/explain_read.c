@@ -45,10 +45,10 @@ find_split(const struct deny_view *v, const struct file_id *id)
 
 /* Where the search for a grant ends. */
 struct verdict {
-    const struct plan_rule *root;      /* granted by */
-    bool is_granted;                   /* by a rule of a root, or by its name */
-    const struct deny_object *hidden;  /* the nearest that is denied; may be NULL */
-    const struct deny_dir *is_beside;  /* nothing on the way has a grant: the directory */
+    const struct plan_rule *root;     /* granted by */
+    bool is_granted;                  /* by a rule of a root, or by its name */
+    const struct deny_object *hidden; /* the nearest that is denied; may be NULL */
+    const struct deny_dir *is_beside; /* nothing on the way has a grant: the directory */
 };
 
 /* One level, nothing above it looked at. True when the search is over. */
@@ -123,8 +123,8 @@ tell_hidden(struct sandbox_explanation *ret, const struct sandbox_plan *plan,
     RULE(ret, "%s: %.120s", is_default ? "a default of sandbox.deny_read" : "sandbox.deny_read",
          buf_view(&rule));
     if (is_default) {
-        int n = snprintf(ret->fix, sizeof(ret->fix), "sandbox.allow_read: [\"%s\"]",
-                         buf_view(&rule));
+        int n =
+            snprintf(ret->fix, sizeof(ret->fix), "sandbox.allow_read: [\"%s\"]", buf_view(&rule));
 
         if (n < 0 || (size_t)n >= sizeof(ret->fix)) {
             ret->fix[0] = '\0';

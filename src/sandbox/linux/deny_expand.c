@@ -58,29 +58,6 @@ struct expander {
     struct sy_error *err;
 };
 
-static void
-dir_fini(struct deny_dir *d)
-{
-    mem_free(d->path);
-    buf_fini(&d->names);
-    fd_close(&d->fd);
-}
-
-void
-deny_view_fini(struct deny_view *v)
-{
-    for (size_t i = 0; i < v->n_objects; i++) {
-        mem_free(v->objects[i].path);
-    }
-    for (size_t i = 0; i < v->n_dirs; i++) {
-        dir_fini(&v->dirs[i]);
-    }
-    mem_free(v->objects);
-    mem_free(v->dirs);
-    strv_fini(&v->unsearched);
-    *v = (struct deny_view){0};
-}
-
 /* Room for one more; the array grows by powers of two. */
 static enum sy_code
 grow(void *array, size_t n, size_t size)
@@ -335,9 +312,9 @@ read_names(struct expander *x, struct frame *f)
     if (rc != SY_E_OK) {
         return sy_err_nomem(x->err);
     }
-    return failed == 0 ? SY_E_OK
-                       : sy_err_sys(x->err, failed, "sandbox.deny_read: listing '%.160s'",
-                                    f->dir.path);
+    return failed == 0
+               ? SY_E_OK
+               : sy_err_sys(x->err, failed, "sandbox.deny_read: listing '%.160s'", f->dir.path);
 }
 
 /* A directory that is shut to us, and that its owner, who runs the command too,
@@ -353,12 +330,10 @@ is_ours(int dir_fd, const char *name)
 static int
 open_dir(struct frame *f, int at, const char *name)
 {
-    const int flags = O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-
-    f->dir.fd = openat(at, name, O_RDONLY | O_NONBLOCK | flags);
+    f->dir.fd = openat(at, name, O_RDONLY | O_NONBLOCK | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     f->is_listable = f->dir.fd >= 0;
     if (f->dir.fd < 0 && errno == EACCES) {
-        f->dir.fd = openat(at, name, O_PATH | flags);
+        f->dir.fd = openat(at, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         /* Whoever has no x there finds nothing by name either. */
         if (f->dir.fd >= 0 && faccessat(f->dir.fd, ".", X_OK, AT_EACCESS) != 0) {
             int saved = errno;
@@ -422,7 +397,10 @@ add_system_rows(struct expander *x)
 static enum sy_code
 enter(struct expander *x, struct frame *in, const char *name, char *path)
 {
-    struct frame f = {.dir = {.path = path, .fd = -1}, .is_in_root = in != NULL && in->is_in_root};
+    struct frame f = {
+        .dir = {.path = path, .fd = -1},
+          .is_in_root = in != NULL && in->is_in_root
+    };
     enum sy_code rc = SY_E_OK;
 
     f.is_in_root = f.is_in_root || is_root(x, path);
@@ -445,7 +423,7 @@ enter(struct expander *x, struct frame *in, const char *name, char *path)
             keep_back(in);
             x->view.n_held++;
         }
-        dir_fini(&f.dir);
+        deny_dir_fini(&f.dir);
         return failed == EMFILE || failed == ENFILE || failed == ENOMEM
                    ? sy_err_sys(x->err, failed, "sandbox.deny_read: opening a directory")
                    : rc;
@@ -462,7 +440,7 @@ enter(struct expander *x, struct frame *in, const char *name, char *path)
         rc = read_names(x, &f);
     }
     if (rc != SY_E_OK) {
-        dir_fini(&f.dir);
+        deny_dir_fini(&f.dir);
         deny_names_fini(&f.names);
         return rc;
     }
@@ -479,7 +457,7 @@ leave(struct expander *x)
     deny_names_fini(&f.names);
     if (x->view.n_dirs == LIMIT_DENY_DIRS ||
         grow(&x->view.dirs, x->view.n_dirs, sizeof(x->view.dirs[0])) != SY_E_OK) {
-        dir_fini(&f.dir);
+        deny_dir_fini(&f.dir);
         return x->view.n_dirs == LIMIT_DENY_DIRS ? too_much(x, "directories", LIMIT_DENY_DIRS)
                                                  : sy_err_nomem(x->err);
     }
@@ -663,7 +641,7 @@ deny_expand(struct deny_view *ret, const struct deny_request *request, struct sy
     enum sy_code rc = x.frames != NULL ? run(&x) : sy_err_nomem(err);
 
     while (x.depth > 0) {
-        dir_fini(&x.frames[--x.depth].dir);
+        deny_dir_fini(&x.frames[--x.depth].dir);
         deny_names_fini(&x.frames[x.depth].names);
     }
     mem_free(x.frames);
@@ -676,27 +654,4 @@ deny_expand(struct deny_view *ret, const struct deny_request *request, struct sy
         deny_view_fini(&x.view);
     }
     return rc;
-}
-
-bool
-deny_view_is_fresh(const struct deny_view *v)
-{
-    for (size_t i = 0; i < v->n_dirs; i++) {
-        const struct deny_dir *d = &v->dirs[i];
-        struct statx st;
-
-        if (!d->is_settled ||
-            statx(AT_FDCWD, d->path, AT_STATX_DONT_SYNC | AT_SYMLINK_NOFOLLOW,
-                  STATX_INO | STATX_MNT_ID | STATX_CTIME, &st) != 0) {
-            return false;
-        }
-
-        struct file_id now = file_id_of_statx(&st);
-
-        if (now.dev != d->id.dev || now.ino != d->id.ino || now.mount != d->id.mount ||
-            st.stx_ctime.tv_sec != d->changed_s || st.stx_ctime.tv_nsec != d->changed_ns) {
-            return false;
-        }
-    }
-    return true;
 }

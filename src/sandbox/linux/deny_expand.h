@@ -72,6 +72,7 @@ struct deny_request {
 enum sy_code deny_expand(struct deny_view *ret, const struct deny_request *request,
                          struct sy_error *err) SY_NODISCARD;
 void deny_view_fini(struct deny_view *v);
+void deny_dir_fini(struct deny_dir *d);
 
 /* False once a directory in which something may be hidden was changed or replaced:
  * one statx(2) for each. */

@@ -236,9 +236,9 @@ lists_of_patterns_narrow_each_in_its_way(void **state)
     };
 
     static const struct judged denied[] = {
-        {"[/a, /b*]", "[/b*, /a, /c]", true },
-        {"[/a]",      "",              false},
-        {NULL,        "[/a]",          true },
+        {"[/a, /b/x*]", "[/b/x*, /a, /c]", true },
+        {"[/a]",        "",                false},
+        {NULL,          "[/a]",            true },
     };
     static const struct judged allowed[] = {
         {"[/a, /b]", "[/b]", true },

@@ -138,6 +138,29 @@ the_defaults_are_sorted_and_sound(void **state)
     }
 }
 
+static const char *docs;
+
+static void
+the_documentation_names_each_default(void **state)
+{
+    SY_AUTO(buf_fini) struct buf text = {.max = 1U << 20};
+    const struct deny_default *d = NULL;
+
+    (void)state;
+    assert_int_equal(fd_read_file(docs, &text, NULL), SY_E_OK);
+    for (int t = 0; t < 2; t++) {
+        for (size_t i = 0; (d = t == 0 ? deny_home_default(i) : deny_system_default(i)) != NULL;
+             i++) {
+            char quoted[200];
+
+            (void)snprintf(quoted, sizeof(quoted), "`%s%s`", t == 0 ? "" : "/", d->below);
+            if (strstr(buf_view(&text), quoted) == NULL) {
+                fail_msg("%s does not name %s", docs, quoted);
+            }
+        }
+    }
+}
+
 static void
 nothing_that_tools_need_is_among_the_defaults(void **state)
 {
@@ -655,10 +678,11 @@ all_of_it_survives_each_failed_allocation(void **state)
 #define IN_A_PLACE(test) cmocka_unit_test_setup_teardown(test, place_setup, place_teardown)
 
 int
-main(void)
+main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_defaults_are_sorted_and_sound),
+        cmocka_unit_test(the_documentation_names_each_default),
         cmocka_unit_test(nothing_that_tools_need_is_among_the_defaults),
         cmocka_unit_test(variables_name_further_places),
         cmocka_unit_test(a_part_of_a_default_can_not_be_left_out),
@@ -676,5 +700,10 @@ main(void)
         IN_A_PLACE(all_of_it_survives_each_failed_allocation),
     };
 
+    if (argc != 2) {
+        (void)fprintf(stderr, "usage: %s docs/sandbox.md\n", argv[0]);
+        return 2;
+    }
+    docs = argv[1];
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

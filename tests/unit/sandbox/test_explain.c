@@ -207,10 +207,10 @@ static const char *const dirs[] = {
 };
 
 static const char *const names[] = {
-    "f",    "g",       "new",   "d1",     "d1/g",    "d2",     "..",       ".",
-    "dang", "hard",    "alone", "twin",   "to_file", "abs",    "up/f",     "sealed",
-    ".key", ".keys/k", ".keys", ".key-2", "to_key",  "to_keys", "keys_up/f",
-    ".key", ".keys/k", ".keys", ".key-2", "to_key",  "to_keys", "keys_up/.key",
+    "f",       "g",       "new",    "d1",     "d1/g",    "d2",           "..",        ".",
+    "dang",    "hard",    "alone",  "twin",   "to_file", "abs",          "up/f",      "sealed",
+    ".key",    ".keys/k", ".keys",  ".key-2", "to_key",  "to_keys",      "keys_up/f", ".key",
+    ".keys/k", ".keys",   ".key-2", "to_key", "to_keys", "keys_up/.key",
 };
 
 #define DIRS   (sizeof(dirs) / sizeof(dirs[0]))
@@ -222,8 +222,8 @@ static const char *const names[] = {
 static void
 build_secrets(struct place *p)
 {
-    static const char *const secrets[] = {"O/.key", "O/.keys", "O/d1/.key", "O/d1/d2/.key",
-                                          "W/.key", "W/d1/.keys"};
+    static const char *const secrets[] = {"O/.key",       "O/.keys", "O/d1/.key",
+                                          "O/d1/d2/.key", "W/.key",  "W/d1/.keys"};
     static const char *const holders[] = {"O", "O/d1", "W/d1"};
 
     for (size_t i = 0; i < sizeof(holders) / sizeof(holders[0]); i++) {

@@ -111,11 +111,17 @@ path_pattern_fault(const char *pattern)
     return NULL;
 }
 
+static bool
+is_wild(char c)
+{
+    return c == '*' || c == '?' || c == '[';
+}
+
 bool
 path_pattern_is_plain(const char *component, size_t len)
 {
     for (size_t i = 0; i < len; i++) {
-        if (component[i] == '*' || component[i] == '?' || component[i] == '[') {
+        if (is_wild(component[i])) {
             return false;
         }
     }
@@ -196,16 +202,10 @@ static bool
 is_one_name(const char *s, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        if (s[i] == '*' || s[i] == '?') {
-            return false;
-        }
-        if (s[i] == '[') {
-            bool is_quoted = n - i >= 3 && s[i + 2] == ']' && memchr("*?[", s[i + 1], 3) != NULL;
-
-            if (!is_quoted) {
-                return false;
-            }
+        if (s[i] == '[' && n - i >= 3 && s[i + 2] == ']' && is_wild(s[i + 1])) {
             i += 2;
+        } else if (is_wild(s[i])) {
+            return false;
         }
     }
     return true;
@@ -252,9 +252,7 @@ path_pattern_quote(struct buf *b, const char *path)
     enum sy_code rc = SY_E_OK;
 
     for (const char *s = path; *s != '\0' && rc == SY_E_OK; s++) {
-        bool is_wild = *s == '*' || *s == '?' || *s == '[';
-
-        rc = is_wild ? buf_addf(b, "[%c]", *s) : buf_add_char(b, *s);
+        rc = is_wild(*s) ? buf_addf(b, "[%c]", *s) : buf_add_char(b, *s);
     }
     return rc;
 }

@@ -92,17 +92,15 @@ too_much(struct expander *x, const char *what, unsigned most)
 static char *
 path_of(const struct frame *in, const char *name)
 {
+    SY_AUTO(buf_fini) struct buf path = {.max = (size_t)LIMIT_PATH * 2};
     const char *dir = in->dir.path;
     size_t n = dir[1] == '\0' ? 0 : strlen(dir);
-    size_t more = strlen(name) + 1;
-    char *path = mem_alloc(n + 1 + more);
 
-    if (path != NULL) {
-        memcpy(path, dir, n);
-        path[n] = '/';
-        memcpy(path + n + 1, name, more);
+    if (buf_reserve(&path, n + strlen(name) + 1) != SY_E_OK || buf_add(&path, dir, n) != SY_E_OK ||
+        buf_add_char(&path, '/') != SY_E_OK || buf_add_str(&path, name) != SY_E_OK) {
+        return NULL;
     }
-    return path;
+    return buf_take(&path);
 }
 
 static bool

@@ -117,47 +117,55 @@ act_reopen(const void *path)
 /* --- the table and the matching --- */
 
 static void
+check_default(const struct deny_default *d, const struct deny_default *before)
+{
+    char whole[200];
+
+    (void)snprintf(whole, sizeof(whole), "/home/%s", d->below);
+    assert_null(path_pattern_fault(whole));
+    assert_true(d->reason[0] != '\0');
+    if (before != NULL && deny_order(before->below, d->below) >= 0) {
+        fail_msg("'%s' stands at the wrong place", d->below);
+    }
+}
+
+static void
 the_defaults_are_sorted_and_sound(void **state)
 {
-    const struct deny_default *(*const tables[])(size_t) = {deny_home_default, deny_system_default};
-
     (void)state;
-    for (size_t t = 0; t < 2; t++) {
-        const struct deny_default *d = NULL;
-
-        for (size_t i = 0; (d = tables[t](i)) != NULL; i++) {
-            char whole[200];
-
-            (void)snprintf(whole, sizeof(whole), "/home/%s", d->below);
-            assert_null(path_pattern_fault(whole));
-            assert_true(d->reason[0] != '\0');
-            if (i > 0 && deny_order(tables[t](i - 1)->below, d->below) >= 0) {
-                fail_msg("'%s' stands at the wrong place", d->below);
-            }
-        }
+    for (size_t i = 0; deny_home_default(i) != NULL; i++) {
+        check_default(deny_home_default(i), i > 0 ? deny_home_default(i - 1) : NULL);
+    }
+    for (size_t i = 0; deny_system_default(i) != NULL; i++) {
+        check_default(deny_system_default(i), i > 0 ? deny_system_default(i - 1) : NULL);
     }
 }
 
 static const char *docs;
 
 static void
+check_documented(const struct buf *text, const char *slash, const struct deny_default *d)
+{
+    char quoted[200];
+
+    (void)snprintf(quoted, sizeof(quoted), "`%s%s`", slash, d->below);
+    if (strstr(buf_view(text), quoted) == NULL) {
+        fail_msg("%s does not name %s", docs, quoted);
+    }
+}
+
+static void
 the_documentation_names_each_default(void **state)
 {
     SY_AUTO(buf_fini) struct buf text = {.max = 1U << 20};
-    const struct deny_default *d = NULL;
 
     (void)state;
     assert_int_equal(fd_read_file(docs, &text, NULL), SY_E_OK);
-    for (int t = 0; t < 2; t++) {
-        for (size_t i = 0; (d = t == 0 ? deny_home_default(i) : deny_system_default(i)) != NULL;
-             i++) {
-            char quoted[200];
-
-            (void)snprintf(quoted, sizeof(quoted), "`%s%s`", t == 0 ? "" : "/", d->below);
-            if (strstr(buf_view(&text), quoted) == NULL) {
-                fail_msg("%s does not name %s", docs, quoted);
-            }
-        }
+    for (size_t i = 0; deny_home_default(i) != NULL; i++) {
+        check_documented(&text, "", deny_home_default(i));
+    }
+    for (size_t i = 0; deny_system_default(i) != NULL; i++) {
+        check_documented(&text, "/", deny_system_default(i));
     }
 }
 

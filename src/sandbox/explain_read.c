@@ -21,11 +21,12 @@ is_same(const struct file_id *a, const struct file_id *b)
     return a->dev == b->dev && a->ino == b->ino;
 }
 
+/* What is in a root only mounts hide. */
 static const struct deny_object *
-find_object(const struct deny_view *v, const struct file_id *id)
+find_object(const struct deny_view *v, const struct file_id *id, bool is_by_mount)
 {
     for (size_t i = 0; i < v->n_objects; i++) {
-        if (!v->objects[i].is_in_root && is_same(&v->objects[i].id, id)) {
+        if ((is_by_mount || !v->objects[i].is_in_root) && is_same(&v->objects[i].id, id)) {
             return &v->objects[i];
         }
     }
@@ -58,8 +59,13 @@ judge(struct verdict *v, const struct deny_view *view, const struct sandbox_plan
 {
     struct file_id id;
     bool is_there = file_id_of_path(&id, path) == 0;
-    const struct deny_object *object = is_there ? find_object(view, &id) : NULL;
+    const struct deny_object *object =
+        is_there ? find_object(view, &id, plan->denies_by_mount) : NULL;
 
+    if (plan->denies_by_mount) {
+        v->hidden = object;
+        return object != NULL;
+    }
     v->root = explain_rule_of(plan, path, LL_FS_READ_FILE);
     if (v->root != NULL) {
         v->is_granted = true;
@@ -183,21 +189,21 @@ explain_read(struct sandbox_explanation *ret, const struct sandbox_plan *plan, c
     }
     (void)snprintf(ret->resolved, sizeof(ret->resolved), "%s", buf_view(&walk.path));
     ret->is_allowed = true;
-    if (view.n_held == 0) {
+    if (view.n_held == 0 && !(plan->denies_by_mount && view.n_objects > 0)) {
         RULE(ret, "%s: nothing that exists is denied", sandbox_mode_name(plan->mode));
         return SY_E_OK;
     }
-    if (is_listed_only(&view, ret->resolved)) {
+    if (!plan->denies_by_mount && is_listed_only(&view, ret->resolved)) {
         RULE(ret, "its names can be listed; something below it is denied");
         return SY_E_OK;
     }
 
     struct verdict v = search(&view, plan, walk.path.data);
 
-    ret->is_allowed = v.is_granted;
+    ret->is_allowed = plan->denies_by_mount ? v.hidden == NULL : v.is_granted;
     if (v.root != NULL) {
         RULE(ret, "writable root %.100s (%s)", v.root->path, plan_origin_text(v.root->origin));
-    } else if (v.is_granted) {
+    } else if (ret->is_allowed) {
         RULE(ret, "%s: it is not denied", sandbox_mode_name(plan->mode));
     } else if (v.hidden != NULL) {
         if (tell_hidden(ret, plan, v.hidden) != SY_E_OK) {

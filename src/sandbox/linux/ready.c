@@ -248,7 +248,9 @@ make_ruleset(struct sandbox_ready *ready, const struct sandbox_plan *plan, struc
 
     /* With nothing to hide, reading stays free: no rule, and no question at each
      * open. */
-    ruleset.handled_fs &= ready->denied.n_held > 0 ? ruleset.handled_fs : ~LL_FS_READS;
+    if (ready->denied.n_held == 0 || plan->denies_by_mount) {
+        ruleset.handled_fs &= ~LL_FS_READS;
+    }
     ready->handled_fs = ruleset.handled_fs;
 
     long fd = landlock_create(&ruleset);
@@ -260,7 +262,10 @@ make_ruleset(struct sandbox_ready *ready, const struct sandbox_plan *plan, struc
     for (size_t i = 0; rc == SY_E_OK && i < plan->n_rules; i++) {
         rc = add_rule(ready, &plan->rules[i], &walks[i], err);
     }
-    return rc == SY_E_OK ? deny_view_grant(&ready->denied, ready->ruleset_fd, err) : rc;
+    if (rc == SY_E_OK && (ruleset.handled_fs & LL_FS_READS) != 0) {
+        rc = deny_view_grant(&ready->denied, ready->ruleset_fd, err);
+    }
+    return rc;
 }
 
 static enum sy_code

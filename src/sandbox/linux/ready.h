@@ -27,7 +27,9 @@ struct sandbox_ready {
 /* ready_deny.c: finds what is denied, by the walked rules of the plan. */
 enum sy_code ready_deny_find(struct sandbox_ready *ready, const struct sandbox_plan *plan,
                              const struct walk *walks, struct sy_error *err) SY_NODISCARD;
-/* What a plan denies, for Landlock to hold. Borrows both. */
+/* What is denied and exists: what mounts have to hide, where they do it. */
+const struct deny_view *ready_denied(const struct sandbox_ready *ready);
+/* What a plan denies. Borrows both. */
 struct deny_request deny_request_of(const struct sandbox_plan *plan, const struct strv *roots);
 /* Roots of a plan as deny_expand wants them. */
 enum sy_code ready_deny_roots(struct strv *ret, const struct sandbox_plan *plan,

@@ -28,20 +28,22 @@ deny_request_of(const struct sandbox_plan *plan, const struct strv *roots)
         .allow_read = &plan->allow_read,
         .denies_system = plan->denies_system,
         .roots = roots,
-        .is_for_landlock = true,
+        .is_for_landlock = !plan->denies_by_mount,
     };
 }
 
-/* Each object that Landlock does not hold, whatever the reason. */
+/* Each object that is not held, whatever the reason. */
 static enum sy_code
-list_unheld(struct sandbox_ready *ready)
+list_unheld(struct sandbox_ready *ready, bool is_by_mount)
 {
     const struct deny_view *v = &ready->denied;
     enum sy_code rc = SY_E_OK;
 
     ready->unheld.max = v->n_objects + v->unsearched.n;
     for (size_t i = 0; i < v->n_objects && rc == SY_E_OK; i++) {
-        if (v->objects[i].is_in_root || v->objects[i].has_more_names) {
+        bool is_out_of_reach = v->objects[i].is_in_root && !is_by_mount;
+
+        if (is_out_of_reach || v->objects[i].has_more_names) {
             rc = strv_add(&ready->unheld, v->objects[i].path);
         }
     }
@@ -66,10 +68,16 @@ ready_deny_find(struct sandbox_ready *ready, const struct sandbox_plan *plan,
         rc = deny_expand(&ready->denied, &request, err);
     }
     strv_fini(&roots);
-    if (rc == SY_E_OK && list_unheld(ready) != SY_E_OK) {
+    if (rc == SY_E_OK && list_unheld(ready, plan->denies_by_mount) != SY_E_OK) {
         rc = sy_err_nomem(err);
     }
     return rc;
+}
+
+const struct deny_view *
+ready_denied(const struct sandbox_ready *ready)
+{
+    return &ready->denied;
 }
 
 const char *
@@ -91,8 +99,9 @@ sandbox_plan_adopt(struct sandbox_plan *plan, const struct sandbox_ready *ready,
     strv_fini(&plan->unheld);
     plan->unheld = unheld;
     if (plan->unheld.n > 0) {
-        plan->features[FEATURE_DENY_READ] =
-            ready->denied.n_held > 0 ? FEATURE_EMULATED : FEATURE_ABSENT;
+        bool is_some_held = ready->denied.n_held > 0 || plan->denies_by_mount;
+
+        plan->features[FEATURE_DENY_READ] = is_some_held ? FEATURE_EMULATED : FEATURE_ABSENT;
     }
     return SY_E_OK;
 }

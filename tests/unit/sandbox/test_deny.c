@@ -29,6 +29,7 @@
 #include "sandbox/deny.h"
 #include "sandbox/deny_match.h"
 #include "sandbox/linux/deny_expand.h"
+#include "sandbox/linux/ready.h"
 
 static void
 deny(struct place *p, const char *pattern)
@@ -568,6 +569,50 @@ what_lies_in_a_root_is_told_and_not_claimed(void **state)
     assert_int_equal(place_run(p, true, act_read, place_path(p, "W/.env")), EACCES);
 }
 
+/* Where mounts hide it, Landlock stays out of the way, and roots are no exception. */
+static void
+mounts_are_given_all_that_there_is_to_hide(void **state)
+{
+    struct place *p = *state;
+    struct sandbox_explanation said = {0};
+    struct sy_error err = {0};
+
+    build_secrets(p);
+    place_mkdir(p, "W/d");
+    place_file(p, "W/d/.env", "secret");
+    deny_in(p, "W/**/.env");
+    place_ready(p);
+    sandbox_ready_free(p->ready);
+    p->ready = NULL;
+    p->plan->denies_by_mount = true;
+    assert_int_equal(sandbox_ready_new(&p->ready, p->plan, &err), SY_E_OK);
+    assert_null(sandbox_ready_unheld(p->ready, 0));
+    assert_true(object(p, ready_denied(p->ready), "W/d/.env")->is_in_root);
+    assert_false(object(p, ready_denied(p->ready), "O/.netrc")->is_in_root);
+    assert_true(object(p, ready_denied(p->ready), "O/.ssh")->is_dir);
+    assert_int_equal(ready_denied(p->ready)->n_objects, 3);
+    assert_int_equal(place_run(p, true, act_read, place_path(p, "O/.netrc")), 0);
+
+    static const struct {
+        const char *object;
+        bool is_allowed;
+    } cases[] = {
+        {"d/.env",          false},
+        {"../O/.ssh",       false},
+        {"../O/.ssh/old",   false},
+        {"to-secret",       false},
+        {"own",             true },
+        {"../O",            true },
+        {"../O/.gitconfig", true },
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        assert_int_equal(sandbox_explain(&said, p->plan, OPERATION_READ, cases[i].object, &err),
+                         SY_E_OK);
+        assert_int_equal(said.is_allowed, cases[i].is_allowed);
+    }
+}
+
 /* As a session does it: made anew until it holds. */
 static void
 settle(struct place *p)
@@ -702,6 +747,7 @@ main(int argc, char **argv)
         IN_A_PLACE(a_secret_program_does_not_run_and_no_link_of_a_secret_is_made),
         IN_A_PLACE(hard_links_of_a_secret_are_told),
         IN_A_PLACE(what_lies_in_a_root_is_told_and_not_claimed),
+        IN_A_PLACE(mounts_are_given_all_that_there_is_to_hide),
         IN_A_PLACE(what_appears_or_changes_makes_it_stale),
         IN_A_PLACE(nothing_to_hide_restricts_no_reading),
         IN_A_PLACE(patterns_that_can_not_be_exact_are_errors_of_the_plan),

@@ -15,12 +15,9 @@
 #include "base/path_pattern.h"
 #include "base/str.h"
 #include "sandbox/deny.h"
-#include "sandbox/deny_match.h"
 #include "sandbox/linux/deny_names.h"
+#include "sandbox/linux/deny_source.h"
 #include "sandbox/linux/raw_syscall.h"
-
-/* No pattern leads deeper, but for "**", where nothing sensible does. */
-#define DEPTH_MAX 64
 
 /* Names of one directory, as bytes. */
 #define NAMES_BYTES_MAX ((size_t)LIMIT_DENY_NAMES * 64)
@@ -28,69 +25,8 @@
 /* The clock that stamps a directory may stand still for so long. */
 #define TICK_NS 20000000
 
-/* A directory that is being looked at. */
-struct frame {
-    struct deny_dir dir;
-    struct deny_names names;
-    bool is_listable;
-    bool is_in_root;
-    size_t next;    /* byte of the next name; or the group, where none can be listed */
-    size_t current; /* byte of the name that is being looked at */
-};
-
-/* A pattern with where it comes from; links make more of them. */
-struct source {
-    const char *text; /* without its first '/' */
-    size_t rule;
-};
-
-struct expander {
-    const struct deny_request *request;
-    struct deny_view view;
-    struct frame *frames; /* room for DEPTH_MAX */
-    size_t depth;
-    struct source *sources;
-    size_t n_sources;
-    struct strv behind_links; /* owns the texts of those that links made */
-    bool has_new_source;
-    size_t n_names;
-    struct deny_hit hit;
-    struct sy_error *err;
-};
-
-/* Room for one more; the array grows by powers of two. */
-static enum sy_code
-grow(void *array, size_t n, size_t size)
-{
-    void *old = NULL;
-    void *grown = NULL;
-    size_t bytes = 0;
-
-    if (n != 0 && (n < 8 || (n & (n - 1)) != 0)) {
-        return SY_E_OK;
-    }
-    memcpy(&old, array, sizeof(old));
-    if (size_mul(&bytes, n == 0 ? 8 : n * 2, size)) {
-        grown = mem_realloc(old, bytes);
-    }
-    if (grown == NULL) {
-        return SY_E_NOMEM;
-    }
-    memcpy(array, &grown, sizeof(grown));
-    return SY_E_OK;
-}
-
-static enum sy_code
-too_much(struct expander *x, const char *what, unsigned most)
-{
-    return sy_err_set(x->err, SY_E_SANDBOX,
-                      "sandbox.deny_read: more than %u %s to look at (the last in '%.80s'): name "
-                      "fewer or narrower ones",
-                      most, what, x->depth > 0 ? x->frames[x->depth - 1].dir.path : "/");
-}
-
 static char *
-path_of(const struct frame *in, const char *name)
+path_of(const struct deny_frame *in, const char *name)
 {
     SY_AUTO(buf_fini) struct buf path = {.max = (size_t)LIMIT_PATH * 2};
     const char *dir = in->dir.path;
@@ -104,7 +40,7 @@ path_of(const struct frame *in, const char *name)
 }
 
 static bool
-is_root(const struct expander *x, const char *path)
+is_root(const struct deny_expander *x, const char *path)
 {
     for (size_t i = 0; i < x->request->roots->n; i++) {
         if (str_eq(x->request->roots->v[i], path)) {
@@ -114,81 +50,10 @@ is_root(const struct expander *x, const char *path)
     return false;
 }
 
-/* --- links --- */
-
-/* One more pattern: what lies where a link leads. */
-static enum sy_code
-add_source(struct expander *x, const char *real, const char *rest, size_t rule)
-{
-    SY_AUTO(buf_fini) struct buf text = {.max = (size_t)LIMIT_PATH * 4};
-    enum sy_code rc = path_pattern_quote(&text, real);
-
-    if (rc == SY_E_OK && rest != NULL) {
-        rc = buf_addf(&text, "/%s", rest);
-    }
-    if (rc == SY_E_LIMIT) {
-        return SY_E_OK; /* no path is that long */
-    }
-    for (size_t i = 0; i < x->n_sources && rc == SY_E_OK; i++) {
-        if (str_eq(x->sources[i].text, buf_view(&text) + 1) &&
-            (x->sources[i].rule >= DENY_HOME_ITSELF) == (rule >= DENY_HOME_ITSELF)) {
-            return SY_E_OK;
-        }
-    }
-    if (rc == SY_E_OK) {
-        rc = strv_add(&x->behind_links, buf_view(&text));
-    }
-    if (rc == SY_E_LIMIT) {
-        return too_much(x, "places behind links", LIMIT_DENY_OBJECTS);
-    }
-    if (rc == SY_E_OK) {
-        rc = grow(&x->sources, x->n_sources, sizeof(x->sources[0]));
-    }
-    if (rc != SY_E_OK) {
-        return sy_err_nomem(x->err);
-    }
-    x->sources[x->n_sources++] =
-        (struct source){x->behind_links.v[x->behind_links.n - 1] + 1, rule};
-    x->has_new_source = true;
-    return SY_E_OK;
-}
-
-static enum sy_code
-follow(struct expander *x, const char *path)
-{
-    SY_AUTO(walk_fini) struct walk walk = {0};
-    struct sy_error ignored = {0};
-    enum sy_code rc = walk_run(&walk, path, &ignored);
-
-    if (rc == SY_E_SYS) {
-        return SY_E_OK; /* a loop, or too long: nobody gets through it */
-    }
-    if (rc != SY_E_OK) {
-        return sy_err_nomem(x->err);
-    }
-    if (buf_view(&walk.path)[1] == '\0') {
-        return SY_E_OK; /* what is named there lies in "/": that is no secret */
-    }
-    if (x->hit.is_wanted) {
-        return add_source(x, buf_view(&walk.path), NULL, x->hit.rule);
-    }
-    if (x->hit.is_home) {
-        rc = add_source(x, buf_view(&walk.path), NULL, DENY_HOME_ITSELF + x->hit.home);
-    }
-    for (size_t i = 0; i < x->hit.below.n && rc == SY_E_OK; i++) {
-        const struct deny_want *w = &x->hit.below.v[i];
-
-        if (!str_starts(w->rest, "**/")) {
-            rc = add_source(x, buf_view(&walk.path), w->rest, w->rule);
-        }
-    }
-    return rc;
-}
-
 /* --- what is found --- */
 
 static void
-keep_back(struct frame *in)
+keep_back(struct deny_frame *in)
 {
     if (in->is_listable) {
         deny_name_set_type(&in->dir.names, in->current, DENY_KEPT_BACK);
@@ -197,13 +62,13 @@ keep_back(struct frame *in)
 }
 
 static enum sy_code
-add_object(struct expander *x, struct frame *in, const char *name, bool is_link)
+add_object(struct deny_expander *x, struct deny_frame *in, const char *name, bool is_link)
 {
     struct deny_object o = {.is_link = is_link, .rule = x->hit.rule};
     struct statx st;
 
     if (x->view.n_objects == LIMIT_DENY_OBJECTS) {
-        return too_much(x, "objects", LIMIT_DENY_OBJECTS);
+        return deny_too_much(x, "objects", LIMIT_DENY_OBJECTS);
     }
     if (statx(in->dir.fd, name, AT_SYMLINK_NOFOLLOW | AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT,
               STATX_TYPE | STATX_INO | STATX_NLINK | STATX_MNT_ID, &st) != 0) {
@@ -218,7 +83,7 @@ add_object(struct expander *x, struct frame *in, const char *name, bool is_link)
     o.has_more_names = !o.is_dir && !is_link && st.stx_nlink > 1;
     o.path = path_of(in, name);
     if (o.path == NULL ||
-        grow(&x->view.objects, x->view.n_objects, sizeof(x->view.objects[0])) != SY_E_OK) {
+        deny_grow(&x->view.objects, x->view.n_objects, sizeof(x->view.objects[0])) != SY_E_OK) {
         mem_free(o.path);
         return sy_err_nomem(x->err);
     }
@@ -234,7 +99,7 @@ add_object(struct expander *x, struct frame *in, const char *name, bool is_link)
 
 /* In a root nothing is held by Landlock: "**" is not even searched for there. */
 static enum sy_code
-drop_deep(struct expander *x)
+drop_deep(struct deny_expander *x)
 {
     size_t kept = 0;
 
@@ -278,7 +143,7 @@ is_settled(const struct deny_dir *d)
 
 /* 0 or an errno value; then the frame is to be given up all the same. */
 static int
-inspect(struct frame *f)
+inspect(struct deny_frame *f)
 {
     struct statx st;
 
@@ -294,7 +159,7 @@ inspect(struct frame *f)
 }
 
 static enum sy_code
-read_names(struct expander *x, struct frame *f)
+read_names(struct deny_expander *x, struct deny_frame *f)
 {
     int failed = 0;
     enum sy_code rc = SY_E_OK;
@@ -305,7 +170,7 @@ read_names(struct expander *x, struct frame *f)
     f->dir.names.max = NAMES_BYTES_MAX;
     rc = deny_names_read(&f->dir.names, f->dir.fd, &failed);
     if (rc == SY_E_LIMIT) {
-        return too_much(x, "names", LIMIT_DENY_NAMES);
+        return deny_too_much(x, "names", LIMIT_DENY_NAMES);
     }
     if (rc != SY_E_OK) {
         return sy_err_nomem(x->err);
@@ -326,7 +191,7 @@ is_ours(int dir_fd, const char *name)
 }
 
 static int
-open_dir(struct frame *f, int at, const char *name)
+open_dir(struct deny_frame *f, int at, const char *name)
 {
     f->dir.fd = openat(at, name, O_RDONLY | O_NONBLOCK | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     f->is_listable = f->dir.fd >= 0;
@@ -344,7 +209,7 @@ open_dir(struct frame *f, int at, const char *name)
 }
 
 static enum sy_code
-wild_but_unlistable(struct expander *x, const struct frame *f)
+wild_but_unlistable(struct deny_expander *x, const struct deny_frame *f)
 {
     for (size_t i = 0; i < f->names.n_groups; i++) {
         const struct deny_group *g = &f->names.groups[i];
@@ -361,41 +226,11 @@ wild_but_unlistable(struct expander *x, const struct frame *f)
     return SY_E_OK;
 }
 
-/* What the defaults want of a home, in x->hit. */
-static enum sy_code
-add_rows(struct expander *x, size_t home)
-{
-    const struct deny_default *d = NULL;
-    enum sy_code rc = SY_E_OK;
-
-    for (size_t i = 0; (d = deny_home_default(i)) != NULL && rc == SY_E_OK; i++) {
-        if (!deny_is_left_out(strv_view(x->request->allow_read), x->request->homes->v[home],
-                              d->below)) {
-            rc = deny_wants_add(&x->hit.below, d->below, DENY_HOME + home * DENY_ROWS_MAX + i);
-        }
-    }
-    return rc == SY_E_OK ? rc : sy_err_nomem(x->err);
-}
-
-static enum sy_code
-add_system_rows(struct expander *x)
-{
-    const struct deny_default *d = NULL;
-    enum sy_code rc = SY_E_OK;
-
-    for (size_t i = 0; (d = deny_system_default(i)) != NULL && rc == SY_E_OK; i++) {
-        if (!deny_is_left_out(strv_view(x->request->allow_read), "/", d->below)) {
-            rc = deny_wants_add(&x->hit.below, d->below, DENY_SYSTEM + i);
-        }
-    }
-    return rc == SY_E_OK ? rc : sy_err_nomem(x->err);
-}
-
 /* Takes `path` and what is wanted below (x->hit). */
 static enum sy_code
-enter(struct expander *x, struct frame *in, const char *name, char *path)
+enter(struct deny_expander *x, struct deny_frame *in, const char *name, char *path)
 {
-    struct frame f = {
+    struct deny_frame f = {
         .dir = {.path = path, .fd = -1},
           .is_in_root = in != NULL && in->is_in_root
     };
@@ -403,7 +238,7 @@ enter(struct expander *x, struct frame *in, const char *name, char *path)
 
     f.is_in_root = f.is_in_root || is_root(x, path);
     if (x->hit.is_home) {
-        rc = add_rows(x, x->hit.home);
+        rc = deny_add_rows(x, x->hit.home);
     }
     if (rc == SY_E_OK && f.is_in_root && x->request->is_for_landlock) {
         rc = drop_deep(x);
@@ -426,8 +261,8 @@ enter(struct expander *x, struct frame *in, const char *name, char *path)
                    ? sy_err_sys(x->err, failed, "sandbox.deny_read: opening a directory")
                    : rc;
     }
-    rc = x->depth == DEPTH_MAX ? too_much(x, "levels of directories", DEPTH_MAX)
-                               : deny_names_init(&f.names, &x->hit.below);
+    rc = x->depth == DENY_DEPTH_MAX ? deny_too_much(x, "levels of directories", DENY_DEPTH_MAX)
+                                    : deny_names_init(&f.names, &x->hit.below);
     if (rc == SY_E_NOMEM) {
         rc = sy_err_nomem(x->err);
     }
@@ -448,15 +283,15 @@ enter(struct expander *x, struct frame *in, const char *name, char *path)
 
 /* The last frame is done: what it tells goes up, and it is watched. */
 static enum sy_code
-leave(struct expander *x)
+leave(struct deny_expander *x)
 {
-    struct frame f = x->frames[--x->depth];
+    struct deny_frame f = x->frames[--x->depth];
 
     deny_names_fini(&f.names);
     if (x->view.n_dirs == LIMIT_DENY_DIRS ||
-        grow(&x->view.dirs, x->view.n_dirs, sizeof(x->view.dirs[0])) != SY_E_OK) {
+        deny_grow(&x->view.dirs, x->view.n_dirs, sizeof(x->view.dirs[0])) != SY_E_OK) {
         deny_dir_fini(&f.dir);
-        return x->view.n_dirs == LIMIT_DENY_DIRS ? too_much(x, "directories", LIMIT_DENY_DIRS)
+        return x->view.n_dirs == LIMIT_DENY_DIRS ? deny_too_much(x, "directories", LIMIT_DENY_DIRS)
                                                  : sy_err_nomem(x->err);
     }
     if (!f.dir.is_split || !f.is_listable || !x->request->is_for_landlock) {
@@ -473,7 +308,7 @@ leave(struct expander *x)
 /* --- the walk --- */
 
 static enum sy_code
-look_at(struct expander *x, struct frame *in, const char *name, unsigned char type)
+look_at(struct deny_expander *x, struct deny_frame *in, const char *name, unsigned char type)
 {
     struct stat st;
 
@@ -508,7 +343,7 @@ look_at(struct expander *x, struct frame *in, const char *name, unsigned char ty
         return enter(x, in, name, path);
     }
 
-    enum sy_code rc = follow(x, path);
+    enum sy_code rc = deny_follow(x, path);
 
     mem_free(path);
     return rc;
@@ -516,7 +351,7 @@ look_at(struct expander *x, struct frame *in, const char *name, unsigned char ty
 
 /* A directory that can't be listed: each name is tried. */
 static enum sy_code
-try_group(struct expander *x, struct frame *in)
+try_group(struct deny_expander *x, struct deny_frame *in)
 {
     const struct deny_group *g = &in->names.groups[in->next++];
     SY_AUTO(mem_free_charp) char *name = mem_strndup(g->name, g->len);
@@ -525,9 +360,9 @@ try_group(struct expander *x, struct frame *in)
 }
 
 static enum sy_code
-step(struct expander *x)
+step(struct deny_expander *x)
 {
-    struct frame *f = &x->frames[x->depth - 1];
+    struct deny_frame *f = &x->frames[x->depth - 1];
     const char *name = NULL;
     unsigned char type = DT_UNKNOWN;
 
@@ -539,13 +374,13 @@ step(struct expander *x)
         return leave(x);
     }
     if (++x->n_names > LIMIT_DENY_NAMES) {
-        return too_much(x, "names", LIMIT_DENY_NAMES);
+        return deny_too_much(x, "names", LIMIT_DENY_NAMES);
     }
     return look_at(x, f, name, type);
 }
 
 static enum sy_code
-run_once(struct expander *x)
+run_once(struct deny_expander *x)
 {
     char *slash = mem_strdup("/");
     enum sy_code rc = slash != NULL ? SY_E_OK : sy_err_nomem(x->err);
@@ -555,16 +390,16 @@ run_once(struct expander *x)
     x->hit.below.n = 0;
     x->hit.is_home = false;
     for (size_t i = 0; i < x->n_sources && rc == SY_E_OK; i++) {
-        const struct source *from = &x->sources[i];
+        const struct deny_source *from = &x->sources[i];
 
         if (from->text[0] == '\0') {
-            rc = add_rows(x, from->rule - DENY_HOME_ITSELF); /* whose home is "/" */
+            rc = deny_add_rows(x, from->rule - DENY_HOME_ITSELF); /* whose home is "/" */
         } else if (deny_wants_add(&x->hit.below, from->text, from->rule) != SY_E_OK) {
             rc = sy_err_nomem(x->err);
         }
     }
     if (rc == SY_E_OK && x->request->denies_system) {
-        rc = add_system_rows(x);
+        rc = deny_add_system_rows(x);
     }
     if (rc != SY_E_OK) {
         mem_free(slash);
@@ -578,39 +413,20 @@ run_once(struct expander *x)
 }
 
 static enum sy_code
-add_home_sources(struct expander *x)
-{
-    const struct strv *homes = x->request->homes;
-    enum sy_code rc = SY_E_OK;
-
-    for (size_t i = 0; i < homes->n && rc == SY_E_OK; i++) {
-        if (!path_pattern_is_plain(homes->v[i], strlen(homes->v[i]))) {
-            rc = add_source(x, homes->v[i], NULL, DENY_HOME_ITSELF + i);
-            continue;
-        }
-        rc = grow(&x->sources, x->n_sources, sizeof(x->sources[0]));
-        if (rc == SY_E_OK) {
-            x->sources[x->n_sources++] = (struct source){homes->v[i] + 1, DENY_HOME_ITSELF + i};
-        }
-    }
-    return rc == SY_E_NOMEM ? sy_err_nomem(x->err) : rc;
-}
-
-static enum sy_code
-run(struct expander *x)
+run(struct deny_expander *x)
 {
     enum sy_code rc = SY_E_OK;
 
     for (size_t i = 0; i < x->request->patterns->n && rc == SY_E_OK; i++) {
-        rc = grow(&x->sources, x->n_sources, sizeof(x->sources[0]));
+        rc = deny_grow(&x->sources, x->n_sources, sizeof(x->sources[0]));
         if (rc == SY_E_OK) {
-            x->sources[x->n_sources++] = (struct source){x->request->patterns->v[i] + 1, i};
+            x->sources[x->n_sources++] = (struct deny_source){x->request->patterns->v[i] + 1, i};
         }
     }
-    rc = rc == SY_E_OK ? add_home_sources(x) : sy_err_nomem(x->err);
+    rc = rc == SY_E_OK ? deny_add_homes(x) : sy_err_nomem(x->err);
     for (unsigned round = 0; rc == SY_E_OK; round++) {
         if (round == LIMIT_DENY_ROUNDS) {
-            return too_much(x, "links one behind the other", LIMIT_DENY_ROUNDS);
+            return deny_too_much(x, "links one behind the other", LIMIT_DENY_ROUNDS);
         }
         deny_view_fini(&x->view);
         x->view.unsearched.max = x->request->patterns->n;
@@ -630,9 +446,9 @@ deny_expand(struct deny_view *ret, const struct deny_request *request, struct sy
         return SY_E_OK;
     }
 
-    struct expander x = {
+    struct deny_expander x = {
         .request = request,
-        .frames = mem_alloc(DEPTH_MAX * sizeof(struct frame)),
+        .frames = mem_alloc(DENY_DEPTH_MAX * sizeof(struct deny_frame)),
         .behind_links = {.max = LIMIT_DENY_OBJECTS},
         .err = err,
     };

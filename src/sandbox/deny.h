@@ -22,6 +22,7 @@ struct deny_default {
  * past the last. Less than DENY_ROWS_MAX. */
 const struct deny_default *deny_home_default(size_t i);
 const struct deny_default *deny_system_default(size_t i);
+size_t deny_home_defaults(void); /* how many there are */
 
 /*
  * Rules by number: the patterns of a policy, then from DENY_SYSTEM on the rows of

@@ -170,6 +170,12 @@ deny_home_default(size_t i)
     return i < OF_HOME ? &of_home[i] : NULL;
 }
 
+size_t
+deny_home_defaults(void)
+{
+    return OF_HOME;
+}
+
 const struct deny_default *
 deny_system_default(size_t i)
 {

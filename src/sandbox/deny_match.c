@@ -9,22 +9,35 @@
 #include "sandbox/deny.h"
 
 enum sy_code
+deny_wants_reserve(struct deny_wants *w, size_t more)
+{
+    size_t least = w->n + more;
+    size_t cap = least < w->cap * 2 ? w->cap * 2 : least;
+    size_t size = 0;
+
+    if (least <= w->cap) {
+        return SY_E_OK;
+    }
+
+    struct deny_want *v = size_mul(&size, cap, sizeof(w->v[0])) ? mem_realloc(w->v, size) : NULL;
+
+    if (v == NULL) {
+        return SY_E_NOMEM;
+    }
+    w->v = v;
+    w->cap = cap;
+    return SY_E_OK;
+}
+
+enum sy_code
 deny_wants_add(struct deny_wants *w, const char *rest, size_t rule)
 {
-    if (w->n == w->cap) {
-        size_t cap = w->cap == 0 ? 16 : w->cap * 2;
-        size_t size = 0;
-        struct deny_want *v =
-            size_mul(&size, cap, sizeof(w->v[0])) ? mem_realloc(w->v, size) : NULL;
+    enum sy_code rc = deny_wants_reserve(w, w->n == w->cap ? 8 : 1);
 
-        if (v == NULL) {
-            return SY_E_NOMEM;
-        }
-        w->v = v;
-        w->cap = cap;
+    if (rc == SY_E_OK) {
+        w->v[w->n++] = (struct deny_want){rest, rule};
     }
-    w->v[w->n++] = (struct deny_want){rest, rule};
-    return SY_E_OK;
+    return rc;
 }
 
 void
@@ -88,12 +101,31 @@ add_behind_deep(struct deny_wants *w)
     return rc;
 }
 
+static bool
+has_component(const char *rest, const char *name, size_t len)
+{
+    return strncmp(rest, name, len) == 0 && (rest[len] == '/' || rest[len] == '\0');
+}
+
+static size_t
+count_groups(const struct deny_wants *w)
+{
+    size_t groups = 0;
+
+    for (size_t i = 0; i < w->n; i++) {
+        const char *before = i > 0 ? w->v[i - 1].rest : "/";
+
+        groups += has_component(w->v[i].rest, before, strcspn(before, "/")) ? 0 : 1;
+    }
+    return groups;
+}
+
 static enum sy_code
 group(struct deny_names *n)
 {
     size_t i = 0;
 
-    n->groups = mem_alloc_zero(n->wants.n, sizeof(n->groups[0]));
+    n->groups = mem_alloc_zero(count_groups(&n->wants), sizeof(n->groups[0]));
     if (n->groups == NULL) {
         return SY_E_NOMEM;
     }
@@ -104,16 +136,15 @@ group(struct deny_names *n)
         struct deny_group *g = &n->groups[n->n_groups++];
 
         *g = (struct deny_group){.name = name,
-                                 .len = len,
+                                 .len = (uint16_t)len,
                                  .is_plain = path_pattern_is_plain(name, len),
                                  .is_deep = is_deep(name),
-                                 .first = i};
+                                 .first = (uint32_t)i};
         n->is_plain = n->is_plain && g->is_plain;
-        while (i < n->wants.n && strncmp(n->wants.v[i].rest, name, len) == 0 &&
-               strcspn(n->wants.v[i].rest, "/") == len) {
+        while (i < n->wants.n && has_component(n->wants.v[i].rest, name, len)) {
             i++;
         }
-        g->n = i - g->first;
+        g->n = (uint32_t)(i - g->first);
     }
     return SY_E_OK;
 }

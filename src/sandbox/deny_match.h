@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/err.h"
 
@@ -23,17 +24,19 @@ struct deny_wants {
     size_t cap;
 };
 
+/* Makes room for `more`, so that it does not grow step by step. */
+enum sy_code deny_wants_reserve(struct deny_wants *w, size_t more) SY_NODISCARD;
 enum sy_code deny_wants_add(struct deny_wants *w, const char *rest, size_t rule) SY_NODISCARD;
 void deny_wants_fini(struct deny_wants *w);
 
 /* The wants with the same first component. */
 struct deny_group {
     const char *name;
-    size_t len;
+    uint32_t first;
+    uint32_t n;
+    uint16_t len;
     bool is_plain;
     bool is_deep; /* "**": wants its directories, and what stands behind in each */
-    size_t first;
-    size_t n;
 };
 
 struct deny_names {

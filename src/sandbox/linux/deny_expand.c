@@ -262,7 +262,10 @@ enter(struct deny_expander *x, struct deny_frame *in, const char *name, char *pa
                    : rc;
     }
     rc = x->depth == DENY_DEPTH_MAX ? deny_too_much(x, "levels of directories", DENY_DEPTH_MAX)
-                                    : deny_names_init(&f.names, &x->hit.below);
+                                    : deny_grow(&x->frames, x->depth, sizeof(f));
+    if (rc == SY_E_OK) {
+        rc = deny_names_init(&f.names, &x->hit.below);
+    }
     if (rc == SY_E_NOMEM) {
         rc = sy_err_nomem(x->err);
     }
@@ -448,11 +451,10 @@ deny_expand(struct deny_view *ret, const struct deny_request *request, struct sy
 
     struct deny_expander x = {
         .request = request,
-        .frames = mem_alloc(DENY_DEPTH_MAX * sizeof(struct deny_frame)),
         .behind_links = {.max = LIMIT_DENY_OBJECTS},
         .err = err,
     };
-    enum sy_code rc = x.frames != NULL ? run(&x) : sy_err_nomem(err);
+    enum sy_code rc = run(&x);
 
     while (x.depth > 0) {
         deny_dir_fini(&x.frames[--x.depth].dir);

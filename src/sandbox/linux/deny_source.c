@@ -111,7 +111,7 @@ enum sy_code
 deny_add_rows(struct deny_expander *x, size_t home)
 {
     const struct deny_default *d = NULL;
-    enum sy_code rc = SY_E_OK;
+    enum sy_code rc = deny_wants_reserve(&x->hit.below, deny_home_defaults());
 
     for (size_t i = 0; (d = deny_home_default(i)) != NULL && rc == SY_E_OK; i++) {
         if (!deny_is_left_out(strv_view(x->request->allow_read), x->request->homes->v[home],

@@ -30,7 +30,7 @@ struct deny_source {
 struct deny_expander {
     const struct deny_request *request;
     struct deny_view view;
-    struct deny_frame *frames; /* room for DENY_DEPTH_MAX */
+    struct deny_frame *frames;
     size_t depth;
     struct deny_source *sources;
     size_t n_sources;

@@ -5,6 +5,8 @@ import path from 'node:path';
 import { eachFront, has, mustRun } from './lib/client.mjs';
 
 const SECRET = 'the-secret-bytes';
+// Landlock's way; where mounts do it, the tier is another one.
+const HELD = { 'sandbox.tier': 'no-namespace' };
 const UNSANDBOXED = { settings: { 'sandbox.mode': 'danger-full-access' } };
 
 // A home as people have it, and links to it in the workspace.
@@ -52,7 +54,7 @@ const ways = [
 
 eachFront('P02 a secret is read by no way, though it is outside', async (t, { yard, open }) => {
   fill(yard);
-  const front = await open();
+  const front = await open({ settings: HELD });
   for (const way of ways) {
     const r = await front.run(way);
     assert.ok(!r.output.includes(SECRET), `${way}: ${r.output}`);
@@ -70,7 +72,7 @@ eachFront('P02 a secret is read by no way, though it is outside', async (t, { ya
 
 eachFront('what is no secret is read as ever', async (t, { yard, open }) => {
   fill(yard);
-  const front = await open();
+  const front = await open({ settings: HELD });
   const read = await front.run('cat page ~/notes/page /proc/self/root$HOME/notes/page && head -c1 /etc/passwd /proc/self/stat /sys/kernel/mm/transparent_hugepage/enabled /dev/zero >/dev/null && ls -a ~ | grep -c ssh');
   assert.equal(read.output, 'a neighbour'.repeat(3) + '1\n');
   if (mustRun(t, has('git'), 'no git')) {
@@ -84,7 +86,7 @@ eachFront('what is no secret is read as ever', async (t, { yard, open }) => {
 eachFront('the login environment is had with secrets hidden', async (t, { yard, open }) => {
   fill(yard);
   fs.writeFileSync(path.join(yard.home, '.bash_profile'), `export FROM_PROFILE=yes\nexport FROM_SECRET="$(cat ~/.netrc 2>/dev/null)"\n`);
-  const front = await open();
+  const front = await open({ settings: HELD });
   const r = await front.run('echo $FROM_PROFILE-$FROM_SECRET', { login: true });
   assert.equal(r.output, 'yes-\n');
 });
@@ -92,20 +94,21 @@ eachFront('the login environment is had with secrets hidden', async (t, { yard, 
 eachFront('one line lets a default out, one line hides more', async (t, { yard, open }) => {
   fill(yard);
   const front = await open({ settings: {
+    ...HELD,
     'sandbox.allow_read': JSON.stringify([path.join(yard.home, '.ssh')]),
     'sandbox.deny_read': JSON.stringify([path.join(yard.home, 'n*s/page')]),
   } });
   assert.equal((await front.run('cat ~/.ssh/id')).output, SECRET);
   assert.ok(!(await front.run('cat ~/.netrc')).output.includes(SECRET));
   assert.notEqual((await front.run('cat ~/notes/page')).exitCode, 0);
-  const none = await open({ settings: { 'sandbox.default_deny_read': false } });
+  const none = await open({ settings: { ...HELD, 'sandbox.default_deny_read': false } });
   const r = await none.run('cat ~/.netrc');
   assert.equal(r.output, SECRET);
   assert.equal(r.sandbox.features.deny_read, 'absent');
 });
 
 eachFront('a secret that appears between two calls is hidden in the second', async (t, { yard, open }) => {
-  const front = await open();
+  const front = await open({ settings: HELD });
   assert.notEqual((await front.run('cat ~/.netrc')).exitCode, 0);
   fs.writeFileSync(path.join(yard.home, '.netrc'), SECRET);
   fs.writeFileSync(path.join(yard.home, 'open'), 'readable');
@@ -119,7 +122,7 @@ eachFront('what lies in the workspace is named, and not claimed to be hidden', a
   fill(yard);
   const env = path.join(yard.ws, '.env');
   fs.writeFileSync(env, SECRET);
-  const front = await open({ settings: { 'sandbox.deny_read': JSON.stringify([env]) } });
+  const front = await open({ settings: { ...HELD, 'sandbox.deny_read': JSON.stringify([env]) } });
   const r = await front.run('cat .env');
   assert.equal(r.output, SECRET);
   assert.equal(r.sandbox.features.deny_read, 'emulated');
@@ -130,9 +133,9 @@ eachFront('a pattern that can not be exact stops the command and says what is ri
   if (name === 'mcp') {
     return; // a server with a bad setting does not start
   }
-  const front = await open({ settings: { 'sandbox.deny_read': JSON.stringify([`${yard.home}/../x`]) } });
+  const front = await open({ settings: { ...HELD, 'sandbox.deny_read': JSON.stringify([`${yard.home}/../x`]) } });
   assert.match((await front.run('echo ran')).text, /'\.\.' leads elsewhere behind a symbolic link/);
-  const deep = await open({ settings: { 'sandbox.deny_read': JSON.stringify([`${yard.home}/**/x`]) } });
+  const deep = await open({ settings: { ...HELD, 'sandbox.deny_read': JSON.stringify([`${yard.home}/**/x`]) } });
   const r = await deep.run('echo ran');
   assert.match(r.text, /searches whole trees outside of the writable roots/);
   assert.ok(!r.text.includes('ran\n'));

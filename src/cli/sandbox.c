@@ -124,7 +124,8 @@ check_run(struct check *c, const struct sandbox_policy *policy)
     }
     (void)!cgroup_home_new(&c->cgroups, NULL, NULL, &c->no_cgroups);
     return sandbox_plan_new(&c->plan, policy, &c->caps, &c->err) == SY_E_OK &&
-           sandbox_ready_new(&c->ready, c->plan, &c->err) == SY_E_OK;
+           sandbox_ready_new(&c->ready, c->plan, &c->err) == SY_E_OK &&
+           sandbox_plan_adopt(c->plan, c->ready, &c->err) == SY_E_OK;
 }
 
 static enum sy_code
@@ -138,6 +139,21 @@ check_features_text(struct buf *out, const struct check *c)
         rc =
             buf_addf(out, "  %-15s %-9s %s\n", sandbox_feature_name(f),
                      feature_state_name(sandbox_plan_feature(c->plan, f)), sandbox_feature_text(f));
+    }
+    return rc;
+}
+
+/* What of deny_read is not held here. */
+static enum sy_code
+check_unheld_text(struct buf *out, const struct check *c)
+{
+    enum sy_code rc = SY_E_OK;
+    const char *path = NULL;
+
+    for (size_t i = 0;
+         c->ready != NULL && rc == SY_E_OK && (path = sandbox_ready_unheld(c->ready, i)) != NULL;
+         i++) {
+        rc = buf_addf(out, "  deny_read does not hold %s\n", path);
     }
     return rc;
 }
@@ -211,6 +227,9 @@ check_text(struct buf *out, const struct check *c)
         rc = check_features_text(out, c);
     }
     if (rc == SY_E_OK) {
+        rc = check_unheld_text(out, c);
+    }
+    if (rc == SY_E_OK) {
         rc = check_missing_text(out, c);
     }
     return rc == SY_E_OK ? check_limits_text(out, c) : rc;
@@ -231,6 +250,12 @@ check_json_features(struct jw *w, const struct check *c)
         jw_end_object(w);
     }
     jw_end_object(w);
+    jw_key(w, "deny_read_unheld");
+    jw_array(w);
+    for (size_t i = 0; c->ready != NULL && sandbox_ready_unheld(c->ready, i) != NULL; i++) {
+        jw_str(w, sandbox_ready_unheld(c->ready, i));
+    }
+    jw_end_array(w);
     jw_key(w, "missing_landlock");
     jw_array(w);
     for (size_t i = 0; i < LADDER_ROWS; i++) {

@@ -17,6 +17,9 @@ struct config {
     struct {
         const char *mode; /* read-only | workspace-write | danger-full-access | external-sandbox */
         struct strv writable_roots; /* absolute, "~" expanded */
+        struct strv deny_read;      /* patterns (base/path_pattern.h), "~" expanded */
+        bool default_deny_read;
+        struct strv allow_read; /* paths taken out of the default patterns */
         bool network_access;
         bool exclude_tmpdir_env_var;
         bool exclude_slash_tmp;

@@ -39,6 +39,7 @@ enum config_order {
     CONFIG_ORDER_ROOTS,         /* each root equal to or below a required one */
     CONFIG_ORDER_SUPERSET,      /* has at least the required items */
     CONFIG_ORDER_SUBSET,        /* has no other items; an empty list means "all" */
+    CONFIG_ORDER_FEWER,         /* has no other items; an empty list means "none" */
 };
 
 /* What a string, or an item of a list or a map, has to be. */
@@ -47,6 +48,7 @@ enum config_content {
     CONFIG_PATH_OR_EMPTY, /* "" or an absolute path, "~" expanded */
     CONFIG_ROOT,          /* an absolute path without "..", "~" expanded */
     CONFIG_PATTERN,       /* a pattern of variable names */
+    CONFIG_PATH_PATTERN,  /* a pattern of paths, absolute, "~" expanded */
     CONFIG_VARIABLE,      /* NAME=value, NAME none of those that never pass */
 };
 
@@ -71,7 +73,7 @@ struct config_row {
     size_t offset;    /* of the member in struct config */
 };
 
-#define CONFIG_KEYS 32U
+#define CONFIG_KEYS 35U
 
 extern const struct config_row config_rows[CONFIG_KEYS];
 

@@ -253,6 +253,20 @@ same_text(const char *a, const char *b)
 }
 
 static bool
+same_list(const struct strv *a, const struct strv *b)
+{
+    if (a->n != b->n) {
+        return false;
+    }
+    for (size_t i = 0; i < a->n; i++) {
+        if (!str_eq(a->v[i], b->v[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool
 same_policy(const struct sandbox_policy *a, const struct sandbox_policy *b)
 {
     if (a->mode != b->mode || a->has_network != b->has_network ||
@@ -260,15 +274,12 @@ same_policy(const struct sandbox_policy *a, const struct sandbox_policy *b)
         a->excludes_slash_tmp != b->excludes_slash_tmp || a->max_tier != b->max_tier ||
         a->min_tier != b->min_tier || a->runs_as_self != b->runs_as_self ||
         a->temp_bytes != b->temp_bytes || !same_text(a->cwd, b->cwd) ||
-        !same_text(a->tmpdir, b->tmpdir) || a->writable_roots.n != b->writable_roots.n) {
+        !same_text(a->tmpdir, b->tmpdir)) {
         return false;
     }
-    for (size_t i = 0; i < a->writable_roots.n; i++) {
-        if (!str_eq(a->writable_roots.v[i], b->writable_roots.v[i])) {
-            return false;
-        }
-    }
-    return true;
+    return same_list(&a->writable_roots, &b->writable_roots) &&
+           same_list(&a->deny_read, &b->deny_read) && same_list(&a->deny_homes, &b->deny_homes) &&
+           same_list(&a->allow_read, &b->allow_read) && a->denies_system == b->denies_system;
 }
 
 void
@@ -374,7 +385,8 @@ make_ready(struct session *s, struct sandbox_entry *e, struct sy_error *err)
     if (!sandbox_mode_is_enforced(e->policy.mode)) {
         return SY_E_OK;
     }
-    return sandbox_ready_new(&e->ready, e->plan, err);
+    rc = sandbox_ready_new(&e->ready, e->plan, err);
+    return rc == SY_E_OK ? sandbox_plan_adopt(e->plan, e->ready, err) : rc;
 }
 
 static enum sy_code

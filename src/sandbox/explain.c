@@ -13,10 +13,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "sandbox/linux/walk.h"
-#include "sandbox/sandbox_internal.h"
-
-#define RULE(ret, ...) (void)snprintf((ret)->rule, sizeof((ret)->rule), __VA_ARGS__)
+#include "sandbox/explain_internal.h"
 
 /* A line of configuration that does not fit is no line. */
 static void
@@ -29,9 +26,8 @@ set_fix(struct sandbox_explanation *ret, const char *key, const char *value, con
     }
 }
 
-/* The rule that grants `right` on the file itself. */
-static const struct plan_rule *
-rule_of(const struct sandbox_plan *plan, const char *path, uint64_t right)
+const struct plan_rule *
+explain_rule_of(const struct sandbox_plan *plan, const char *path, uint64_t right)
 {
     struct file_id id;
     struct file_id rule_id;
@@ -56,7 +52,7 @@ find_rule(const struct sandbox_plan *plan, char *path, uint64_t right)
 {
     SY_ASSERT(path != NULL && path[0] == '/');
     for (;;) {
-        const struct plan_rule *rule = rule_of(plan, path, right);
+        const struct plan_rule *rule = explain_rule_of(plan, path, right);
         char *slash = strrchr(path, '/');
 
         if (rule != NULL || slash == NULL || path[1] == '\0') {
@@ -66,8 +62,9 @@ find_rule(const struct sandbox_plan *plan, char *path, uint64_t right)
     }
 }
 
-static enum sy_code
-resolve(struct walk *ret, const struct sandbox_plan *plan, const char *object, struct sy_error *err)
+enum sy_code
+explain_resolve(struct walk *ret, const struct sandbox_plan *plan, const char *object,
+                struct sy_error *err)
 {
     SY_AUTO(buf_fini) struct buf path = {.max = 2 * (size_t)LIMIT_PATH};
 
@@ -129,7 +126,7 @@ explain_write(struct sandbox_explanation *ret, const struct sandbox_plan *plan, 
 {
     SY_AUTO(walk_fini) struct walk walk = {0};
     struct stat st;
-    enum sy_code rc = resolve(&walk, plan, object, err);
+    enum sy_code rc = explain_resolve(&walk, plan, object, err);
     uint64_t right = LL_FS_WRITE_FILE;
 
     if (rc != SY_E_OK) {
@@ -160,27 +157,11 @@ explain_write(struct sandbox_explanation *ret, const struct sandbox_plan *plan, 
 }
 
 static enum sy_code
-explain_read(struct sandbox_explanation *ret, const struct sandbox_plan *plan, const char *object,
-             struct sy_error *err)
-{
-    SY_AUTO(walk_fini) struct walk walk = {0};
-    enum sy_code rc = resolve(&walk, plan, object, err);
-
-    if (rc != SY_E_OK) {
-        return rc;
-    }
-    (void)snprintf(ret->resolved, sizeof(ret->resolved), "%s", buf_view(&walk.path));
-    ret->is_allowed = true;
-    RULE(ret, "%s: reading is not restricted", sandbox_mode_name(plan->mode));
-    return SY_E_OK;
-}
-
-static enum sy_code
 explain_unix_path(struct sandbox_explanation *ret, const struct sandbox_plan *plan,
                   const char *object, struct sy_error *err)
 {
     SY_AUTO(walk_fini) struct walk walk = {0};
-    enum sy_code rc = resolve(&walk, plan, object, err);
+    enum sy_code rc = explain_resolve(&walk, plan, object, err);
 
     if (rc != SY_E_OK) {
         return rc;

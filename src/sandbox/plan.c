@@ -10,6 +10,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "sandbox/deny_internal.h"
 #include "sandbox/sandbox_internal.h"
 
 /* What commands may write to wherever they run: data sinks and sources,
@@ -34,6 +35,10 @@ sandbox_plan_free(struct sandbox_plan *plan)
         mem_free(plan->rules[i].path);
     }
     mem_free(plan->rules);
+    strv_fini(&plan->deny_read);
+    strv_fini(&plan->deny_homes);
+    strv_fini(&plan->allow_read);
+    strv_fini(&plan->unheld);
     mem_free(plan->cwd);
     mem_free(plan);
 }
@@ -123,6 +128,7 @@ sandbox_plan_write(struct jw *w, const struct sandbox_plan *plan)
                    feature_state_name(plan->features[i]));
     }
     jw_end_object(w);
+    deny_plan_write(w, plan);
     jw_end_object(w);
 }
 
@@ -163,6 +169,8 @@ set_features(struct sandbox_plan *plan, const struct sandbox_caps *caps)
     f[FEATURE_SECCOMP] = state_if(is_on);
     f[FEATURE_NO_NEW_PRIVS] = state_if(is_on);
     f[FEATURE_CAPABILITIES] = state_if(is_on);
+    /* What exists and can't be held is known once it is ready: deny_plan.c. */
+    f[FEATURE_DENY_READ] = state_if(is_on && deny_plan_has_any(plan));
     if (plan->is_refused) {
         return;
     }
@@ -337,6 +345,15 @@ fill(struct sandbox_plan *plan, const struct sandbox_policy *policy,
         plan->tier = TIER_NONE;
         is_too_weak = true;
     }
+    /* In the full tier it is for mounts to hide (denies_by_mount); until they do, the
+     * feature is absent there, and nothing claims it. */
+    if (plan->tier == TIER_NO_NAMESPACE) {
+        enum sy_code rc = deny_plan_fill(plan, policy, err);
+
+        if (rc != SY_E_OK) {
+            return rc;
+        }
+    }
     plan->abi = plan->is_enforced ? caps->landlock_abi : 0;
     plan->errata = plan->is_enforced ? caps->landlock_errata : 0;
     set_features(plan, caps);
@@ -350,6 +367,9 @@ fill(struct sandbox_plan *plan, const struct sandbox_policy *policy,
         return SY_E_OK;
     }
     plan->ruleset.handled_fs = landlock_known(LANDLOCK_SET_FS, plan->abi);
+    if (!deny_plan_has_any(plan)) {
+        plan->ruleset.handled_fs &= ~LL_FS_READS;
+    }
     plan->ruleset.scoped = landlock_known(LANDLOCK_SET_SCOPE, plan->abi);
     if (!plan->has_network) {
         /* A second wall: seccomp already refuses the sockets. */
@@ -432,6 +452,7 @@ sandbox_plan_dump(const struct sandbox_plan *plan, struct buf *out)
     jw_key_bool(&w, "network", plan->has_network);
     if (plan->is_enforced) {
         dump_landlock(&w, plan);
+        deny_plan_dump(&w, plan);
         jw_key_str(&w, "seccomp", plan->has_network ? "network-on" : "network-off");
     }
     jw_key(&w, "rlimits");

@@ -75,6 +75,9 @@ sandbox_policy_fini(struct sandbox_policy *p)
     mem_free(p->cwd);
     mem_free(p->tmpdir);
     strv_fini(&p->writable_roots);
+    strv_fini(&p->deny_read);
+    strv_fini(&p->deny_homes);
+    strv_fini(&p->allow_read);
     *p = (struct sandbox_policy){0};
 }
 
@@ -94,6 +97,11 @@ sandbox_policy_copy(struct sandbox_policy *ret, const struct sandbox_policy *fro
         .has_network = from->has_network,
         .excludes_tmpdir = from->excludes_tmpdir,
         .excludes_slash_tmp = from->excludes_slash_tmp,
+        .deny_read = {.max = from->deny_read.max},
+        .n_default_deny_read = from->n_default_deny_read,
+        .deny_homes = {.max = from->deny_homes.max},
+        .allow_read = {.max = from->allow_read.max},
+        .denies_system = from->denies_system,
         .max_tier = from->max_tier,
         .min_tier = from->min_tier,
         .runs_as_self = from->runs_as_self,
@@ -103,6 +111,15 @@ sandbox_policy_copy(struct sandbox_policy *ret, const struct sandbox_policy *fro
 
     if (copy_str(&copy.cwd, from->cwd) && copy_str(&copy.tmpdir, from->tmpdir)) {
         rc = strv_add_all(&copy.writable_roots, strv_view(&from->writable_roots));
+    }
+    if (rc == SY_E_OK) {
+        rc = strv_add_all(&copy.deny_read, strv_view(&from->deny_read));
+    }
+    if (rc == SY_E_OK) {
+        rc = strv_add_all(&copy.deny_homes, strv_view(&from->deny_homes));
+    }
+    if (rc == SY_E_OK) {
+        rc = strv_add_all(&copy.allow_read, strv_view(&from->allow_read));
     }
     if (rc != SY_E_OK) {
         sandbox_policy_fini(&copy);

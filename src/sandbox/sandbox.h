@@ -34,7 +34,7 @@ bool sandbox_tier_parse(enum sandbox_tier *ret, const char *name) SY_NODISCARD;
 /*
  * What commands may do. Made from configuration (and a turn's cwd), never from
  * a call's arguments. Owns its strings; only read once made. Later layers
- * (protected subpaths, denied reads, domains) are further members.
+ * (protected subpaths, domains) are further members.
  */
 struct sandbox_policy {
     enum sandbox_mode mode;
@@ -44,6 +44,11 @@ struct sandbox_policy {
     bool has_network;           /* network_access */
     bool excludes_tmpdir;       /* exclude_tmpdir_env_var */
     bool excludes_slash_tmp;    /* exclude_slash_tmp */
+    struct strv deny_read;      /* patterns (base/path_pattern.h) of what can't be read */
+    size_t n_default_deny_read; /* so many of them, the first, are defaults all the same */
+    struct strv deny_homes;     /* the defaults (deny.h) hold in each; absolute */
+    struct strv allow_read;     /* paths taken out of the defaults */
+    bool denies_system;         /* also those defaults that are in no home */
     enum sandbox_tier max_tier; /* not above, of what is there; TIER_NONE counts as no-namespace */
     enum sandbox_tier min_tier; /* refuse below */
     bool runs_as_self;          /* started as root: not as the workspace's owner */
@@ -156,7 +161,8 @@ enum sy_code sandbox_plan_dump(const struct sandbox_plan *plan, struct buf *out)
 /*
  * A plan made ready for any number of spawns: Landlock ruleset descriptor,
  * seccomp program, resource limits. Rules are per inode: sandbox_ready_is_fresh
- * tells whether every root still is the file it was made for.
+ * tells whether every root still is the file it was made for, and whether the
+ * directories in which something may be denied are as they were.
  */
 struct sandbox_ready;
 
@@ -167,6 +173,14 @@ bool sandbox_ready_is_fresh(const struct sandbox_ready *ready);
 /* The i-th root that was left out because it does not exist ($TMPDIR, /tmp,
  * /dev/shm, a device; never one that the configuration names); NULL beyond. */
 const char *sandbox_ready_skipped(const struct sandbox_ready *ready, size_t i);
+/*
+ * What the policy denies to read, exists, and can't be held here, since it lies in
+ * a writable root or has further names; NULL beyond. sandbox_plan_adopt makes the
+ * plan say so, in the state of deny_read and wherever it is written.
+ */
+const char *sandbox_ready_unheld(const struct sandbox_ready *ready, size_t i);
+enum sy_code sandbox_plan_adopt(struct sandbox_plan *plan, const struct sandbox_ready *ready,
+                                struct sy_error *err) SY_NODISCARD;
 /* The ruleset's descriptor, or -1 if the plan has none. */
 int sandbox_ready_fd(const struct sandbox_ready *ready);
 

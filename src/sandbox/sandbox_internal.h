@@ -48,6 +48,13 @@ struct sandbox_plan {
     struct landlock_ruleset ruleset;
     struct plan_rule *rules;
     size_t n_rules;
+    struct strv deny_read; /* patterns; a "**" at the end is left out */
+    size_t n_default_deny_read;
+    struct strv deny_homes;
+    struct strv allow_read;
+    bool denies_system;
+    bool denies_by_mount; /* mounts hide all of it, in roots too; Landlock restricts no reading */
+    struct strv unheld;   /* of a ready: sandbox_plan_adopt */
     enum feature_state features[FEATURE_COUNT];
 };
 

@@ -49,6 +49,9 @@ text_tells_each_value_and_where_it_comes_from(void **state)
     static const char golden[] =
         "sandbox.mode: read-only                  # {system}:2\n"
         "sandbox.writable_roots: [/srv/data]      # {user}:3\n"
+        "sandbox.deny_read: []                    # default\n"
+        "sandbox.default_deny_read: true          # default\n"
+        "sandbox.allow_read: []                   # default\n"
         "sandbox.network_access: true             # SHELLYARD_SANDBOX_NETWORK_ACCESS\n"
         "sandbox.exclude_tmpdir_env_var: false    # default\n"
         "sandbox.exclude_slash_tmp: false         # default\n"
@@ -97,6 +100,9 @@ json_has_the_types_of_the_values(void **state)
     static const char golden[] =
         "{\"sandbox.mode\":{\"value\":\"read-only\",\"source\":\"{system}:2\"},"
         "\"sandbox.writable_roots\":{\"value\":[\"/srv/data\"],\"source\":\"{user}:3\"},"
+        "\"sandbox.deny_read\":{\"value\":[],\"source\":\"default\"},"
+        "\"sandbox.default_deny_read\":{\"value\":true,\"source\":\"default\"},"
+        "\"sandbox.allow_read\":{\"value\":[],\"source\":\"default\"},"
         "\"sandbox.network_access\":{\"value\":true,"
         "\"source\":\"SHELLYARD_SANDBOX_NETWORK_ACCESS\"},"
         "\"sandbox.exclude_tmpdir_env_var\":{\"value\":false,\"source\":\"default\"},"

@@ -84,6 +84,11 @@ copy_a_policy(void *arg)
         .writable_roots = {.v = roots, .n = 2, .cap = 3, .max = 4},
         .has_network = true,
         .excludes_slash_tmp = true,
+        .deny_read = {.v = roots, .n = 2, .cap = 3, .max = 4},
+        .n_default_deny_read = 1,
+        .deny_homes = {.v = roots, .n = 2, .cap = 3, .max = 4},
+        .allow_read = {.v = roots, .n = 2, .cap = 3, .max = 4},
+        .denies_system = true,
     };
     struct sandbox_policy copy = {0};
     enum sy_code rc = sandbox_policy_copy(&copy, &from);
@@ -93,7 +98,9 @@ copy_a_policy(void *arg)
         *is_equal = copy.mode == from.mode && copy.has_network && copy.excludes_slash_tmp &&
                     !copy.excludes_tmpdir && copy.cwd != from.cwd && copy.cwd[1] == 'w' &&
                     copy.tmpdir[1] == 't' && copy.writable_roots.n == 2 &&
-                    copy.writable_roots.v[1] != tmp && copy.writable_roots.v[1][1] == 't';
+                    copy.writable_roots.v[1] != tmp && copy.writable_roots.v[1][1] == 't' &&
+                    copy.deny_read.n == 2 && copy.n_default_deny_read == 1 &&
+                    copy.deny_homes.n == 2 && copy.allow_read.n == 2 && copy.denies_system;
     }
     sandbox_policy_fini(&copy);
     return rc;

@@ -59,6 +59,9 @@
 #define LIMIT_SNAPSHOT_MS    10000
 #define LIMIT_SNAPSHOT_BYTES 1048576U /* 1 MiB */
 
+/* Paths that are bound into one sandbox, as bytes of their list. */
+#define LIMIT_MARKS ((size_t)16 << 20)
+
 /* How long making a sandbox of the full tier may take: some milliseconds, more
  * where many things are mounted. */
 #define LIMIT_LAUNCH_MS 10000

@@ -17,12 +17,12 @@
 #include <linux/netlink.h>
 
 #include "base/fd.h"
+#include "base/limits.h"
 #include "launcher/launcher_internal.h"
 #include "process/keeper.h"
 #include "sandbox/document.h"
 
 #define POLICY_BYTES ((size_t)1 << 20)
-#define MARKS_BYTES  ((size_t)16 << 20)
 
 static bool
 read_whole(int fd, struct buf *ret, enum sandbox_stage stage, struct failure *f)
@@ -226,7 +226,7 @@ make_keeper(const struct template_process *t, const int fds[LAUNCH_FDS])
 static bool
 take_marks(const struct template_process *t, int fd)
 {
-    SY_AUTO(buf_fini) struct buf marks = {.max = MARKS_BYTES};
+    SY_AUTO(buf_fini) struct buf marks = {.max = LIMIT_MARKS};
     struct failure f = {STAGE_NONE, 0, ""};
     bool is_ok = read_whole(fd, &marks, STAGE_MOUNTS, &f) &&
                  tree_mark(&t->tree, buf_view(&marks), marks.len, &f);

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "orchestrator/orchestrator_internal.h"
+#include "process/launch_wire.h"
 #include "process/launcher.h"
 
 /* Policies of one engine at a time: one for the engine, a few for turns. */
@@ -362,6 +363,24 @@ sandbox_entry_base(const struct sandbox_entry *e)
     return base;
 }
 
+/* Mounts over what is denied to read, where mounts are what denies. */
+static enum sy_code
+hide_denied(const struct sandbox_entry *e, struct sy_error *err)
+{
+    SY_AUTO(buf_fini) struct buf marks = {.max = LIMIT_MARKS};
+
+    for (size_t i = 0; sandbox_ready_hidden(e->ready, i) != NULL; i++) {
+        enum sy_code rc =
+            launch_mark_add(&marks, LAUNCH_MARK_HIDE, sandbox_ready_hidden(e->ready, i));
+
+        if (rc != SY_E_OK) {
+            return rc == SY_E_NOMEM ? sy_err_nomem(err)
+                                    : sy_err_set(err, SY_E_SANDBOX, "too much is denied to read");
+        }
+    }
+    return marks.len > 0 ? launcher_add_marks(e->template, marks.data, marks.len, err) : SY_E_OK;
+}
+
 static enum sy_code
 make_ready(struct session *s, struct sandbox_entry *e, struct sy_error *err)
 {
@@ -386,6 +405,9 @@ make_ready(struct session *s, struct sandbox_entry *e, struct sy_error *err)
         return SY_E_OK;
     }
     rc = sandbox_ready_new(&e->ready, e->plan, err);
+    if (rc == SY_E_OK) {
+        rc = hide_denied(e, err);
+    }
     return rc == SY_E_OK ? sandbox_plan_adopt(e->plan, e->ready, err) : rc;
 }
 

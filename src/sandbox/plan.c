@@ -345,9 +345,9 @@ fill(struct sandbox_plan *plan, const struct sandbox_policy *policy,
         plan->tier = TIER_NONE;
         is_too_weak = true;
     }
-    /* In the full tier it is for mounts to hide (denies_by_mount); until they do, the
-     * feature is absent there, and nothing claims it. */
-    if (plan->tier == TIER_NO_NAMESPACE) {
+    /* In the full tier mounts lie over what is denied. */
+    plan->denies_by_mount = plan->tier == TIER_FULL;
+    if (plan->is_enforced) {
         enum sy_code rc = deny_plan_fill(plan, policy, err);
 
         if (rc != SY_E_OK) {

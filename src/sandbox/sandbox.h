@@ -181,6 +181,9 @@ const char *sandbox_ready_skipped(const struct sandbox_ready *ready, size_t i);
 const char *sandbox_ready_unheld(const struct sandbox_ready *ready, size_t i);
 enum sy_code sandbox_plan_adopt(struct sandbox_plan *plan, const struct sandbox_ready *ready,
                                 struct sy_error *err) SY_NODISCARD;
+/* The i-th thing that exists and is for mounts to hide (full tier), by its path without
+ * links; NULL beyond, and in other tiers. */
+const char *sandbox_ready_hidden(const struct sandbox_ready *ready, size_t i);
 /* The ruleset's descriptor, or -1 if the plan has none. */
 int sandbox_ready_fd(const struct sandbox_ready *ready);
 

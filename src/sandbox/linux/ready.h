@@ -21,6 +21,7 @@ struct sandbox_ready {
     size_t n_roots;
     uint64_t handled_fs; /* of the plan's rights, those that the ruleset handles */
     struct deny_view denied;
+    bool hides_by_mount; /* `denied` is for mounts */
     struct strv unheld; /* what of it is not held, as sandbox_ready_unheld tells it */
 };
 

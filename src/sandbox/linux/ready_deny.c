@@ -61,6 +61,7 @@ ready_deny_find(struct sandbox_ready *ready, const struct sandbox_plan *plan,
     if (!deny_plan_has_any(plan)) {
         return SY_E_OK;
     }
+    ready->hides_by_mount = plan->denies_by_mount;
     rc = ready_deny_roots(&roots, plan, walks);
     if (rc != SY_E_OK) {
         rc = sy_err_nomem(err);
@@ -78,6 +79,13 @@ const struct deny_view *
 ready_denied(const struct sandbox_ready *ready)
 {
     return &ready->denied;
+}
+
+const char *
+sandbox_ready_hidden(const struct sandbox_ready *ready, size_t i)
+{
+    return ready->hides_by_mount && i < ready->denied.n_objects ? ready->denied.objects[i].path
+                                                                : NULL;
 }
 
 const char *

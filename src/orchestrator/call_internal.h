@@ -45,6 +45,9 @@ void call_judge_limits(struct orch_call *c, enum exec_status status);
  * inferred (evidence.c). */
 void call_gather_denials(struct orch_call *c);
 
+/* One more sentence of output.note (call.c). */
+void call_add_note(struct orch_call *c, const char *text);
+
 /* Events (emit.c). */
 void call_emit_begin(struct orch_call *c);
 void call_emit_end(struct orch_call *c);

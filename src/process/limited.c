@@ -274,6 +274,29 @@ limited_open(int dir_fd, const char *path, int *ret_fd, int timeout_ms)
 }
 
 int
+limited_access(const char *path, int how, int timeout_ms)
+{
+    size_t n = strlen(path) + 1;
+    struct slot *s = n <= sizeof(slots[0].bytes) ? slot_take() : NULL;
+
+    if (s == NULL) {
+        return EBUSY;
+    }
+    memcpy(s->bytes, path, n);
+    s->keeps_rights = false;
+    s->nr = SYS_faccessat2;
+    s->args[0] = AT_FDCWD;
+    s->args[1] = sy_raw_ptr(s->bytes);
+    s->args[2] = how;
+    s->args[3] = AT_EACCESS; /* by the rights that the helper has, not by those of user 0 */
+
+    long rc = make_call(s, timeout_ms);
+
+    slot_give_back(s);
+    return (int)-rc;
+}
+
+int
 limited_connect(int fd, const struct sockaddr *address, socklen_t length, int timeout_ms)
 {
     struct slot *s = length <= sizeof(slots[0].bytes) ? slot_take() : NULL;

@@ -14,7 +14,7 @@
  * it had to be ended, EBUSY when too many helpers could not even be killed.
  * Safe from several threads.
  *
- * limited_open and limited_connect run without any capability, so that they can
+ * limited_open, limited_access and limited_connect run without any capability, so that they can
  * do no more than a sandboxed command of the same user could.
  */
 #define LIMITED_READ_MAX 256U
@@ -23,6 +23,8 @@
 int limited_read(pid_t tid, uintptr_t there, void *ret, size_t n, int timeout_ms);
 /* Opens a file as a mere place (O_PATH), from a directory, through no magic link. */
 int limited_open(int dir_fd, const char *path, int *ret_fd, int timeout_ms);
+/* faccessat(2): may a command of this user do that (R_OK, W_OK, X_OK) by plain permissions? */
+int limited_access(const char *path, int how, int timeout_ms);
 /* connect(2). The peer sees the helper's process id. */
 int limited_connect(int fd, const struct sockaddr *address, socklen_t length, int timeout_ms);
 

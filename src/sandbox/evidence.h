@@ -1,0 +1,56 @@
+#ifndef SY_SANDBOX_EVIDENCE_H
+#define SY_SANDBOX_EVIDENCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "sandbox/denial.h"
+#include "sandbox/sandbox.h"
+
+/*
+ * Refusals that nobody of ours witnessed, inferred after a command has failed:
+ * its output complains about an object, the policy would refuse that object, and
+ * nothing else would. Words alone never make one: a complaint without an object, or
+ * about one that the policy allows, is none.
+ */
+
+/* Something that a line of output complains about. */
+struct named {
+    bool is_host;
+    bool is_removal; /* a path that was to go away or to get another name */
+    const char *text; /* a path as written, or a host */
+    unsigned port;    /* of a host; 0: not named */
+};
+
+/* Text beyond these from the end of each stream is not looked at. */
+#define EVIDENCE_TEXT  ((size_t)64 * 1024)
+#define EVIDENCE_NAMES 128U
+
+/*
+ * Tells `fn` what the text complains about, in its order, until it returns false or
+ * EVIDENCE_NAMES were told. Pure. A name is valid during the call only.
+ */
+typedef bool named_fn(void *arg, const struct named *n);
+void evidence_scan(const char *text, size_t n, named_fn *fn, void *arg);
+
+/* May the command do that by plain permissions (faccessat(2) with R_OK, W_OK, X_OK), without
+ * our sandbox? 0, or the errno value. */
+typedef int evidence_access_fn(void *arg, const char *path, int how);
+
+struct evidence_case {
+    const struct sandbox_plan *plan;
+    const char *cwd; /* of the command, absolute */
+    int exit_code;
+    evidence_access_fn *access;
+    void *arg;
+};
+
+/*
+ * Adds the denials that a failed command's text gives. `note` (SY_ERR_MSG_MAX bytes, as it is
+ * if there is nothing to say) gets a sentence about an object that the policy would refuse but
+ * that is refused anyway: no grant would help.
+ */
+enum sy_code evidence_infer(struct denial_list *list, char *note, const struct evidence_case *c,
+                            const char *text, size_t n) SY_NODISCARD;
+
+#endif

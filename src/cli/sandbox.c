@@ -333,6 +333,8 @@ explain_json(struct buf *out, const struct cli_args *args, const struct sandbox_
     return rc == SY_E_OK ? buf_add_char(out, '\n') : rc;
 }
 
+#define OPERATION_WORDS "read, write, create, delete, rename, truncate, chmod, connect"
+
 static enum sy_code
 parse_operation(enum sandbox_operation *ret, const char *word, struct sy_error *err)
 {
@@ -340,8 +342,7 @@ parse_operation(enum sandbox_operation *ret, const char *word, struct sy_error *
         return SY_E_OK;
     }
     return sy_err_set(err, SY_E_ARG,
-                      "sandbox explain: unknown operation '%s'; right are read, write, connect",
-                      word);
+                      "sandbox explain: unknown operation '%s'; right are " OPERATION_WORDS, word);
 }
 
 static int
@@ -404,14 +405,15 @@ static const struct cli_option explain_options[] = {
 static const struct cli_verb verb_sandbox_explain = {
     .name = "explain",
     .summary = "Tell what the policy does with a file or an address, and which rule says so",
-    .operands = "read|write|connect OBJECT",
-    .text = "OBJECT is a path, or for connect HOST:PORT, [ADDRESS]:PORT, unix:PATH or\n"
+    .operands = "OPERATION OBJECT",
+    .text = "OPERATION is one of " OPERATION_WORDS ".\n"
+            "OBJECT is a path, or for connect HOST:PORT, [ADDRESS]:PORT, unix:PATH or\n"
             "unix:@NAME. Ends with 0 if it is allowed, with 1 if it is denied.\n",
     .examples = "  shellyard sandbox explain write ~/.ssh/config\n"
                 "  shellyard sandbox explain connect github.com:443\n",
     .page = "shellyard-sandbox.1",
     .options = explain_options,
-    .operand_choices = "read|write|connect",
+    .operand_choices = "read|write|create|delete|rename|truncate|chmod|connect",
     .min_operands = 2,
     .max_operands = 2,
     .run = explain_main,

@@ -20,6 +20,7 @@ struct config {
         bool network_access;
         bool exclude_tmpdir_env_var;
         bool exclude_slash_tmp;
+        const char *report; /* default | full */
         bool required; /* false lifts "fail closed"; never a tool argument */
     } sandbox;
     struct {

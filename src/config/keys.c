@@ -8,6 +8,7 @@
 /* The narrowest first: requirements.c ranks by position. */
 static const char *const sandbox_modes[] = {"read-only", "workspace-write", "external-sandbox",
                                             "danger-full-access", NULL};
+static const char *const reports[] = {"default", "full", NULL};
 static const char *const approval_policies[] = {"unless-trusted", "on-request", "on-failure",
                                                 "never", NULL};
 static const char *const inherits[] = {"none", "core", "all", NULL};
@@ -79,6 +80,12 @@ const struct config_row config_rows[CONFIG_KEYS] = {
      .type = CONFIG_BOOLEAN,
      .order = CONFIG_ORDER_FALSE_IS_WIDE,
      .offset = AT(sandbox.required)},
+    {.info = {"sandbox.report", "choice", "default|full", "default",
+              "full: each write that is refused is reported, also one that the command hides"},
+     .type = CONFIG_CHOICE,
+     .order = CONFIG_ORDER_EQUAL,
+     .words = reports,
+     .offset = AT(sandbox.report)},
     {.info = {"approval.policy", "choice", "unless-trusted|on-request|on-failure|never",
               "on-request", "When a person is asked before a command runs"},
      .type = CONFIG_CHOICE,

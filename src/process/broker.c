@@ -335,7 +335,16 @@ answer_one(int listener_fd, const struct broker_host *host)
 
     c.keeper = host->keeper_of(host->arg, c.tid);
     answer.r.id = got.n.id;
-    answer.r.error = c.keeper > 0 ? -decide(&c, &got.n) : -EACCES;
+    if (got.n.data.nr != SYS_connect) {
+        int sys = host->on_call != NULL
+                      ? host->on_call(host->arg, c.keeper, listener_fd, &got.n)
+                      : EPERM;
+
+        answer.r.error = sys == OBSERVE_GO_ON ? 0 : -sys;
+        answer.r.flags = sys == OBSERVE_GO_ON ? SECCOMP_USER_NOTIF_FLAG_CONTINUE : 0;
+    } else {
+        answer.r.error = c.keeper > 0 ? -decide(&c, &got.n) : -EACCES;
+    }
     /* ENOENT: the caller was killed meanwhile. */
     (void)ioctl(listener_fd, SECCOMP_IOCTL_NOTIF_SEND, &answer);
     if (c.is_refused) {

@@ -4,6 +4,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include <linux/seccomp.h>
+
 /*
  * Answers for connect(2) of a sandboxed tree while its network is off
  * (seccomp_unotify(2)). A socket may be connected to only if a process of the
@@ -16,6 +18,8 @@
  * changed in between.
  */
 
+#define OBSERVE_GO_ON (-1)
+
 /* Whose calls they are. */
 struct broker_host {
     /* The root of a caller's tree; 0 if it has none: then it gets nothing. */
@@ -23,6 +27,11 @@ struct broker_host {
     /* Something of that tree asked for this address ("unix:PATH", "unix:@NAME", "HOST:PORT", as
      * it wrote it) and the policy, not the kernel, said no. May be NULL. */
     void (*on_refused)(void *arg, pid_t keeper, const char *object);
+    /*
+     * Any other call that the filter asks about. Returns OBSERVE_GO_ON, or the errno value that
+     * the caller gets. NULL: they are refused.
+     */
+    int (*on_call)(void *arg, pid_t keeper, int listener_fd, const struct seccomp_notif *n);
     void *arg;
 };
 

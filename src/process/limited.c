@@ -220,6 +220,30 @@ limited_read(pid_t tid, uintptr_t there, void *ret, size_t n, int timeout_ms)
     return got == (long)n ? 0 : got < 0 ? (int)-got : EFAULT;
 }
 
+int
+limited_read_string(pid_t tid, uintptr_t there, char *ret, int timeout_ms)
+{
+    const uintptr_t page = 4096; /* at least: what lies beyond may not be there */
+    size_t have = 0;
+
+    while (have < LIMITED_READ_MAX) {
+        size_t n = (size_t)(page - (there + have) % page);
+
+        n = n < LIMITED_READ_MAX - have ? n : LIMITED_READ_MAX - have;
+
+        int sys = limited_read(tid, there + have, ret + have, n, timeout_ms);
+
+        if (sys != 0) {
+            return sys;
+        }
+        if (memchr(ret + have, '\0', n) != NULL) {
+            return 0;
+        }
+        have += n;
+    }
+    return ENAMETOOLONG;
+}
+
 /* A walk through names that the kernel has at hand waits for nobody, and that
  * of an engine without capabilities may do no more than the command's. */
 static bool

@@ -17,10 +17,12 @@
  * limited_open, limited_access and limited_connect run without any capability, so that they can
  * do no more than a sandboxed command of the same user could.
  */
-#define LIMITED_READ_MAX 256U
+#define LIMITED_READ_MAX 4096U
 
 /* Reads n bytes (at most LIMITED_READ_MAX) of another process's memory. */
 int limited_read(pid_t tid, uintptr_t there, void *ret, size_t n, int timeout_ms);
+/* Reads a string there into ret, of LIMITED_READ_MAX bytes. ENAMETOOLONG: it is longer. */
+int limited_read_string(pid_t tid, uintptr_t there, char *ret, int timeout_ms);
 /* Opens a file as a mere place (O_PATH), from a directory, through no magic link. */
 int limited_open(int dir_fd, const char *path, int *ret_fd, int timeout_ms);
 /* faccessat(2): may a command of this user do that (R_OK, W_OK, X_OK) by plain permissions? */

@@ -80,9 +80,12 @@ make(struct process_pool *pool, struct process **ret, const struct sandbox_base 
 {
     enum sy_code rc = SY_E_NOTFOUND;
 
-    /* Without a filter there is nothing to share. A template that is gone is
-     * replaced once. */
-    for (int i = 0; i < 2 && pool->uses_templates && base != NULL && base->program != NULL; i++) {
+    bool may_share = pool->uses_templates && base != NULL && base->program != NULL &&
+                     !base->is_observed;
+
+    /* Without a filter there is nothing to share, and a keeper must not be observed: nobody would
+     * answer it once the engine is gone. A template that is gone is replaced once. */
+    for (int i = 0; i < 2 && may_share; i++) {
         size_t place = 0;
 
         rc = find_template(pool, &place, base, err);

@@ -57,6 +57,9 @@ struct process *process_pool_find(struct process_pool *pool, pid_t keeper);
  */
 void process_witness(struct process *p, enum denial_layer layer, enum sandbox_operation operation,
                      const char *object);
+/* The same with what was found out already. */
+void process_tell_denial(struct process *p, enum denial_layer layer, const char *operation,
+                         const char *object, struct sandbox_explanation *why);
 /* Answers what waits on the listener. */
 void process_answer_calls(struct process *p);
 

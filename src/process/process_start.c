@@ -144,7 +144,7 @@ start_keeper(struct process *p, const struct sandbox_base *base, struct template
         return sy_err_nomem(err);
     }
     p->job = (struct keeper_job){
-        .base = base != NULL ? *base : (struct sandbox_base){NULL, NULL},
+        .base = base != NULL ? *base : (struct sandbox_base){0},
         .starts_with_base = base != NULL,
         .out_fd = out,
         .err_fd = errfd,

@@ -29,34 +29,62 @@ cut_last(char *path)
     slash[slash == path ? 1 : 0] = '\0';
 }
 
-/*
- * Would it be refused without us, too? 0: no; else an errno value. ENOENT: there
- * is no directory for it, and what is missing is no refusal.
- */
+/* A new name in a directory, or one less. */
 static int
-plain_refusal(const struct inference *i, const char *path, bool is_removal)
+in_directory(const char *path, evidence_access_fn *access, void *arg)
 {
     char dir[sizeof(((struct sandbox_explanation *)0)->resolved)];
     struct stat st;
-    bool exists = lstat(path, &st) == 0;
 
     (void)snprintf(dir, sizeof(dir), "%s", path);
-    if (exists && !is_removal && !S_ISDIR(st.st_mode)) {
-        return i->c->access(i->c->arg, path, W_OK);
-    }
-    if (is_removal && !exists) {
-        return ENOENT;
-    }
-    if (!exists || is_removal) {
-        cut_last(dir);
-    }
+    cut_last(dir);
     if (stat(dir, &st) != 0) {
         return errno;
     }
-    if (!S_ISDIR(st.st_mode)) {
-        return ENOTDIR;
+    return S_ISDIR(st.st_mode) ? access(arg, dir, W_OK | X_OK) : ENOTDIR;
+}
+
+/* Would it be refused without us, too? */
+static int
+refused_anyway(enum sandbox_operation op, const char *path, evidence_access_fn *access, void *arg)
+{
+    struct stat st;
+    bool exists = lstat(path, &st) == 0;
+
+    switch (op) {
+    case OPERATION_READ:
+        return access(arg, path, R_OK);
+    case OPERATION_WRITE:
+        if (!exists) {
+            return in_directory(path, access, arg);
+        }
+        return access(arg, path, S_ISDIR(st.st_mode) ? W_OK | X_OK : W_OK);
+    case OPERATION_TRUNCATE:
+        return access(arg, path, W_OK);
+    case OPERATION_CREATE:
+        return exists ? EEXIST : in_directory(path, access, arg);
+    case OPERATION_DELETE:
+    case OPERATION_RENAME:
+        return exists ? in_directory(path, access, arg) : ENOENT;
+    case OPERATION_CHMOD:
+    case OPERATION_CONNECT:
+    case OPERATION_COUNT:
+        break;
     }
-    return i->c->access(i->c->arg, dir, W_OK | X_OK);
+    return 0;
+}
+
+enum sy_code
+evidence_judge(struct sandbox_explanation *ret, int *ret_anyway, const struct sandbox_plan *plan,
+               enum sandbox_operation op, const char *path, evidence_access_fn *access, void *arg)
+{
+    enum sy_code rc = sandbox_explain(ret, plan, op, path, NULL);
+
+    *ret_anyway = 0;
+    if (rc == SY_E_OK && !ret->is_allowed) {
+        *ret_anyway = refused_anyway(op, ret->resolved, access, arg);
+    }
+    return rc;
 }
 
 static void
@@ -95,39 +123,43 @@ is_no_program(const struct inference *i, const char *path)
            S_ISREG(st.st_mode) && i->c->access(i->c->arg, path, X_OK) != 0;
 }
 
+/* One operation that may have been meant. True if the policy refuses it. */
+static bool
+judge_operation(struct inference *i, enum sandbox_operation op, const char *path)
+{
+    struct sandbox_explanation why = {0};
+    int anyway = 0;
+
+    if (evidence_judge(&why, &anyway, i->c->plan, op, path, i->c->access, i->c->arg) != SY_E_OK ||
+        why.is_allowed) {
+        return false;
+    }
+    if (op == OPERATION_WRITE && is_no_program(i, why.resolved)) {
+        return false;
+    }
+    if (anyway == 0) {
+        add(i, DENIAL_LANDLOCK, sandbox_operation_name(op), why.resolved, &why);
+    } else if (anyway != ENOENT && anyway != ENOTDIR && anyway != EEXIST) {
+        say_not_ours(i, why.resolved, anyway);
+    }
+    return true;
+}
+
 static void
 judge_path(struct inference *i, const struct named *n)
 {
     SY_AUTO(buf_fini) struct buf path = {.max = 2 * (size_t)LIMIT_PATH};
-    struct sandbox_explanation why = {0};
+    struct stat st;
 
     if (path_join(&path, i->c->cwd, n->text) != SY_E_OK) {
         return; /* too long for any kernel */
     }
-    if (sandbox_explain(&why, i->c->plan, OPERATION_READ, buf_view(&path), NULL) != SY_E_OK) {
-        return;
-    }
-    if (!why.is_allowed) {
-        int sys = i->c->access(i->c->arg, why.resolved, R_OK);
 
-        if (sys == 0) {
-            add(i, DENIAL_LANDLOCK, sandbox_operation_name(OPERATION_READ), why.resolved, &why);
-        } else if (sys != ENOENT && sys != ENOTDIR) {
-            say_not_ours(i, why.resolved, sys);
-        }
-        return;
-    }
-    if (sandbox_explain(&why, i->c->plan, OPERATION_WRITE, buf_view(&path), NULL) != SY_E_OK ||
-        why.is_allowed || is_no_program(i, why.resolved)) {
-        return;
-    }
+    /* What is to be removed and is not there is the new name of a rename. */
+    bool is_removal = n->is_removal && lstat(buf_view(&path), &st) == 0;
 
-    int sys = plain_refusal(i, why.resolved, n->is_removal);
-
-    if (sys == 0) {
-        add(i, DENIAL_LANDLOCK, n->is_removal ? "delete" : "write", why.resolved, &why);
-    } else if (sys != ENOENT && sys != ENOTDIR) {
-        say_not_ours(i, why.resolved, sys);
+    if (!judge_operation(i, OPERATION_READ, buf_view(&path))) {
+        (void)judge_operation(i, is_removal ? OPERATION_DELETE : OPERATION_WRITE, buf_view(&path));
     }
 }
 

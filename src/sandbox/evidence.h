@@ -37,6 +37,16 @@ void evidence_scan(const char *text, size_t n, named_fn *fn, void *arg);
  * our sandbox? 0, or the errno value. */
 typedef int evidence_access_fn(void *arg, const char *path, int how);
 
+/*
+ * What the plan says to an operation on a path (absolute). *ret_anyway is of use if it says no:
+ * the errno that there would be without us, 0 if there is none: then the refusal is ours. ENOENT,
+ * ENOTDIR and EEXIST are no refusals at all.
+ */
+enum sy_code evidence_judge(struct sandbox_explanation *ret, int *ret_anyway,
+                            const struct sandbox_plan *plan, enum sandbox_operation op,
+                            const char *path, evidence_access_fn *access,
+                            void *arg) SY_NODISCARD;
+
 struct evidence_case {
     const struct sandbox_plan *plan;
     const char *cwd; /* of the command, absolute */

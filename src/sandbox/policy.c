@@ -31,9 +31,9 @@ sandbox_mode_parse(enum sandbox_mode *ret, const char *name)
 }
 
 static const char *const operation_names[] = {
-    [OPERATION_READ] = "read",
-    [OPERATION_WRITE] = "write",
-    [OPERATION_CONNECT] = "connect",
+#define OPERATION_ROW(id, name) [id] = (name),
+    SANDBOX_OPERATIONS(OPERATION_ROW)
+#undef OPERATION_ROW
 };
 
 const char *
@@ -92,6 +92,7 @@ sandbox_policy_copy(struct sandbox_policy *ret, const struct sandbox_policy *fro
         .has_network = from->has_network,
         .excludes_tmpdir = from->excludes_tmpdir,
         .excludes_slash_tmp = from->excludes_slash_tmp,
+        .reports_all = from->reports_all,
     };
     enum sy_code rc = SY_E_NOMEM;
 

@@ -39,6 +39,7 @@ fill_sandbox(struct sandbox_policy *ret, const struct config *config, const char
     ret->has_network = config->sandbox.network_access;
     ret->excludes_tmpdir = config->sandbox.exclude_tmpdir_env_var;
     ret->excludes_slash_tmp = config->sandbox.exclude_slash_tmp;
+    ret->reports_all = str_eq(config->sandbox.report, "full");
     ret->cwd = buf_take(&normal);
     if (ret->cwd == NULL) {
         return SY_E_NOMEM;

@@ -25,7 +25,7 @@ sandbox_ready_free(struct sandbox_ready *ready)
 struct sandbox_base
 sandbox_plan_base(const struct sandbox_plan *plan)
 {
-    struct sandbox_base base = {NULL, NULL};
+    struct sandbox_base base = {0};
 
     if (!plan->is_enforced) {
         return base;
@@ -33,8 +33,12 @@ sandbox_plan_base(const struct sandbox_plan *plan)
 
     uint32_t arch = sandbox_seccomp_arch();
 
-    base.program = sandbox_seccomp_find(arch, plan->has_network, false);
-    base.broker_program = plan->has_broker ? sandbox_seccomp_find(arch, false, true) : NULL;
+    base.program = sandbox_seccomp_find(arch, plan->has_network, false, false);
+    base.is_observed = plan->has_observer;
+    if (plan->has_broker || plan->has_observer) {
+        base.broker_program = sandbox_seccomp_find(arch, plan->has_network, plan->has_broker,
+                                                   plan->has_observer);
+    }
     SY_ASSERT(base.program != NULL);
     return base;
 }
@@ -42,7 +46,7 @@ sandbox_plan_base(const struct sandbox_plan *plan)
 struct sandbox_base
 sandbox_ready_base(const struct sandbox_ready *ready)
 {
-    return ready != NULL ? ready->base : (struct sandbox_base){NULL, NULL};
+    return ready != NULL ? ready->base : (struct sandbox_base){0};
 }
 
 int

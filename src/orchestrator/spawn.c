@@ -1,6 +1,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/limits.h"
 #include "base/mem.h"
@@ -121,7 +122,11 @@ start(struct orch_call *c, struct sy_error *err)
 
     const struct sandbox_base base = sandbox_ready_base(env.sandbox);
 
-    enum sy_code rc = process_pool_take(session_pool(c->session), &c->process, &base, err);
+    static const int our_stdio[3] = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO};
+    enum sy_code rc =
+        c->request.on_our_stdio
+            ? process_prepare_on(&c->process, &base, our_stdio, err)
+            : process_pool_take(session_pool(c->session), &c->process, &base, err);
 
     if (rc != SY_E_OK) {
         return rc;

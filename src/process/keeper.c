@@ -98,8 +98,9 @@ arrange_descriptors(struct keeper *k)
     int out = keeper_lift(job->out_fd);
     int err = keeper_lift(job->err_fd);
     int channel = keeper_lift(job->channel_fd);
-    int null =
-        keeper_lift((int)sy_raw4(SYS_openat, AT_FDCWD, (long)"/dev/null", O_RDONLY | O_CLOEXEC, 0));
+    int null = keeper_lift(job->in_fd >= 0 ? job->in_fd
+                                           : (int)sy_raw4(SYS_openat, AT_FDCWD, (long)"/dev/null",
+                                                          O_RDONLY | O_CLOEXEC, 0));
     int engine = keeper_lift((int)sy_raw2(SYS_pidfd_open, job->engine_pid, 0));
 
     if (out < 0 || err < 0 || channel < 0 || null < 0) {

@@ -46,6 +46,7 @@ struct keeper_job {
     /* Set before the start, only read by the keeper and its child. */
     bool starts_with_base; /* `base` is set already */
     bool has_base;         /* the keeper is under it already: made by a template */
+    int in_fd; /* -1: /dev/null */
     int out_fd;
     int err_fd;
     int channel_fd;
@@ -73,6 +74,8 @@ struct keeper_job {
     volatile pid_t keeper_pid;
     /* The command's process id; written by the keeper. */
     volatile pid_t pid;
+    /* Set by the child: there is somebody to ask about its calls. */
+    volatile bool has_listener;
     /* Of seccomp_unotify(2), in the keeper's table; set by the child, -1: none. */
     volatile int listener_fd;
 };

@@ -90,7 +90,9 @@ make(struct process_pool *pool, struct process **ret, const struct sandbox_base 
 
         rc = find_template(pool, &place, base, err);
         if (rc == SY_E_OK) {
-            rc = process_prepare_by(ret, base, pool->templates[place], err);
+            const struct process_way way = {.template = pool->templates[place]};
+
+            rc = process_prepare_by(ret, base, &way, err);
         }
         if (rc != SY_E_NOTFOUND) {
             break;

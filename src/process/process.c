@@ -206,6 +206,7 @@ on_keeper_end(struct process *p)
     p->look_ns = UINT64_MAX;
     wait_for_keeper(p);
     process_limits_end(p);
+    p->result.is_unobserved = p->job.base.is_observed && !p->job.has_listener;
     if (p->result.outcome == PROCESS_RUNNING) {
         if (p->job.stage != STAGE_NONE) {
             explain_failure(p, p->job.stage, p->job.sys);

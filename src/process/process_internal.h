@@ -38,10 +38,15 @@ struct process {
     struct denial_list denials;
 };
 
-/* process_prepare with the keeper made by a template, or, NULL, by us.
- * SY_E_NOTFOUND: the template is gone. */
+/* How a process is made ready: by a template, or, NULL, by us; with these standard
+ * descriptors, or, NULL, with pipes (a template knows no others). */
+struct process_way {
+    struct template *template;
+    const int *stdio;
+};
+/* SY_E_NOTFOUND: the template is gone. */
 enum sy_code process_prepare_by(struct process **ret, const struct sandbox_base *base,
-                                struct template *t, struct sy_error *err);
+                                const struct process_way *way, struct sy_error *err);
 /* The number of its keeper, 0 if there is none. */
 pid_t process_keeper(const struct process *p);
 /* Takes it out of its pool. */

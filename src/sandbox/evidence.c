@@ -91,6 +91,13 @@ static void
 add(struct inference *i, enum denial_layer layer, const char *operation, char *object,
     struct sandbox_explanation *why)
 {
+    /* What was seen is not told again, under whatever name the act has here. */
+    for (size_t k = 0; k < i->list->n; k++) {
+        if (i->list->v[k].confidence == DENIAL_EXACT && str_eq(i->list->v[k].object, object)) {
+            return;
+        }
+    }
+
     struct denial d = {
         .layer = layer,
         .confidence = DENIAL_INFERRED,

@@ -164,6 +164,18 @@ scan_quoted(struct scan *c, struct span s, struct named named)
     return found;
 }
 
+/* Slashes and dots alone are punctuation. */
+static bool
+has_name(struct span s)
+{
+    for (size_t i = 0; i < s.n; i++) {
+        if (s.at[i] != '/' && s.at[i] != '.') {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Words that look like paths, without what stands around them. */
 static bool
 scan_words(struct scan *c, struct span s, struct named named)
@@ -190,7 +202,7 @@ scan_words(struct scan *c, struct span s, struct named named)
                               word.at[word.n - 1] == '\r')) {
             word.n--;
         }
-        if (is_path_start(word)) {
+        if (is_path_start(word) && has_name(word)) {
             found = tell(c, word, named) || found;
         }
     }

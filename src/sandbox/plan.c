@@ -71,6 +71,9 @@ sandbox_plan_write(struct jw *w, const struct sandbox_plan *plan)
     jw_key_str(w, "tier", sandbox_plan_tier(plan));
     jw_key_int(w, "landlock_abi", plan->abi);
     jw_key_str(w, "network", plan->has_network ? "on" : "off");
+    if (plan->has_observer) {
+        jw_key_str(w, "report", "full");
+    }
     jw_key(w, "features");
     jw_object(w);
     for (int i = 0; i < FEATURE_COUNT; i++) {

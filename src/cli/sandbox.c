@@ -422,6 +422,7 @@ static const struct cli_verb verb_sandbox_explain = {
 static const struct cli_verb *const sandbox_verbs[] = {
     &verb_sandbox_check,
     &verb_sandbox_explain,
+    &verb_sandbox_learn,
     &verb_sandbox_plan,
     NULL,
 };
@@ -432,8 +433,8 @@ static const struct cli_option no_options[] = {
 
 const struct cli_verb verb_sandbox = {
     .name = "sandbox",
-    .summary = "Look at the sandbox: check what holds, explain what a rule does",
-    .operands = "check|explain|plan",
+    .summary = "Look at the sandbox: check what holds, explain a rule, learn what a command needs",
+    .operands = "check|explain|learn|plan",
     .page = "shellyard-sandbox.1",
     .options = no_options,
     .verbs = sandbox_verbs,

@@ -135,7 +135,7 @@ struct exec_request {
     char *call_id;
     char *turn_id;         /* may be NULL */
     const char *tool;      /* static: "shell", "shell_command", "exec" */
-    bool on_our_stdio;     /* input, output and error are ours; nothing is captured */
+    const int *stdio;      /* static, three descriptors for it: nothing is captured; or NULL */
     size_t keep_bytes;     /* per stream; 0: default */
     output_raw_fn *on_raw; /* stream-through front ends; may be NULL */
     void *on_raw_arg;

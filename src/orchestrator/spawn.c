@@ -1,7 +1,6 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/limits.h"
 #include "base/mem.h"
@@ -122,10 +121,9 @@ start(struct orch_call *c, struct sy_error *err)
 
     const struct sandbox_base base = sandbox_ready_base(env.sandbox);
 
-    static const int our_stdio[3] = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO};
     enum sy_code rc =
-        c->request.on_our_stdio
-            ? process_prepare_on(&c->process, &base, our_stdio, err)
+        c->request.stdio != NULL
+            ? process_prepare_on(&c->process, &base, c->request.stdio, err)
             : process_pool_take(session_pool(c->session), &c->process, &base, err);
 
     if (rc != SY_E_OK) {

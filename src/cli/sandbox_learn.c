@@ -235,6 +235,9 @@ decide(struct learning *l, const struct denial_list *list)
     for (size_t i = 0; i < list->n && rc == SY_E_OK; i++) {
         rc = add_fix(l, &list->v[i]);
     }
+    if (rc == SY_E_OK && l->roots.n > 0 && l->engine.turn.sandbox.mode == SANDBOX_READ_ONLY) {
+        rc = add_once(&l->lines, "mode: workspace-write"); /* roots count there only */
+    }
     return rc;
 }
 

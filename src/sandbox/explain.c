@@ -114,7 +114,10 @@ fix_write(struct sandbox_explanation *ret, const struct sandbox_plan *plan, cons
         slash[slash == dir ? 1 : 0] = '\0';
     }
     if (!is_broad(dir)) {
-        set_fix(ret, "sandbox.writable_roots: [\"", dir, "\"]");
+        /* One line is not enough where no root counts. */
+        set_fix(ret, "sandbox.writable_roots: [\"", dir,
+                plan->mode == SANDBOX_READ_ONLY ? "\"]  # with sandbox.mode: workspace-write"
+                                                : "\"]");
     } else if (!str_eq(dir, path)) {
         set_fix(ret, "sandbox.writable_roots: [\"", path,
                 "\"]  # make it first: its directory would open too much");

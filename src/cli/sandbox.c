@@ -420,11 +420,7 @@ static const struct cli_verb verb_sandbox_explain = {
 };
 
 static const struct cli_verb *const sandbox_verbs[] = {
-    &verb_sandbox_check,
-    &verb_sandbox_explain,
-    &verb_sandbox_learn,
-    &verb_sandbox_plan,
-    NULL,
+    &verb_sandbox_check, &verb_sandbox_explain, &verb_sandbox_learn, &verb_sandbox_plan, NULL,
 };
 
 static const struct cli_option no_options[] = {

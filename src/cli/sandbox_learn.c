@@ -111,7 +111,8 @@ start(struct learning *l, const struct cli_args *args, struct sy_error *err)
     /* With --json, standard output is for the answer alone. */
     static const int plain[3] = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO};
     static const int json[3] = {STDIN_FILENO, STDERR_FILENO, STDERR_FILENO};
-    SY_AUTO(exec_request_fini) struct exec_request request = {
+    SY_AUTO(exec_request_fini)
+    struct exec_request request = {
         .tool = "learn",
         .stdio = cli_get(args, "json") != NULL ? json : plain,
     };
@@ -315,8 +316,7 @@ learn_text(struct buf *out, const struct learning *l, const struct exec_output *
                       denial_layer_name(d->layer), denial_confidence_name(d->confidence));
     }
     if (rc == SY_E_OK && o->denials.more > 0) {
-        rc = buf_addf(out, "  and %u more: grant what is below and learn again\n",
-                      o->denials.more);
+        rc = buf_addf(out, "  and %u more: grant what is below and learn again\n", o->denials.more);
     }
     if (rc == SY_E_OK) {
         rc = buf_add_str(out, "\n# today\n");
@@ -418,10 +418,10 @@ learn_main(const struct cli_args *args)
 }
 
 static const struct cli_option learn_options[] = {
-    {0,   "json",    NULL,   NULL,
-     "print one JSON object; the command's output goes to standard error"                                  },
-    {'s', "sandbox", "MODE", "read-only|workspace-write", "sandbox mode, instead of the configured one"    },
-    {'C', "cwd",     "DIR",  "DIR",                       "run in DIR, which is then the workspace"        },
+    {0,   "json",    NULL,   NULL,                        "print one JSON object; the command's output goes to standard error"},
+    {'s', "sandbox", "MODE", "read-only|workspace-write",
+     "sandbox mode, instead of the configured one"                                                                            },
+    {'C', "cwd",     "DIR",  "DIR",                       "run in DIR, which is then the workspace"                           },
     CLI_OPTION_CONFIG,
     CLI_OPTION_END,
 };

@@ -21,7 +21,7 @@ struct config {
         bool exclude_tmpdir_env_var;
         bool exclude_slash_tmp;
         const char *report; /* default | full */
-        bool required; /* false lifts "fail closed"; never a tool argument */
+        bool required;      /* false lifts "fail closed"; never a tool argument */
     } sandbox;
     struct {
         const char *policy; /* never | unless-trusted | on-failure | on-request */

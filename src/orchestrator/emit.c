@@ -97,8 +97,11 @@ call_emit_end(struct orch_call *c)
 
     /* Invalid bytes grow threefold when they are replaced. */
     size_t max = (size_t)LIMIT_STREAM_KEEP * 4;
-    struct end_texts t = {
-        .out = {.max = max}, .err = {.max = max}, .all = {.max = max}, .preview = {.max = max}, .denials = {.max = max}};
+    struct end_texts t = {.out = {.max = max},
+                          .err = {.max = max},
+                          .all = {.max = max},
+                          .preview = {.max = max},
+                          .denials = {.max = max}};
     struct event e = event_of(c, EVENT_EXEC_END);
     const struct event_limit limit = {
         .name = resource_name(c->output.hit.resource),

@@ -133,8 +133,9 @@ call_gather_denials(struct orch_call *c)
     process_take_denials(c->process, &c->output.denials);
     c->output.is_unobserved = process_result(c->process)->is_unobserved;
     if (c->output.is_unobserved) {
-        call_add_note(c, "sandbox.report: full is not possible here, since an outer sandbox has the "
-                         "one listener of this process tree: what was refused is only inferred");
+        call_add_note(c,
+                      "sandbox.report: full is not possible here, since an outer sandbox has the "
+                      "one listener of this process tree: what was refused is only inferred");
     }
     if (c->chain != NULL && c->entry->ready != NULL && has_failed(&c->output)) {
         rc = infer(c, note);

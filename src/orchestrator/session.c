@@ -238,8 +238,9 @@ same_policy(const struct sandbox_policy *a, const struct sandbox_policy *b)
 {
     if (a->mode != b->mode || a->has_network != b->has_network ||
         a->excludes_tmpdir != b->excludes_tmpdir ||
-        a->excludes_slash_tmp != b->excludes_slash_tmp || a->reports_all != b->reports_all || !same_text(a->cwd, b->cwd) ||
-        !same_text(a->tmpdir, b->tmpdir) || a->writable_roots.n != b->writable_roots.n) {
+        a->excludes_slash_tmp != b->excludes_slash_tmp || a->reports_all != b->reports_all ||
+        !same_text(a->cwd, b->cwd) || !same_text(a->tmpdir, b->tmpdir) ||
+        a->writable_roots.n != b->writable_roots.n) {
         return false;
     }
     for (size_t i = 0; i < a->writable_roots.n; i++) {

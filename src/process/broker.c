@@ -300,8 +300,7 @@ tell_refused(const struct broker_host *host, const struct call *c)
     /* A name of Unix sockets in visible characters is at most eight times as long. */
     SY_AUTO(buf_fini) struct buf object = {.max = 1024};
 
-    if (host->on_refused != NULL &&
-        broker_address_text(&object, c->bytes, c->length) == SY_E_OK) {
+    if (host->on_refused != NULL && broker_address_text(&object, c->bytes, c->length) == SY_E_OK) {
         host->on_refused(host->arg, c->keeper, buf_view(&object));
     }
 }
@@ -336,9 +335,8 @@ answer_one(int listener_fd, const struct broker_host *host)
     c.keeper = host->keeper_of(host->arg, c.tid);
     answer.r.id = got.n.id;
     if (got.n.data.nr != SYS_connect) {
-        int sys = host->on_call != NULL
-                      ? host->on_call(host->arg, c.keeper, listener_fd, &got.n)
-                      : EPERM;
+        int sys =
+            host->on_call != NULL ? host->on_call(host->arg, c.keeper, listener_fd, &got.n) : EPERM;
 
         answer.r.error = sys == OBSERVE_GO_ON ? 0 : -sys;
         answer.r.flags = sys == OBSERVE_GO_ON ? SECCOMP_USER_NOTIF_FLAG_CONTINUE : 0;

@@ -46,7 +46,7 @@ struct keeper_job {
     /* Set before the start, only read by the keeper and its child. */
     bool starts_with_base; /* `base` is set already */
     bool has_base;         /* the keeper is under it already: made by a template */
-    int in_fd; /* -1: /dev/null */
+    int in_fd;             /* -1: /dev/null */
     int out_fd;
     int err_fd;
     int channel_fd;

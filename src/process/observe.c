@@ -39,7 +39,9 @@ struct observed {
 
 static const struct observed table[] = {
 #define TABLE_ROW(name, number, verdict, op, dir, path, op2, dir2, path2)                          \
-    {#name, verdict, {{op, dir, path}, {op2, dir2, path2}}},
+    {                                                                                              \
+        #name, verdict, {{op, dir, path}, {op2, dir2, path2}}
+},
     SECCOMP_OBSERVED(TABLE_ROW)
 #undef TABLE_ROW
 };
@@ -151,8 +153,8 @@ look(struct process *p, const struct seccomp_notif *n, const struct observed *o,
         return;
     }
 
-    bool opens = o->verdict != SECCOMP_OBSERVE || str_eq(o->name, "openat2") ||
-                 str_eq(o->name, "creat");
+    bool opens =
+        o->verdict != SECCOMP_OBSERVE || str_eq(o->name, "openat2") || str_eq(o->name, "creat");
 
     if (opens && (!read_flags(&flags, n, o) || !means_to_write(&op, flags, buf_view(&path)))) {
         return;
@@ -171,8 +173,12 @@ name_call(char *ret, size_t size, const char *name, const struct seccomp_notif *
         int family;
         const char *name;
     } families[] = {
-        {AF_INET, "AF_INET"}, {AF_INET6, "AF_INET6"}, {AF_NETLINK, "AF_NETLINK"},
-        {AF_UNIX, "AF_UNIX"}, {AF_PACKET, "AF_PACKET"}, {AF_VSOCK, "AF_VSOCK"},
+        {AF_INET,    "AF_INET"   },
+        {AF_INET6,   "AF_INET6"  },
+        {AF_NETLINK, "AF_NETLINK"},
+        {AF_UNIX,    "AF_UNIX"   },
+        {AF_PACKET,  "AF_PACKET" },
+        {AF_VSOCK,   "AF_VSOCK"  },
     };
     int first = (int)(uint32_t)n->data.args[0];
 

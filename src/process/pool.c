@@ -80,8 +80,8 @@ make(struct process_pool *pool, struct process **ret, const struct sandbox_base 
 {
     enum sy_code rc = SY_E_NOTFOUND;
 
-    bool may_share = pool->uses_templates && base != NULL && base->program != NULL &&
-                     !base->is_observed;
+    bool may_share =
+        pool->uses_templates && base != NULL && base->program != NULL && !base->is_observed;
 
     /* Without a filter there is nothing to share, and a keeper must not be observed: nobody would
      * answer it once the engine is gone. A template that is gone is replaced once. */

@@ -11,8 +11,8 @@ process_witness(struct process *p, enum denial_layer layer, enum sandbox_operati
 {
     struct sandbox_explanation why = {0};
 
-    if (p->plan != NULL && (sandbox_explain(&why, p->plan, operation, object, NULL) != SY_E_OK ||
-                            why.is_allowed)) {
+    if (p->plan != NULL &&
+        (sandbox_explain(&why, p->plan, operation, object, NULL) != SY_E_OK || why.is_allowed)) {
         why.rule[0] = '\0';
         why.fix[0] = '\0';
     }

@@ -126,8 +126,8 @@ is_no_program(const struct inference *i, const char *path)
 {
     struct stat st;
 
-    return i->c->exit_code == EXIT_NOT_EXECUTABLE && stat(path, &st) == 0 &&
-           S_ISREG(st.st_mode) && i->c->access(i->c->arg, path, X_OK) != 0;
+    return i->c->exit_code == EXIT_NOT_EXECUTABLE && stat(path, &st) == 0 && S_ISREG(st.st_mode) &&
+           i->c->access(i->c->arg, path, X_OK) != 0;
 }
 
 /* One operation that may have been meant. True if the policy refuses it. */

@@ -17,7 +17,7 @@
 /* Something that a line of output complains about. */
 struct named {
     bool is_host;
-    bool is_removal; /* a path that was to go away or to get another name */
+    bool is_removal;  /* a path that was to go away or to get another name */
     const char *text; /* a path as written, or a host */
     unsigned port;    /* of a host; 0: not named */
 };
@@ -44,8 +44,7 @@ typedef int evidence_access_fn(void *arg, const char *path, int how);
  */
 enum sy_code evidence_judge(struct sandbox_explanation *ret, int *ret_anyway,
                             const struct sandbox_plan *plan, enum sandbox_operation op,
-                            const char *path, evidence_access_fn *access,
-                            void *arg) SY_NODISCARD;
+                            const char *path, evidence_access_fn *access, void *arg) SY_NODISCARD;
 
 struct evidence_case {
     const struct sandbox_plan *plan;

@@ -26,9 +26,17 @@ struct span {
 
 /* What the kernel says when it refuses, as C libraries and languages write it. */
 static const char *const complaints[] = {
-    "permission denied", "operation not permitted", "read-only file system", "access denied",
-    "accessdenied",      "not permitted",           "cross-device link",     "EACCES",
-    "EPERM",             "EROFS",                   "EXDEV",
+    "permission denied",
+    "operation not permitted",
+    "read-only file system",
+    "access denied",
+    "accessdenied",
+    "not permitted",
+    "cross-device link",
+    "EACCES",
+    "EPERM",
+    "EROFS",
+    "EXDEV",
 };
 
 static const char *const removals[] = {"remove", "rename", "unlink", "move", "rmdir", "delete"};
@@ -155,8 +163,7 @@ scan_quoted(struct scan *c, struct span s, struct named named)
         }
         q--;
 
-        struct span inner = {s.at + i + strlen(quotes[q].open),
-                             end - i - strlen(quotes[q].open)};
+        struct span inner = {s.at + i + strlen(quotes[q].open), end - i - strlen(quotes[q].open)};
 
         found = tell(c, inner, named) || found;
         i = end + strlen(quotes[q].close);
@@ -198,8 +205,8 @@ scan_words(struct scan *c, struct span s, struct named named)
             word.at++;
             word.n--;
         }
-        while (word.n > 0 && (strchr(around, word.at[word.n - 1]) != NULL ||
-                              word.at[word.n - 1] == '\r')) {
+        while (word.n > 0 &&
+               (strchr(around, word.at[word.n - 1]) != NULL || word.at[word.n - 1] == '\r')) {
             word.n--;
         }
         if (is_path_start(word) && has_name(word)) {
@@ -373,7 +380,8 @@ scan_host(struct scan *c, struct span rest)
 {
     struct named named = {.is_host = true};
 
-    while (rest.n > 0 && (strchr("'\"`", rest.at[0]) != NULL || (unsigned char)rest.at[0] >= 0x80)) {
+    while (rest.n > 0 &&
+           (strchr("'\"`", rest.at[0]) != NULL || (unsigned char)rest.at[0] >= 0x80)) {
         rest.at++;
         rest.n--;
     }

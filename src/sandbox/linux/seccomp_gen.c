@@ -441,16 +441,16 @@ print(FILE *out, const struct program *p, const char *name)
 }
 
 static const struct variant variants[] = {
-    {"x86_64_off",           AUDIT_ARCH_X86_64,  SCMP_ARCH_X86_64,  false, false, false},
-    {"x86_64_broker",        AUDIT_ARCH_X86_64,  SCMP_ARCH_X86_64,  false, true,  false},
-    {"x86_64_on",            AUDIT_ARCH_X86_64,  SCMP_ARCH_X86_64,  true,  false, false},
-    {"x86_64_observed",      AUDIT_ARCH_X86_64,  SCMP_ARCH_X86_64,  false, true,  true },
-    {"x86_64_on_observed",   AUDIT_ARCH_X86_64,  SCMP_ARCH_X86_64,  true,  false, true },
-    {"aarch64_off",          AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, false, false, false},
-    {"aarch64_broker",       AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, false, true,  false},
-    {"aarch64_on",           AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, true,  false, false},
-    {"aarch64_observed",     AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, false, true,  true },
-    {"aarch64_on_observed",  AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, true,  false, true },
+    {"x86_64_off",          AUDIT_ARCH_X86_64,  SCMP_ARCH_X86_64,  false, false, false},
+    {"x86_64_broker",       AUDIT_ARCH_X86_64,  SCMP_ARCH_X86_64,  false, true,  false},
+    {"x86_64_on",           AUDIT_ARCH_X86_64,  SCMP_ARCH_X86_64,  true,  false, false},
+    {"x86_64_observed",     AUDIT_ARCH_X86_64,  SCMP_ARCH_X86_64,  false, true,  true },
+    {"x86_64_on_observed",  AUDIT_ARCH_X86_64,  SCMP_ARCH_X86_64,  true,  false, true },
+    {"aarch64_off",         AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, false, false, false},
+    {"aarch64_broker",      AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, false, true,  false},
+    {"aarch64_on",          AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, true,  false, false},
+    {"aarch64_observed",    AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, false, true,  true },
+    {"aarch64_on_observed", AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, true,  false, true },
 };
 
 /* What an observer calls them. */

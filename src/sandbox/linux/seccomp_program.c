@@ -17,8 +17,7 @@ sandbox_seccomp_arch(void)
 }
 
 const struct seccomp_program *
-sandbox_seccomp_find(uint32_t arch, bool has_network, bool has_broker,
-                     bool has_observer)
+sandbox_seccomp_find(uint32_t arch, bool has_network, bool has_broker, bool has_observer)
 {
     for (size_t i = 0; i < SECCOMP_PROGRAMS; i++) {
         const struct seccomp_program *p = &sandbox_seccomp_programs[i];

@@ -21,7 +21,7 @@ enum seccomp_verdict {
     SECCOMP_OBSERVE,   /* allowed; under `report: full` told first */
     SECCOMP_OPEN_1,    /* the same if the flags in that argument mean to write */
     SECCOMP_OPEN_2,
-    SECCOMP_CONNECT    /* network off: the broker decides, or refused where there is none */
+    SECCOMP_CONNECT /* network off: the broker decides, or refused where there is none */
 };
 
 /* The highest call that was looked at for this list. Anything beyond answers

@@ -90,7 +90,8 @@ hosts_are_found_in_the_complaints_of_common_programs(void **state)
                  "git.example.org (host)");
     expect_names("ssh: connect to host git.example.org port 22: Network is unreachable",
                  "git.example.org port 22 (host)");
-    expect_names("wget: unable to resolve host address \xe2\x80\x98" "a.b\xe2\x80\x99",
+    expect_names("wget: unable to resolve host address \xe2\x80\x98"
+                 "a.b\xe2\x80\x99",
                  "a.b (host)");
     expect_names("Temporary failure resolving 'deb.debian.org'", "deb.debian.org (host)");
     expect_names("Error: getaddrinfo EAI_AGAIN registry.npmjs.org", "registry.npmjs.org (host)");

@@ -343,8 +343,7 @@ try_name(const struct trial *t)
                                                                                             : errno;
     }
     if (S_ISDIR(st.st_mode)) {
-        return unlinkat(dir, name, AT_REMOVEDIR) == 0 &&
-                       mkdirat(dir, name, st.st_mode & 07777) == 0
+        return unlinkat(dir, name, AT_REMOVEDIR) == 0 && mkdirat(dir, name, st.st_mode & 07777) == 0
                    ? 0
                    : errno;
     }
@@ -500,8 +499,8 @@ compare(const struct place *p, const struct trial *t, const int outcome[2], unsi
     counts[said.is_allowed ? 0 : 1]++;
     if (said.is_allowed != (outcome[1] == 0)) {
         fail_msg("'%s' (%s): explain says %s by '%s', the kernel gives errno %d", t->path,
-                 sandbox_operation_name(t->op), said.is_allowed ? "yes" : "no",
-                 said.rule, outcome[1]);
+                 sandbox_operation_name(t->op), said.is_allowed ? "yes" : "no", said.rule,
+                 outcome[1]);
     }
     if (outcome[1] != 0) {
         /* rename(2) and link(2) to where less is allowed: as across file systems. */

@@ -155,7 +155,8 @@ static void
 check_ordinary(int nr, uint32_t arch)
 {
     for (int has_network = 0; nr >= 0 && has_network < 2; has_network++) {
-        const struct seccomp_program *p = sandbox_seccomp_find(arch, has_network == 1, false, false);
+        const struct seccomp_program *p =
+            sandbox_seccomp_find(arch, has_network == 1, false, false);
         struct seccomp_data data = {
             .nr = nr, .arch = arch, .args = {~0ULL, ~0ULL, ~0ULL}
         };

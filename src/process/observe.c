@@ -38,10 +38,7 @@ struct observed {
 };
 
 static const struct observed table[] = {
-#define TABLE_ROW(name, number, verdict, op, dir, path, op2, dir2, path2)                          \
-    {                                                                                              \
-        #name, verdict, {{op, dir, path}, {op2, dir2, path2}}
-},
+#define TABLE_ROW(n, x, verdict, o, d, p, o2, d2, p2) {#n, verdict, {{o, d, p}, {o2, d2, p2}}},
     SECCOMP_OBSERVED(TABLE_ROW)
 #undef TABLE_ROW
 };

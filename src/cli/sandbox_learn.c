@@ -132,6 +132,13 @@ start(struct learning *l, const struct cli_args *args, struct sy_error *err)
                           "-s workspace-write or -s read-only",
                           sandbox_mode_name(l->engine.turn.sandbox.mode));
     }
+    if (l->engine.turn.sandbox.min_tier == TIER_FULL) {
+        return sy_err_set(err, SY_E_CONFIG,
+                          "sandbox learn runs its command in the tier no-namespace, which "
+                          "sandbox.tier or sandbox.min_tier refuses: add -c sandbox.tier=auto "
+                          "-c sandbox.min_tier=no-namespace");
+    }
+    l->engine.turn.sandbox.max_tier = TIER_NO_NAMESPACE; /* the one that has our terminal */
     l->engine.turn.sandbox.reports_all = true;
     l->engine.turn.sandbox_required = true;
     request.params.argv.max = LIMIT_ARGV;

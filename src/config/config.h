@@ -20,8 +20,11 @@ struct config {
         bool network_access;
         bool exclude_tmpdir_env_var;
         bool exclude_slash_tmp;
-        const char *report; /* default | full */
-        bool required;      /* false lifts "fail closed"; never a tool argument */
+        bool required;        /* false lifts "fail closed"; never a tool argument */
+        const char *tier;     /* full | auto | no-namespace */
+        const char *min_tier; /* full | no-namespace */
+        const char *run_as;   /* owner | self */
+        const char *report;   /* default | full */
     } sandbox;
     struct {
         const char *policy; /* never | unless-trusted | on-failure | on-request */

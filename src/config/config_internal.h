@@ -71,7 +71,7 @@ struct config_row {
     size_t offset;    /* of the member in struct config */
 };
 
-#define CONFIG_KEYS 30U
+#define CONFIG_KEYS 33U
 
 extern const struct config_row config_rows[CONFIG_KEYS];
 

@@ -9,6 +9,9 @@
 static const char *const sandbox_modes[] = {"read-only", "workspace-write", "external-sandbox",
                                             "danger-full-access", NULL};
 static const char *const reports[] = {"default", "full", NULL};
+static const char *const tiers[] = {"full", "auto", "no-namespace", NULL};
+static const char *const min_tiers[] = {"full", "no-namespace", NULL};
+static const char *const identities[] = {"owner", "self", NULL};
 static const char *const approval_policies[] = {"unless-trusted", "on-request", "on-failure",
                                                 "never", NULL};
 static const char *const inherits[] = {"none", "core", "all", NULL};
@@ -86,6 +89,24 @@ const struct config_row config_rows[CONFIG_KEYS] = {
      .order = CONFIG_ORDER_EQUAL,
      .words = reports,
      .offset = AT(sandbox.report)                                                                                                                                                                                       },
+    {.info = {"sandbox.tier", "choice", "full|auto|no-namespace", "auto",
+              "How sandboxes are made: with namespaces, or with Landlock and seccomp alone"},
+     .type = CONFIG_CHOICE,
+     .order = CONFIG_ORDER_CHOICE,
+     .words = tiers,
+     .offset = AT(sandbox.tier)                                                                                          },
+    {.info = {"sandbox.min_tier", "choice", "full|no-namespace", "no-namespace",
+              "Where this can't be had, commands are refused"},
+     .type = CONFIG_CHOICE,
+     .order = CONFIG_ORDER_CHOICE,
+     .words = min_tiers,
+     .offset = AT(sandbox.min_tier)},
+    {.info = {"sandbox.run_as", "choice", "owner|self", "owner",
+              "As root, run commands as the workspace's owner, or as root without rights"},
+     .type = CONFIG_CHOICE,
+     .order = CONFIG_ORDER_CHOICE,
+     .words = identities,
+     .offset = AT(sandbox.run_as)                                                                                                                                                                                                      },
     {.info = {"approval.policy", "choice", "unless-trusted|on-request|on-failure|never",
               "on-request", "When a person is asked before a command runs"},
      .type = CONFIG_CHOICE,
@@ -98,7 +119,7 @@ const struct config_row config_rows[CONFIG_KEYS] = {
      .type = CONFIG_STRING,
      .order = CONFIG_ORDER_EQUAL,
      .content = CONFIG_PATH_OR_EMPTY,
-     .offset = AT(shell.path)},
+     .offset = AT(shell.path)                                                                                                                                                                                                      },
     {.info = {"shell.login", "boolean", "", "true",
               "Whether a call that does not say runs in a login shell"},
      .type = CONFIG_BOOLEAN,

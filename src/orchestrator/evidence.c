@@ -50,13 +50,35 @@ outer_refusal(const char *path)
     return fd < 0 && (errno == EACCES || errno == EPERM || errno == EROFS) ? errno : 0;
 }
 
+/* Whose permissions count. */
+struct subject {
+    bool is_nested;
+    const struct limited_user *who; /* NULL: us */
+};
+
 static int
 may_do(void *arg, const char *path, int how)
 {
-    const bool *nested = arg;
-    int sys = limited_access(path, how, ACCESS_MS);
+    const struct subject *s = arg;
+    int sys = limited_access(path, how, s->who, ACCESS_MS);
 
-    return sys == 0 && *nested && (how & W_OK) != 0 ? outer_refusal(path) : sys;
+    return sys == 0 && s->is_nested && (how & W_OK) != 0 ? outer_refusal(path) : sys;
+}
+
+/* As root, commands of the full tier run as the owner of the workspace, with his group as far as
+ * the workspace has it. False: as ourselves. */
+static bool
+find_owner(const struct orch_call *c, struct limited_user *ret)
+{
+    const struct sandbox_policy *p = &c->turn.sandbox;
+    struct stat st;
+
+    if (geteuid() != 0 || p->runs_as_self || c->entry->template == NULL || stat(p->cwd, &st) != 0 ||
+        st.st_uid == 0) {
+        return false;
+    }
+    *ret = (struct limited_user){.uid = st.st_uid, .gid = st.st_gid};
+    return true;
 }
 
 static bool
@@ -99,13 +121,17 @@ infer_signal(struct orch_call *c)
 static enum sy_code
 infer(struct orch_call *c, char note[SY_ERR_MSG_MAX])
 {
-    bool nested = is_nested();
+    struct limited_user owner;
+    struct subject subject = {
+        .is_nested = is_nested(),
+        .who = find_owner(c, &owner) ? &owner : NULL,
+    };
     const struct evidence_case facts = {
         .plan = c->entry->plan,
         .cwd = c->request.params.cwd,
         .exit_code = c->output.exit_code,
         .access = may_do,
-        .arg = &nested,
+        .arg = &subject,
     };
     enum sy_code rc = infer_signal(c);
 

@@ -20,8 +20,15 @@
 
 #define OBSERVE_GO_ON (-1)
 
+/* Where the callers are. */
+struct broker_place {
+    int diag_fd;       /* for sock_diag(7) in their network; -1: they are in ours */
+    bool has_own_tree; /* their paths are in a mount namespace of their own */
+};
+
 /* Whose calls they are. */
 struct broker_host {
+    struct broker_place place;
     /* The root of a caller's tree; 0 if it has none: then it gets nothing. */
     pid_t (*keeper_of)(void *arg, pid_t caller);
     /* Something of that tree asked for this address ("unix:PATH", "unix:@NAME", "HOST:PORT", as

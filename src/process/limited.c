@@ -44,6 +44,8 @@ struct slot {
     pid_t engine;
     bool is_taken;
     bool keeps_rights;
+    bool has_user; /* it is to be this one */
+    struct limited_user user;
     atomic_bool is_done;
     /* What the kernel reads or fills, possibly after we have given up. */
     struct open_how how;
@@ -63,6 +65,12 @@ helper_main(void *arg)
     /* Our memory would live on for as long as it waits. */
     sy_raw5(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     if (sy_raw0(SYS_getppid) != s->engine) {
+        return 1;
+    }
+    /* These calls change the helper alone: the C library is what does it for all threads. */
+    if (s->has_user && (sy_raw2(SYS_setgroups, 0, 0) != 0 ||
+                        sy_raw3(SYS_setresgid, s->user.gid, s->user.gid, s->user.gid) != 0 ||
+                        sy_raw3(SYS_setresuid, s->user.uid, s->user.uid, s->user.uid) != 0)) {
         return 1;
     }
     if (!s->keeps_rights) {
@@ -266,8 +274,8 @@ opens_at_once(int dir_fd, const char *path, int *ret_fd)
     return fd >= 0;
 }
 
-int
-limited_open(int dir_fd, const char *path, int *ret_fd, int timeout_ms)
+static int
+open_limited(int dir_fd, const char *path, uint64_t resolve, int *ret_fd, int timeout_ms)
 {
     size_t n = strlen(path) + 1;
     struct slot *s = n <= sizeof(slots[0].bytes) ? slot_take() : NULL;
@@ -275,12 +283,12 @@ limited_open(int dir_fd, const char *path, int *ret_fd, int timeout_ms)
     if (s == NULL) {
         return EBUSY;
     }
-    if (opens_at_once(dir_fd, path, ret_fd)) {
+    if (resolve == RESOLVE_NO_MAGICLINKS && opens_at_once(dir_fd, path, ret_fd)) {
         slot_give_back(s);
         return 0;
     }
     memcpy(s->bytes, path, n);
-    s->how = (struct open_how){.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_MAGICLINKS};
+    s->how = (struct open_how){.flags = O_PATH | O_CLOEXEC, .resolve = resolve};
     s->keeps_rights = false;
     s->nr = SYS_openat2;
     s->args[0] = dir_fd;
@@ -298,7 +306,7 @@ limited_open(int dir_fd, const char *path, int *ret_fd, int timeout_ms)
 }
 
 int
-limited_access(const char *path, int how, int timeout_ms)
+limited_access(const char *path, int how, const struct limited_user *who, int timeout_ms)
 {
     size_t n = strlen(path) + 1;
     struct slot *s = n <= sizeof(slots[0].bytes) ? slot_take() : NULL;
@@ -308,6 +316,8 @@ limited_access(const char *path, int how, int timeout_ms)
     }
     memcpy(s->bytes, path, n);
     s->keeps_rights = false;
+    s->has_user = who != NULL;
+    s->user = who != NULL ? *who : (struct limited_user){0};
     s->nr = SYS_faccessat2;
     s->args[0] = AT_FDCWD;
     s->args[1] = sy_raw_ptr(s->bytes);
@@ -316,8 +326,21 @@ limited_access(const char *path, int how, int timeout_ms)
 
     long rc = make_call(s, timeout_ms);
 
+    s->has_user = false;
     slot_give_back(s);
     return (int)-rc;
+}
+
+int
+limited_open(int dir_fd, const char *path, int *ret_fd, int timeout_ms)
+{
+    return open_limited(dir_fd, path, RESOLVE_NO_MAGICLINKS, ret_fd, timeout_ms);
+}
+
+int
+limited_open_inside(int top_fd, const char *path, int *ret_fd, int timeout_ms)
+{
+    return open_limited(top_fd, path, RESOLVE_NO_MAGICLINKS | RESOLVE_IN_ROOT, ret_fd, timeout_ms);
 }
 
 int

@@ -34,11 +34,17 @@ struct target {
 struct observed {
     const char *name;
     enum seccomp_verdict verdict;
-    struct target targets[2];
+    enum sandbox_operation op;
+    int dir_arg;
+    int path_arg;
+    enum sandbox_operation second_op;
+    int second_dir_arg;
+    int second_path_arg;
 };
 
 static const struct observed table[] = {
-#define TABLE_ROW(n, x, verdict, o, d, p, o2, d2, p2) {#n, verdict, {{o, d, p}, {o2, d2, p2}}},
+#define TABLE_ROW(name, number, verdict, op, dir, path, op2, dir2, path2)                          \
+    {#name, verdict, op, dir, path, op2, dir2, path2},
     SECCOMP_OBSERVED(TABLE_ROW)
 #undef TABLE_ROW
 };
@@ -54,11 +60,21 @@ find(const char *name)
     return NULL;
 }
 
+/* As the caller itself: where we are root, its tree may run as somebody else. */
 static int
 may_do(void *arg, const char *path, int how)
 {
-    (void)arg;
-    return limited_access(path, how, WAIT_MS);
+    const struct seccomp_notif *n = arg;
+    struct limited_user who;
+    struct stat st;
+    char of_caller[64];
+
+    (void)snprintf(of_caller, sizeof(of_caller), "/proc/%d", (int)n->pid);
+    if (geteuid() != 0 || stat(of_caller, &st) != 0 || st.st_uid == 0) {
+        return limited_access(path, how, NULL, WAIT_MS);
+    }
+    who = (struct limited_user){.uid = st.st_uid, .gid = st.st_gid};
+    return limited_access(path, how, &who, WAIT_MS);
 }
 
 /* The caller's path, made absolute. False where it can't be had. */
@@ -156,9 +172,11 @@ look(struct process *p, const struct seccomp_notif *n, const struct observed *o,
     if (opens && (!read_flags(&flags, n, o) || !means_to_write(&op, flags, buf_view(&path)))) {
         return;
     }
-    if (evidence_judge(&why, &anyway, p->plan, op, buf_view(&path), may_do, NULL) == SY_E_OK &&
+    if (evidence_judge(&why, &anyway, p->plan, op, buf_view(&path), may_do, mem_unconst(n)) ==
+            SY_E_OK &&
         !why.is_allowed && anyway == 0) {
-        process_tell_denial(p, DENIAL_LANDLOCK, sandbox_operation_name(op), why.resolved, &why);
+        process_tell_denial(p, evidence_layer(p->plan), sandbox_operation_name(op), why.resolved,
+                            &why);
     }
 }
 
@@ -220,9 +238,14 @@ observe_call(struct process *p, int listener_fd, const struct seccomp_notif *n)
         }
         return EPERM;
     }
+    const struct target targets[2] = {
+        {o->op,        o->dir_arg,        o->path_arg       },
+        {o->second_op, o->second_dir_arg, o->second_path_arg},
+    };
+
     for (size_t i = 0; i < 2 && p != NULL && p->plan != NULL; i++) {
-        if (o->targets[i].op != OPERATION_COUNT) {
-            look(p, n, o, &o->targets[i], listener_fd);
+        if (targets[i].op != OPERATION_COUNT) {
+            look(p, n, o, &targets[i], listener_fd);
         }
     }
     return OBSERVE_GO_ON;

@@ -22,6 +22,9 @@
 
 #define NS_PER_MS 1000000ULL
 
+/* What the kernel may take to end a namespace whose first process was killed. */
+#define KEEPER_END_MS 2000
+
 pid_t
 process_keeper(const struct process *p)
 {
@@ -35,7 +38,15 @@ process_keeper(const struct process *p)
 static void
 wait_for_keeper(struct process *p)
 {
-    pid_t pid = process_keeper(p);
+    pid_t pid = p->is_remote ? 0 : process_keeper(p);
+
+    /* A remote one without a last word was killed: the kernel is ending all in its
+     * namespace. */
+    if (p->is_remote && p->pidfd >= 0 && p->result.outcome == PROCESS_RUNNING) {
+        struct pollfd end = {.fd = p->pidfd, .events = POLLIN};
+
+        (void)poll(&end, 1, KEEPER_END_MS);
+    }
 
     while (pid > 0 && waitpid(pid, NULL, __WALL) < 0 && errno == EINTR) {
     }
@@ -56,7 +67,7 @@ static void
 end_channel(struct process *p)
 {
     char word[sizeof(struct keeper_report)];
-    ssize_t got = p->channel_fd >= 0 && p->is_of_template ? 1 : 0;
+    ssize_t got = p->channel_fd >= 0 && (p->is_of_template || p->is_remote) ? 1 : 0;
 
     if (got > 0) {
         shutdown(p->channel_fd, SHUT_WR);
@@ -158,6 +169,13 @@ explain_failure(struct process *p, enum sandbox_stage stage, int sys)
                    sy_errno_text(sys));
         err->sys = sys;
         break;
+    case STAGE_POLICY:
+    case STAGE_NAMESPACES:
+    case STAGE_ID_MAPS:
+    case STAGE_MOUNTS:
+    case STAGE_PROC:
+    case STAGE_LOOPBACK:
+    case STAGE_IDENTITY:
     case STAGE_RLIMITS:
     case STAGE_CAPABILITIES:
     case STAGE_NO_NEW_PRIVS:
@@ -206,7 +224,7 @@ on_keeper_end(struct process *p)
     p->look_ns = UINT64_MAX;
     wait_for_keeper(p);
     process_limits_end(p);
-    p->result.is_unobserved = p->job.base.is_observed && !p->job.has_listener;
+    p->result.is_unobserved = p->job.base.is_observed && !p->has_listener;
     if (p->result.outcome == PROCESS_RUNNING) {
         if (p->job.stage != STAGE_NONE) {
             explain_failure(p, p->job.stage, p->job.sys);
@@ -225,8 +243,12 @@ take_report(struct process *p, const struct keeper_report *r, uint64_t now_ns)
     switch ((enum keeper_report_kind)r->kind) {
     case KEEPER_LISTENER:
         break; /* its descriptor was taken by receive() */
+    case KEEPER_BORN:
+        p->keeper_pid = r->status;
+        break;
     case KEEPER_EXITED:
         p->has_exited = true;
+        p->has_listener = r->has_listener != 0;
         set_outcome(p, r->status);
         if (!p->is_killing) {
             p->linger_ns = now_ns + LIMIT_LINGER_MS * NS_PER_MS;
@@ -234,6 +256,7 @@ take_report(struct process *p, const struct keeper_report *r, uint64_t now_ns)
         break;
     case KEEPER_DONE:
         p->has_exited = true;
+        p->has_listener = r->has_listener != 0;
         set_outcome(p, r->status);
         p->result.ended_background = (uint32_t)r->ended;
         on_keeper_end(p);
@@ -266,11 +289,25 @@ receive(struct process *p, struct keeper_report *ret)
         const struct cmsghdr *c = CMSG_FIRSTHDR(&message);
 
         if (c != NULL && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(int))) {
-            fd_close(&p->listener_fd);
-            memcpy(&p->listener_fd, CMSG_DATA(c), sizeof(int));
+            int *place = ret->kind == KEEPER_BORN ? &p->pidfd : &p->listener_fd;
+
+            fd_close(place);
+            memcpy(place, CMSG_DATA(c), sizeof(int));
         }
     }
     return got;
+}
+
+void
+process_take_birth(struct process *p)
+{
+    struct keeper_report r;
+
+    if (p->pidfd < 0 &&
+        recv(p->channel_fd, &r, sizeof(r), MSG_PEEK | MSG_DONTWAIT) == (ssize_t)sizeof(r) &&
+        r.kind == KEEPER_BORN && receive(p, &r) == (ssize_t)sizeof(r)) {
+        take_report(p, &r, 0);
+    }
 }
 
 static enum sy_code
@@ -466,6 +503,8 @@ process_free(struct process *p)
     cgroup_free(p->cgroup);
     fd_close(&p->channel_fd);
     fd_close(&p->listener_fd);
+    fd_close(&p->pidfd);
+    fd_close(&p->diag_fd);
     template_unref(p->template);
     fd_close(&p->read_fd[STREAM_STDOUT]);
     fd_close(&p->read_fd[STREAM_STDERR]);

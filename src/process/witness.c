@@ -78,6 +78,7 @@ void
 process_answer_calls(struct process *p)
 {
     const struct broker_host host = {
+        .place = {.diag_fd = p->diag_fd, .has_own_tree = p->is_remote},
         .keeper_of = keeper_of,
         .on_refused = on_refused,
         .on_call = on_call,

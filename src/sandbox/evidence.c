@@ -20,6 +20,12 @@ struct inference {
     enum sy_code rc;
 };
 
+enum denial_layer
+evidence_layer(const struct sandbox_plan *plan)
+{
+    return sandbox_plan_tier(plan) == TIER_FULL ? DENIAL_MOUNT : DENIAL_LANDLOCK;
+}
+
 /* The directory of a path that has one: cuts it. */
 static void
 cut_last(char *path)
@@ -145,7 +151,7 @@ judge_operation(struct inference *i, enum sandbox_operation op, const char *path
         return false;
     }
     if (anyway == 0) {
-        add(i, DENIAL_LANDLOCK, sandbox_operation_name(op), why.resolved, &why);
+        add(i, evidence_layer(i->c->plan), sandbox_operation_name(op), why.resolved, &why);
     } else if (anyway != ENOENT && anyway != ENOTDIR && anyway != EEXIST) {
         say_not_ours(i, why.resolved, anyway);
     }

@@ -14,6 +14,9 @@
  * about one that the policy allows, is none.
  */
 
+/* Who refuses a path under this plan: mounts stand in front of Landlock. */
+enum denial_layer evidence_layer(const struct sandbox_plan *plan);
+
 /* Something that a line of output complains about. */
 struct named {
     bool is_host;

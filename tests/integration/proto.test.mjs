@@ -75,7 +75,7 @@ test('the end of a call tells what the sandbox refused', limit, async (t) => {
   const end = await proto.next((m) => m.type === 'exec_command_end');
   assert.deepEqual(end.denials.map((d) => [d.operation, d.object, d.confidence]), [['write', target, 'inferred']]);
   const answer = await proto.next(output('d1'));
-  assert.ok(answer.output.includes(`[sandbox: write ${target} was refused by landlock (inferred)`), answer.output);
+  assert.ok(answer.output.includes(`[sandbox: write ${target} was refused by ${end.denials[0].layer} (inferred)`), answer.output);
 
   proto.send({ type: 'function_call', name: 'shell_command', call_id: 'd2', arguments: '{"command":"touch f; exit 1"}' });
   const fine = await proto.next((m) => m.type === 'exec_command_end' && m.call_id === 'd2');

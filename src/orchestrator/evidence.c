@@ -132,6 +132,7 @@ infer(struct orch_call *c, char note[SY_ERR_MSG_MAX])
         .exit_code = c->output.exit_code,
         .access = may_do,
         .arg = &subject,
+        .note = note,
     };
     enum sy_code rc = infer_signal(c);
 
@@ -140,7 +141,7 @@ infer(struct orch_call *c, char note[SY_ERR_MSG_MAX])
 
         rc = output_text_stream(c->chain, (enum output_stream)s, &text);
         if (rc == SY_E_OK) {
-            rc = evidence_infer(&c->output.denials, note, &facts, buf_view(&text), text.len);
+            rc = evidence_infer(&c->output.denials, &facts, buf_view(&text), text.len);
         }
     }
     return rc;

@@ -157,6 +157,7 @@ look(struct process *p, const struct seccomp_notif *n, const struct observed *o,
     struct sandbox_explanation why = {0};
     enum sandbox_operation op = t->op;
     uint64_t flags = 0;
+    const struct evidence_case c = {.plan = p->plan, .access = may_do, .arg = mem_unconst(n)};
     int anyway = 0;
     uint64_t id = n->id;
 
@@ -172,9 +173,8 @@ look(struct process *p, const struct seccomp_notif *n, const struct observed *o,
     if (opens && (!read_flags(&flags, n, o) || !means_to_write(&op, flags, buf_view(&path)))) {
         return;
     }
-    if (evidence_judge(&why, &anyway, p->plan, op, buf_view(&path), may_do, mem_unconst(n)) ==
-            SY_E_OK &&
-        !why.is_allowed && anyway == 0) {
+    if (evidence_judge(&why, &anyway, &c, op, buf_view(&path)) == SY_E_OK && !why.is_allowed &&
+        anyway == 0) {
         process_tell_denial(p, evidence_layer(p->plan), sandbox_operation_name(op), why.resolved,
                             &why);
     }

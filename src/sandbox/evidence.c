@@ -16,7 +16,6 @@
 struct inference {
     const struct evidence_case *c;
     struct denial_list *list;
-    char *note;
     enum sy_code rc;
 };
 
@@ -81,14 +80,14 @@ refused_anyway(enum sandbox_operation op, const char *path, evidence_access_fn *
 }
 
 enum sy_code
-evidence_judge(struct sandbox_explanation *ret, int *ret_anyway, const struct sandbox_plan *plan,
-               enum sandbox_operation op, const char *path, evidence_access_fn *access, void *arg)
+evidence_judge(struct sandbox_explanation *ret, int *ret_anyway, const struct evidence_case *c,
+               enum sandbox_operation op, const char *path)
 {
-    enum sy_code rc = sandbox_explain(ret, plan, op, path, NULL);
+    enum sy_code rc = sandbox_explain(ret, c->plan, op, path, NULL);
 
     *ret_anyway = 0;
     if (rc == SY_E_OK && !ret->is_allowed) {
-        *ret_anyway = refused_anyway(op, ret->resolved, access, arg);
+        *ret_anyway = refused_anyway(op, ret->resolved, c->access, c->arg);
     }
     return rc;
 }
@@ -119,8 +118,8 @@ add(struct inference *i, enum denial_layer layer, const char *operation, char *o
 static void
 say_not_ours(struct inference *i, const char *path, int sys)
 {
-    if (i->note[0] == '\0') {
-        (void)snprintf(i->note, SY_ERR_MSG_MAX,
+    if (i->c->note[0] == '\0') {
+        (void)snprintf(i->c->note, SY_ERR_MSG_MAX,
                        "not the sandbox: %.120s is refused to this user anyway (%s)", path,
                        sy_errno_text(sys));
     }
@@ -143,8 +142,7 @@ judge_operation(struct inference *i, enum sandbox_operation op, const char *path
     struct sandbox_explanation why = {0};
     int anyway = 0;
 
-    if (evidence_judge(&why, &anyway, i->c->plan, op, path, i->c->access, i->c->arg) != SY_E_OK ||
-        why.is_allowed) {
+    if (evidence_judge(&why, &anyway, i->c, op, path) != SY_E_OK || why.is_allowed) {
         return false;
     }
     if (op == OPERATION_WRITE && is_no_program(i, why.resolved)) {
@@ -209,10 +207,9 @@ judge(void *arg, const struct named *n)
 }
 
 enum sy_code
-evidence_infer(struct denial_list *list, char *note, const struct evidence_case *c,
-               const char *text, size_t n)
+evidence_infer(struct denial_list *list, const struct evidence_case *c, const char *text, size_t n)
 {
-    struct inference i = {.c = c, .list = list, .note = note};
+    struct inference i = {.c = c, .list = list};
 
     if (c->plan->is_enforced) {
         size_t skip = n > EVIDENCE_TEXT ? n - EVIDENCE_TEXT : 0;

@@ -40,29 +40,29 @@ void evidence_scan(const char *text, size_t n, named_fn *fn, void *arg);
  * our sandbox? 0, or the errno value. */
 typedef int evidence_access_fn(void *arg, const char *path, int how);
 
+struct evidence_case {
+    const struct sandbox_plan *plan;
+    evidence_access_fn *access;
+    void *arg;
+    /* Of evidence_infer alone. */
+    const char *cwd; /* of the command, absolute */
+    int exit_code;
+    /* SY_ERR_MSG_MAX bytes, as they are if there is nothing to say: a sentence about an object that
+     * the policy would refuse but that is refused anyway, so that no grant would help. */
+    char *note;
+};
+
 /*
  * What the plan says to an operation on a path (absolute). *ret_anyway is of use if it says no:
  * the errno that there would be without us, 0 if there is none: then the refusal is ours. ENOENT,
  * ENOTDIR and EEXIST are no refusals at all.
  */
 enum sy_code evidence_judge(struct sandbox_explanation *ret, int *ret_anyway,
-                            const struct sandbox_plan *plan, enum sandbox_operation op,
-                            const char *path, evidence_access_fn *access, void *arg) SY_NODISCARD;
+                            const struct evidence_case *c, enum sandbox_operation op,
+                            const char *path) SY_NODISCARD;
 
-struct evidence_case {
-    const struct sandbox_plan *plan;
-    const char *cwd; /* of the command, absolute */
-    int exit_code;
-    evidence_access_fn *access;
-    void *arg;
-};
-
-/*
- * Adds the denials that a failed command's text gives. `note` (SY_ERR_MSG_MAX bytes, as it is
- * if there is nothing to say) gets a sentence about an object that the policy would refuse but
- * that is refused anyway: no grant would help.
- */
-enum sy_code evidence_infer(struct denial_list *list, char *note, const struct evidence_case *c,
+/* Adds the denials that a failed command's text gives. */
+enum sy_code evidence_infer(struct denial_list *list, const struct evidence_case *c,
                             const char *text, size_t n) SY_NODISCARD;
 
 #endif

@@ -170,10 +170,11 @@ infer(const struct place *p, struct denial_list *list, char *note, evidence_acce
         .cwd = p->policy.cwd,
         .exit_code = 1,
         .access = access,
+        .note = note,
     };
 
     note[0] = '\0';
-    return evidence_infer(list, note, &c, text, strlen(text));
+    return evidence_infer(list, &c, text, strlen(text));
 }
 
 static void

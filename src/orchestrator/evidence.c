@@ -126,16 +126,16 @@ infer(struct orch_call *c, char note[SY_ERR_MSG_MAX])
         .is_nested = is_nested(),
         .who = find_owner(c, &owner) ? &owner : NULL,
     };
-    const struct evidence_case facts = {
+    struct evidence_case facts = {
         .plan = c->entry->plan,
         .cwd = c->request.params.cwd,
         .exit_code = c->output.exit_code,
         .access = may_do,
         .arg = &subject,
-        .note = note,
     };
     enum sy_code rc = infer_signal(c);
 
+    facts.note = note;
     for (int s = 0; s < STREAM_COUNT && rc == SY_E_OK; s++) {
         SY_AUTO(buf_fini) struct buf text = {.max = (size_t)LIMIT_STREAM_KEEP * 4};
 

@@ -134,6 +134,22 @@ SY_API const char *sy_result_text(struct sy_result *result, enum sy_stream strea
 /* Why it was denied or failed, or ""; and what else is worth knowing, or "". */
 SY_API const char *sy_result_error(const struct sy_result *result);
 SY_API const char *sy_result_note(const struct sy_result *result);
+/* Something that the sandbox refused to the command. */
+struct sy_denial {
+    size_t size;
+    const char *operation; /* "read", "write", "connect", ... */
+    const char *object;    /* a path, "host:port", "unix:PATH", ... */
+    const char *layer;     /* who refused it: "landlock", "broker", ... */
+    int is_exact;          /* else inferred: the command failed, named the object, and the policy
+                              would refuse it */
+    uint32_t count;        /* how often */
+    const char *rule;      /* which rule says so, or "" */
+    const char *fix;       /* the configuration line that would allow it, or "": none would */
+};
+/* How many different ones there are (64 are kept), and the one at `index`: 1, or 0 if there is
+ * none. Set ret->size. The texts live as long as the result. */
+SY_API size_t sy_result_denials(const struct sy_result *result);
+SY_API int sy_result_denial(const struct sy_result *result, size_t index, struct sy_denial *ret);
 /* The sandbox it ran in: "landlock+seccomp" or "none". */
 SY_API const char *sy_result_tier(const struct sy_result *result);
 

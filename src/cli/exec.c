@@ -194,6 +194,21 @@ exit_status(const struct exec_run *x, const struct exec_output *o)
     return sy_code_status(o->err.code);
 }
 
+static void
+tell_denials(const struct denial_list *list)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        SY_AUTO(buf_fini) struct buf text = {.max = 4 * (size_t)LIMIT_PATH};
+
+        if (denial_sentence(&text, &list->v[i]) == SY_E_OK) {
+            cli_note("sandbox: %s", buf_view(&text));
+        }
+    }
+    if (list->more > 0) {
+        cli_note("sandbox: %u more were refused", list->more);
+    }
+}
+
 /* One line on standard error for what the exit status alone does not tell. */
 static void
 tell(const struct exec_run *x, const struct exec_output *o)
@@ -215,6 +230,7 @@ tell(const struct exec_run *x, const struct exec_output *o)
         exec_limit_text(text, &o->hit);
         cli_note("limit: %s", text);
     }
+    tell_denials(&o->denials);
     if (o->note[0] != '\0') {
         cli_note("%s", o->note);
     }

@@ -65,6 +65,7 @@ exec_json(struct buf *out, const struct exec_output *o, int status, const char *
         jw_key(&w, "limit");
         exec_limit_write(&w, &o->hit);
     }
+    denial_list_write(&w, &o->denials);
     if (o->note[0] != '\0') {
         jw_key_str(&w, "note", o->note);
     }

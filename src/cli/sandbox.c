@@ -372,21 +372,16 @@ explain_json(struct buf *out, const struct cli_args *args, const struct sandbox_
     return rc == SY_E_OK ? buf_add_char(out, '\n') : rc;
 }
 
+#define OPERATION_WORDS "read, write, create, delete, rename, truncate, chmod, connect"
+
 static enum sy_code
 parse_operation(enum sandbox_operation *ret, const char *word, struct sy_error *err)
 {
-    static const char *const names[] = {
-        [OPERATION_READ] = "read", [OPERATION_WRITE] = "write", [OPERATION_CONNECT] = "connect"};
-
-    for (int i = OPERATION_READ; i <= OPERATION_CONNECT; i++) {
-        if (str_eq(word, names[i])) {
-            *ret = (enum sandbox_operation)i;
-            return SY_E_OK;
-        }
+    if (sandbox_operation_parse(ret, word)) {
+        return SY_E_OK;
     }
     return sy_err_set(err, SY_E_ARG,
-                      "sandbox explain: unknown operation '%s'; right are read, write, connect",
-                      word);
+                      "sandbox explain: unknown operation '%s'; right are " OPERATION_WORDS, word);
 }
 
 static int
@@ -449,24 +444,22 @@ static const struct cli_option explain_options[] = {
 static const struct cli_verb verb_sandbox_explain = {
     .name = "explain",
     .summary = "Tell what the policy does with a file or an address, and which rule says so",
-    .operands = "read|write|connect OBJECT",
-    .text = "OBJECT is a path, or for connect HOST:PORT, [ADDRESS]:PORT, unix:PATH or\n"
+    .operands = "OPERATION OBJECT",
+    .text = "OPERATION is one of " OPERATION_WORDS ".\n"
+            "OBJECT is a path, or for connect HOST:PORT, [ADDRESS]:PORT, unix:PATH or\n"
             "unix:@NAME. Ends with 0 if it is allowed, with 1 if it is denied.\n",
     .examples = "  shellyard sandbox explain write ~/.ssh/config\n"
                 "  shellyard sandbox explain connect github.com:443\n",
     .page = "shellyard-sandbox.1",
     .options = explain_options,
-    .operand_choices = "read|write|connect",
+    .operand_choices = "read|write|create|delete|rename|truncate|chmod|connect",
     .min_operands = 2,
     .max_operands = 2,
     .run = explain_main,
 };
 
 static const struct cli_verb *const sandbox_verbs[] = {
-    &verb_sandbox_check,
-    &verb_sandbox_explain,
-    &verb_sandbox_plan,
-    NULL,
+    &verb_sandbox_check, &verb_sandbox_explain, &verb_sandbox_learn, &verb_sandbox_plan, NULL,
 };
 
 static const struct cli_option no_options[] = {
@@ -475,8 +468,8 @@ static const struct cli_option no_options[] = {
 
 const struct cli_verb verb_sandbox = {
     .name = "sandbox",
-    .summary = "Look at the sandbox: check what holds, explain what a rule does",
-    .operands = "check|explain|plan",
+    .summary = "Look at the sandbox: check what holds, explain a rule, learn what a command needs",
+    .operands = "check|explain|learn|plan",
     .page = "shellyard-sandbox.1",
     .options = no_options,
     .verbs = sandbox_verbs,

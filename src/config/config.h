@@ -27,6 +27,7 @@ struct config {
         const char *tier;     /* full | auto | no-namespace */
         const char *min_tier; /* full | no-namespace */
         const char *run_as;   /* owner | self */
+        const char *report;   /* default | full */
     } sandbox;
     struct {
         const char *policy; /* never | unless-trusted | on-failure | on-request */

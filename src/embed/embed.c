@@ -462,6 +462,35 @@ sy_result_note(const struct sy_result *r)
     return orch_output(r->call)->note;
 }
 
+size_t
+sy_result_denials(const struct sy_result *r)
+{
+    return orch_output(r->call)->denials.n;
+}
+
+int
+sy_result_denial(const struct sy_result *r, size_t index, struct sy_denial *ret)
+{
+    const struct denial_list *list = &orch_output(r->call)->denials;
+    struct sy_denial made = {.size = ret->size};
+
+    if (index >= list->n || ret->size < offsetof(struct sy_denial, operation)) {
+        return 0;
+    }
+
+    const struct denial *d = &list->v[index];
+
+    made.operation = d->operation;
+    made.object = d->object;
+    made.layer = denial_layer_name(d->layer);
+    made.is_exact = d->confidence == DENIAL_EXACT;
+    made.count = d->count;
+    made.rule = d->rule != NULL ? d->rule : "";
+    made.fix = d->fix != NULL ? d->fix : "";
+    memcpy(ret, &made, ret->size < sizeof(made) ? ret->size : sizeof(made));
+    return 1;
+}
+
 const char *
 sy_result_tier(const struct sy_result *r)
 {

@@ -55,6 +55,7 @@ struct event_end {
     size_t all_len;
     const char *preview;             /* telemetry preview of all_text */
     const struct event_limit *limit; /* NULL: none that we know of */
+    const char *denials;             /* a JSON object with "denials"; NULL: nothing was refused */
     const char *error;               /* sentence if our machinery failed, else NULL */
 };
 

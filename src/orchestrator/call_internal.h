@@ -41,6 +41,13 @@ void call_kill(struct orch_call *c, enum exec_status status);
 /* Fills output.hit for a call that ends as `status` (limit.c). */
 void call_judge_limits(struct orch_call *c, enum exec_status status);
 
+/* Fills output.denials of a call that has ended: what was seen, then what can be
+ * inferred (evidence.c). */
+void call_gather_denials(struct orch_call *c);
+
+/* One more sentence of output.note (call.c). */
+void call_add_note(struct orch_call *c, const char *text);
+
 /* Events (emit.c). */
 void call_emit_begin(struct orch_call *c);
 void call_emit_end(struct orch_call *c);

@@ -50,6 +50,7 @@ struct end_texts {
     struct buf err;
     struct buf all;
     struct buf preview;
+    struct buf denials;
 };
 
 static void
@@ -72,6 +73,21 @@ fill_texts(struct end_texts *t, const struct output_chain *chain)
     }
 }
 
+/* As events carry it: they know no sandbox. */
+static bool
+write_denials(struct buf *ret, const struct denial_list *list)
+{
+    struct jw w = {.out = ret};
+
+    if (list->n == 0) {
+        return true;
+    }
+    jw_object(&w);
+    denial_list_write(&w, list);
+    jw_end_object(&w);
+    return jw_done(&w) == SY_E_OK;
+}
+
 void
 call_emit_end(struct orch_call *c)
 {
@@ -81,8 +97,11 @@ call_emit_end(struct orch_call *c)
 
     /* Invalid bytes grow threefold when they are replaced. */
     size_t max = (size_t)LIMIT_STREAM_KEEP * 4;
-    struct end_texts t = {
-        .out = {.max = max}, .err = {.max = max}, .all = {.max = max}, .preview = {.max = max}};
+    struct end_texts t = {.out = {.max = max},
+                          .err = {.max = max},
+                          .all = {.max = max},
+                          .preview = {.max = max},
+                          .denials = {.max = max}};
     struct event e = event_of(c, EVENT_EXEC_END);
     const struct event_limit limit = {
         .name = resource_name(c->output.hit.resource),
@@ -95,6 +114,9 @@ call_emit_end(struct orch_call *c)
     };
 
     fill_texts(&t, c->chain);
+    if (!write_denials(&t.denials, &c->output.denials)) {
+        buf_fini(&t.denials);
+    }
     e.u.end = (struct event_end){
         .status = exec_status_name(c->output.status),
         .exit_code = c->output.exit_code,
@@ -109,6 +131,7 @@ call_emit_end(struct orch_call *c)
         .all_len = t.all.len,
         .preview = buf_view(&t.preview),
         .limit = c->output.hit.resource != RESOURCE_NONE ? &limit : NULL,
+        .denials = t.denials.len > 0 ? buf_view(&t.denials) : NULL,
         .error = c->output.err.code != SY_E_OK ? c->output.err.msg : NULL,
     };
     event_emit(session_bus(c->session), &e);
@@ -116,4 +139,5 @@ call_emit_end(struct orch_call *c)
     buf_fini(&t.err);
     buf_fini(&t.all);
     buf_fini(&t.preview);
+    buf_fini(&t.denials);
 }

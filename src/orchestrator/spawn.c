@@ -101,6 +101,7 @@ start(struct orch_call *c, struct sy_error *err)
         .envp = strv_view(&c->env),
         .cwd = c->request.params.cwd,
         .sandbox = c->entry->ready,
+        .plan = c->entry->plan,
         .template = c->entry->template,
         .limits = c->turn.limits,
     };
@@ -121,7 +122,9 @@ start(struct orch_call *c, struct sy_error *err)
 
     const struct sandbox_base base = process_base(&env);
 
-    enum sy_code rc = process_pool_take(session_pool(c->session), &c->process, &base, err);
+    enum sy_code rc = c->request.stdio != NULL
+                          ? process_prepare_on(&c->process, &base, c->request.stdio, err)
+                          : process_pool_take(session_pool(c->session), &c->process, &base, err);
 
     if (rc != SY_E_OK) {
         return rc;

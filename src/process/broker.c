@@ -47,7 +47,16 @@ struct call {
     char bytes[sizeof(struct sockaddr_storage)];
     size_t length;
     struct broker_address address; /* borrows from bytes */
+    bool is_refused;               /* by the policy: the kernel alone might have said yes */
 };
+
+/* The errno of a refusal that is the policy's. */
+static int
+refuse(struct call *c, int sys)
+{
+    c->is_refused = true;
+    return sys;
+}
 
 /* Is the caller still in this call? Only then its numbers are its own. */
 static bool
@@ -173,7 +182,7 @@ is_user_of_tree(const struct call *c, uid_t uid)
 
 /* Fills *t with the identity of the socket's file. */
 static int
-identify(const struct call *c, int fd, struct listener_key *t)
+identify(struct call *c, int fd, struct listener_key *t)
 {
     struct statx st;
     struct statfs fs;
@@ -187,13 +196,13 @@ identify(const struct call *c, int fd, struct listener_key *t)
     }
     /* bind(2) makes the file as its caller, and the tree can be nobody else. */
     if (c->place->has_own_tree ? !is_user_of_tree(c, st.stx_uid) : st.stx_uid != geteuid()) {
-        return EACCES;
+        return refuse(c, EACCES);
     }
     t->ino = (uint32_t)st.stx_ino;
     t->dev = st.stx_dev_major << 20 | st.stx_dev_minor;
     if ((fs.f_type == OVERLAYFS_SUPER_MAGIC || fs.f_type == BTRFS_SUPER_MAGIC) &&
         !mounted_device(c, st.stx_mnt_id, &t->dev)) {
-        return EACCES;
+        return refuse(c, EACCES);
     }
     return 0;
 }
@@ -249,7 +258,7 @@ connect_for(const struct call *c, const void *address, size_t length)
  * name. `denied` is the errno for one that is not of the tree.
  */
 static int
-hold_own(const struct call *c, const struct listener_key *key, int denied, int *ret_fd)
+hold_own(struct call *c, const struct listener_key *key, int denied, int *ret_fd)
 {
     uint64_t until_ns = clock_mono_ns() + SEARCH_NS;
     struct listener l = {0};
@@ -258,19 +267,19 @@ hold_own(const struct call *c, const struct listener_key *key, int denied, int *
     case LISTENER_NONE:
         /* A file that a dead server left, say; or its server is in our network. */
         return c->place->diag_fd >= 0 && listener_find(key, -1, until_ns, &l) != LISTENER_NONE
-                   ? denied
+                   ? refuse(c, denied)
                    : ECONNREFUSED;
     case LISTENER_UNSURE:
-        return denied;
+        return refuse(c, denied);
     case LISTENER_ONE:
         break;
     }
     *ret_fd = listener_hold(&l, c->tgid, c->keeper, until_ns);
-    return *ret_fd >= 0 ? 0 : denied;
+    return *ret_fd >= 0 ? 0 : refuse(c, denied);
 }
 
 static int
-connect_named(const struct call *c)
+connect_named(struct call *c)
 {
     struct listener_key t = {.name = NULL};
     struct sockaddr_un through = {.sun_family = AF_UNIX};
@@ -285,7 +294,7 @@ connect_named(const struct call *c)
         sys = hold_own(c, &t, EACCES, &held);
     }
     if (sys == 0 && !listener_is_bound_to(held, file)) {
-        sys = EACCES;
+        sys = refuse(c, EACCES);
     }
     if (sys != 0) {
         return sys;
@@ -295,7 +304,7 @@ connect_named(const struct call *c)
 }
 
 static int
-connect_abstract(const struct call *c)
+connect_abstract(struct call *c)
 {
     struct listener_key t = {.name = c->address.name, .name_length = c->address.name_length};
     SY_FD held = -1;
@@ -334,13 +343,24 @@ decide(struct call *c, const struct seccomp_notif *n)
     case ADDRESS_REFUSED:
         break;
     }
-    return c->address.sys;
+    /* EINVAL is the kernel's own answer to such an address. */
+    return c->address.sys != EINVAL ? refuse(c, c->address.sys) : EINVAL;
+}
+
+static void
+tell_refused(const struct broker_host *host, const struct call *c)
+{
+    /* A name of Unix sockets in visible characters is at most eight times as long. */
+    SY_AUTO(buf_fini) struct buf object = {.max = 1024};
+
+    if (host->on_refused != NULL && broker_address_text(&object, c->bytes, c->length) == SY_E_OK) {
+        host->on_refused(host->arg, c->keeper, buf_view(&object));
+    }
 }
 
 /* One notification. false: there is none. */
 static bool
-answer_one(int listener_fd, const struct broker_place *place,
-           pid_t (*keeper_of)(const void *arg, pid_t caller), const void *arg)
+answer_one(int listener_fd, const struct broker_host *host)
 {
     /* The kernel may know a longer struct than our headers. */
     union {
@@ -361,22 +381,32 @@ answer_one(int listener_fd, const struct broker_place *place,
     struct call c = {
         .id = got.n.id,
         .listener_fd = listener_fd,
-        .place = place,
+        .place = &host->place,
         .tid = (pid_t)got.n.pid,
         .fd = (int)got.n.data.args[0],
     };
 
-    c.keeper = keeper_of(arg, c.tid);
+    c.keeper = host->keeper_of(host->arg, c.tid);
     answer.r.id = got.n.id;
-    answer.r.error = c.keeper > 0 ? -decide(&c, &got.n) : -EACCES;
+    if (got.n.data.nr != SYS_connect) {
+        int sys =
+            host->on_call != NULL ? host->on_call(host->arg, c.keeper, listener_fd, &got.n) : EPERM;
+
+        answer.r.error = sys == OBSERVE_GO_ON ? 0 : -sys;
+        answer.r.flags = sys == OBSERVE_GO_ON ? SECCOMP_USER_NOTIF_FLAG_CONTINUE : 0;
+    } else {
+        answer.r.error = c.keeper > 0 ? -decide(&c, &got.n) : -EACCES;
+    }
     /* ENOENT: the caller was killed meanwhile. */
     (void)ioctl(listener_fd, SECCOMP_IOCTL_NOTIF_SEND, &answer);
+    if (c.is_refused) {
+        tell_refused(host, &c);
+    }
     return true;
 }
 
 bool
-broker_step(int listener_fd, const struct broker_place *place,
-            pid_t (*keeper_of)(const void *arg, pid_t caller), const void *arg)
+broker_step(int listener_fd, const struct broker_host *host)
 {
     uint64_t end_ns = clock_mono_ns() + STEP_NS;
 
@@ -389,7 +419,7 @@ broker_step(int listener_fd, const struct broker_place *place,
         if ((ready.revents & POLLIN) == 0) {
             return false;
         }
-        if (!answer_one(listener_fd, place, keeper_of, arg)) {
+        if (!answer_one(listener_fd, host)) {
             return true;
         }
     }

@@ -4,6 +4,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include <linux/seccomp.h>
+
 /*
  * Answers for connect(2) of a sandboxed tree while its network is off
  * (seccomp_unotify(2)). A socket may be connected to only if a process of the
@@ -16,20 +18,36 @@
  * changed in between.
  */
 
-/*
- * Handles what waits on the listener (a bounded number), without blocking for
- * more than BROKER_WAIT_MS a call. `keeper_of` gives the root of a caller's tree,
- * 0 if it has none: then it gets nothing. Returns false once nobody is left under the filter: the
- * listener can be closed.
- */
-#define BROKER_WAIT_MS 100
+#define OBSERVE_GO_ON (-1)
 
 /* Where the callers are. */
 struct broker_place {
     int diag_fd;       /* for sock_diag(7) in their network; -1: they are in ours */
     bool has_own_tree; /* their paths are in a mount namespace of their own */
 };
-bool broker_step(int listener_fd, const struct broker_place *place,
-                 pid_t (*keeper_of)(const void *arg, pid_t caller), const void *arg);
+
+/* Whose calls they are. */
+struct broker_host {
+    struct broker_place place;
+    /* The root of a caller's tree; 0 if it has none: then it gets nothing. */
+    pid_t (*keeper_of)(void *arg, pid_t caller);
+    /* Something of that tree asked for this address ("unix:PATH", "unix:@NAME", "HOST:PORT", as
+     * it wrote it) and the policy, not the kernel, said no. May be NULL. */
+    void (*on_refused)(void *arg, pid_t keeper, const char *object);
+    /*
+     * Any other call that the filter asks about. Returns OBSERVE_GO_ON, or the errno value that
+     * the caller gets. NULL: they are refused.
+     */
+    int (*on_call)(void *arg, pid_t keeper, int listener_fd, const struct seccomp_notif *n);
+    void *arg;
+};
+
+/*
+ * Handles what waits on the listener (a bounded number), without blocking for
+ * more than BROKER_WAIT_MS a call. Returns false once nobody is left under the filter: the
+ * listener can be closed.
+ */
+#define BROKER_WAIT_MS 100
+bool broker_step(int listener_fd, const struct broker_host *host);
 
 #endif

@@ -1,6 +1,8 @@
 #include "process/broker_parse.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -8,6 +10,8 @@
 
 #include <linux/netlink.h>
 #include <linux/unix_diag.h>
+
+#include "base/str.h"
 
 static struct broker_address
 refused(int sys)
@@ -58,6 +62,49 @@ broker_address_parse(const void *bytes, size_t n)
     default:
         return refused(EACCES);
     }
+}
+
+static enum sy_code
+unix_text(struct buf *out, const char *bytes, size_t n)
+{
+    size_t before = offsetof(struct sockaddr_un, sun_path);
+    bool is_abstract = n > before && bytes[before] == '\0';
+    size_t skip = before + (is_abstract ? 1 : 0);
+    size_t left = n > skip ? n - skip : 0;
+    const char *name = bytes + (left > 0 ? skip : 0);
+    enum sy_code rc = buf_add_str(out, is_abstract ? "unix:@" : "unix:");
+
+    if (!is_abstract) {
+        left = strnlen(name, left);
+    }
+    return rc == SY_E_OK ? str_add_visible(out, name, left, 1000) : rc;
+}
+
+enum sy_code
+broker_address_text(struct buf *out, const void *bytes, size_t n)
+{
+    sa_family_t family = AF_UNSPEC;
+    char text[INET6_ADDRSTRLEN] = "";
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+
+    if (n >= sizeof(family)) {
+        memcpy(&family, bytes, sizeof(family));
+    }
+    if (family == AF_UNIX) {
+        return unix_text(out, bytes, n);
+    }
+    if (family == AF_INET && n >= sizeof(v4)) {
+        memcpy(&v4, bytes, sizeof(v4));
+        (void)inet_ntop(AF_INET, &v4.sin_addr, text, sizeof(text));
+        return buf_addf(out, "%s:%u", text, (unsigned)ntohs(v4.sin_port));
+    }
+    if (family == AF_INET6 && n >= offsetof(struct sockaddr_in6, sin6_scope_id)) {
+        memcpy(&v6, bytes, offsetof(struct sockaddr_in6, sin6_scope_id));
+        (void)inet_ntop(AF_INET6, &v6.sin6_addr, text, sizeof(text));
+        return buf_addf(out, "[%s]:%u", text, (unsigned)ntohs(v6.sin6_port));
+    }
+    return buf_addf(out, "family %u", (unsigned)family);
 }
 
 /* Does this socket lie where the key says? `attributes` are those of its message. */

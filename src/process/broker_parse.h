@@ -6,6 +6,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/buf.h"
+#include "base/err.h"
+
 /*
  * The broker's parsers: what the caller wrote, and what the kernel tells. Pure
  * (no system call, no heap), so that a fuzzer can give them anything.
@@ -27,6 +30,9 @@ struct broker_address {
     size_t name_length;
 };
 struct broker_address broker_address_parse(const void *bytes, size_t n);
+/* It in words, as `sandbox explain` takes it: "unix:PATH", "unix:@NAME", "HOST:PORT",
+ * "[V6]:PORT"; others by their family, "family 16". Visible characters only. */
+enum sy_code broker_address_text(struct buf *out, const void *bytes, size_t n) SY_NODISCARD;
 
 /* What a listening socket is looked for by: its abstract name, or its file. */
 struct listener_key {

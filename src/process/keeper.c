@@ -28,6 +28,7 @@ report(const struct keeper *k, enum keeper_report_kind kind)
         .ended = k->ended,
         .stage = (int32_t)k->job->stage,
         .sys = k->job->sys,
+        .has_listener = k->job->has_listener ? 1 : 0,
     };
 
     /* The peer may be gone: then nobody needs it. */

@@ -129,6 +129,8 @@ apply_base(struct keeper_job *job)
     enum sandbox_stage stage = STAGE_NONE;
     int sys = sandbox_apply_base(&job->base, &job->listener_fd, &stage);
 
+    job->has_listener = job->listener_fd >= 0;
+
     if (sys != 0) {
         child_die(job, stage, sys);
     }

@@ -12,7 +12,6 @@
 #include "base/fd.h"
 #include "base/limits.h"
 #include "base/mem.h"
-#include "process/broker.h"
 
 /* Reads of one step: small first, so that a quiet command costs no pages, then
  * large ones straight from a full pipe (docs/bench.md). */
@@ -225,6 +224,7 @@ on_keeper_end(struct process *p)
     p->look_ns = UINT64_MAX;
     wait_for_keeper(p);
     process_limits_end(p);
+    p->result.is_unobserved = p->job.base.is_observed && !p->has_listener;
     if (p->result.outcome == PROCESS_RUNNING) {
         if (p->job.stage != STAGE_NONE) {
             explain_failure(p, p->job.stage, p->job.sys);
@@ -248,6 +248,7 @@ take_report(struct process *p, const struct keeper_report *r, uint64_t now_ns)
         break;
     case KEEPER_EXITED:
         p->has_exited = true;
+        p->has_listener = r->has_listener != 0;
         set_outcome(p, r->status);
         if (!p->is_killing) {
             p->linger_ns = now_ns + LIMIT_LINGER_MS * NS_PER_MS;
@@ -255,6 +256,7 @@ take_report(struct process *p, const struct keeper_report *r, uint64_t now_ns)
         break;
     case KEEPER_DONE:
         p->has_exited = true;
+        p->has_listener = r->has_listener != 0;
         set_outcome(p, r->status);
         p->result.ended_background = (uint32_t)r->ended;
         on_keeper_end(p);
@@ -423,29 +425,13 @@ pipes_are_closed(const struct process *p)
     return p->read_fd[STREAM_STDOUT] < 0 && p->read_fd[STREAM_STDERR] < 0;
 }
 
-/* The tree of a caller: ours, unless the listener is shared. */
-static pid_t
-owner_of_call(const void *arg, pid_t caller)
-{
-    const struct process *p = arg;
-
-    if (!p->is_of_template) {
-        return p->keeper_pid;
-    }
-    return p->pool != NULL ? process_pool_owner(p->pool, caller) : 0;
-}
-
 static enum sy_code
 answer(struct process *p, uint64_t now_ns, struct sy_error *err)
 {
-    const struct broker_place place = {.diag_fd = p->diag_fd, .has_own_tree = p->is_remote};
     enum sy_code rc = take_reports(p, now_ns, err);
 
     process_limits_look(p, now_ns);
-    if (p->listener_fd >= 0 &&
-        (p->has_ended || !broker_step(p->listener_fd, &place, owner_of_call, p))) {
-        fd_close(&p->listener_fd);
-    }
+    process_answer_calls(p);
     return rc;
 }
 
@@ -484,6 +470,13 @@ process_step(struct process *p, uint64_t now_ns, bool *ret_is_done, struct sy_er
     return SY_E_OK;
 }
 
+void
+process_take_denials(struct process *p, struct denial_list *ret)
+{
+    *ret = p->denials;
+    p->denials = (struct denial_list){0};
+}
+
 const struct process_result *
 process_result(const struct process *p)
 {
@@ -515,6 +508,7 @@ process_free(struct process *p)
     template_unref(p->template);
     fd_close(&p->read_fd[STREAM_STDOUT]);
     fd_close(&p->read_fd[STREAM_STDERR]);
+    denial_list_fini(&p->denials);
     mem_free(p->large);
     mem_free(p->script_argv);
     mem_free(p);

@@ -10,6 +10,7 @@
 #include "output/output.h"
 #include "process/cgroup.h"
 #include "process/resource.h"
+#include "sandbox/denial.h"
 #include "sandbox/sandbox.h"
 
 /*
@@ -31,6 +32,7 @@ struct exec_env {
     char *const *envp;
     const char *cwd;                     /* absolute */
     const struct sandbox_ready *sandbox; /* NULL: none */
+    const struct sandbox_plan *plan;     /* what it was made of, to explain refusals; may be NULL */
     struct template *template;           /* of the full tier; NULL: none. Borrowed */
     struct resource_limits limits;
     struct cgroup_home *cgroups; /* NULL: memory and processes are held by looking at them */
@@ -49,6 +51,7 @@ struct process_result {
     int signal;
     uint32_t ended_background; /* descendants that were ended after the command's exit */
     bool pipe_was_held;        /* one of them still held stdout or stderr */
+    bool is_unobserved;        /* report: full was asked for and can't be had here */
     uint64_t duration_ns;      /* start to exit of the command itself */
     struct resource_hit hit;   /* what limit it met */
     struct sy_error err;       /* PROCESS_FAILED: SY_E_NOTFOUND, SY_E_NOEXEC, SY_E_SANDBOX, ... */
@@ -63,6 +66,12 @@ struct process_result {
  */
 enum sy_code process_prepare(struct process **ret, const struct sandbox_base *base,
                              struct sy_error *err) SY_NODISCARD;
+/*
+ * As process_prepare, for a command that has these as its standard input, output and error
+ * instead of nothing and our pipes: its output is not seen by us.
+ */
+enum sy_code process_prepare_on(struct process **ret, const struct sandbox_base *base,
+                                const int stdio[3], struct sy_error *err) SY_NODISCARD;
 /* The base, if it was not known before. */
 void process_set_base(struct process *p, const struct sandbox_base *base);
 /* Does it still wait, and can it still get a sandbox with this base (NULL: any)? */
@@ -73,7 +82,7 @@ bool process_is_prepared(struct process *p, const struct sandbox_base *base);
  */
 enum resource_means process_limit_means(enum resource r, const struct cgroup_home *cgroups);
 /*
- * Gives a prepared process its command. Output goes to `chain`; it and the
+ * Gives a prepared process its command. Output goes to `chain`; it, the plan and the
  * strings of `env` are borrowed and must outlive the process. Never blocks on the
  * child; a failure of its set-up comes as PROCESS_FAILED later. After an error
  * the process is only good for process_free.
@@ -119,6 +128,9 @@ void process_kill(struct process *p);
 bool process_signal(struct process *p, int signal);
 /* Final once process_step said so. */
 const struct process_result *process_result(const struct process *p);
+/* Moves out what was refused to the tree up to now, as far as we saw it ourselves. *ret must be
+ * empty. */
+void process_take_denials(struct process *p, struct denial_list *ret);
 /* The command's process id, 0 before it runs. For logs and events. */
 int process_pid(const struct process *p);
 /* Ends what still runs (blocking for at most the kernel's kill) and frees. */

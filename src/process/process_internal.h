@@ -37,12 +37,20 @@ struct process {
     uint64_t look_ns;      /* when the tree is looked at again; UINT64_MAX: never */
     uint64_t output_bytes; /* of both streams, as far as they were passed on */
     struct process_result result;
+    const struct sandbox_plan *plan; /* NULL: refusals have no rule */
+    struct denial_list denials;
+    bool has_listener; /* its calls could be asked about */
 };
 
-/* process_prepare with the keeper made by a template, or, NULL, by us.
- * SY_E_NOTFOUND: the template is gone. */
+/* How a process is made ready: by a template, or, NULL, by us; with these standard
+ * descriptors, or, NULL, with pipes (a template knows no others). */
+struct process_way {
+    struct template *template;
+    const int *stdio;
+};
+/* SY_E_NOTFOUND: the template is gone. */
 enum sy_code process_prepare_by(struct process **ret, const struct sandbox_base *base,
-                                struct template *t, struct sy_error *err);
+                                const struct process_way *way, struct sy_error *err);
 /* Takes what a remote keeper's maker says of it, if it is there. */
 void process_take_birth(struct process *p);
 /* The number of its keeper, 0 if there is none. */
@@ -51,6 +59,20 @@ pid_t process_keeper(const struct process *p);
 void process_pool_forget(struct process *p);
 /* Whose tree does a caller of the shared listener belong to? Its keeper, or 0. */
 pid_t process_pool_owner(const struct process_pool *pool, pid_t caller);
+/* The process with that keeper, or NULL. */
+struct process *process_pool_find(struct process_pool *pool, pid_t keeper);
+
+/*
+ * What was refused (witness.c). One of ours refused `operation` on `object` to the
+ * tree: rule and fix are those of the plan. Where memory is out, it is only counted.
+ */
+void process_witness(struct process *p, enum denial_layer layer, enum sandbox_operation operation,
+                     const char *object);
+/* The same with what was found out already. */
+void process_tell_denial(struct process *p, enum denial_layer layer, const char *operation,
+                         const char *object, struct sandbox_explanation *why);
+/* Answers what waits on the listener. */
+void process_answer_calls(struct process *p);
 
 /* Limits (command_limits.c). What is needed before KEEPER_GO; rlimits go into the job. */
 enum sy_code process_limits_begin(struct process *p, const struct exec_env *env,

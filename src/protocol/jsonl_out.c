@@ -162,6 +162,9 @@ write_end(struct jw *w, const struct event_end *e, uint64_t deltas_dropped)
     if (e->limit != NULL) {
         write_limit(w, e->limit);
     }
+    if (e->denials != NULL) {
+        jw_raw(w, e->denials + 1, strlen(e->denials) - 2); /* its members, without the braces */
+    }
     if (e->error != NULL) {
         jw_key_str(w, "error", e->error);
     }

@@ -121,6 +121,9 @@ sandbox_plan_write(struct jw *w, const struct sandbox_plan *plan)
     }
     jw_key_int(w, "landlock_abi", plan->abi);
     jw_key_str(w, "network", plan->has_network ? "on" : "off");
+    if (plan->has_observer) {
+        jw_key_str(w, "report", "full");
+    }
     jw_key(w, "features");
     jw_object(w);
     for (int i = 0; i < FEATURE_COUNT; i++) {
@@ -323,6 +326,7 @@ fill(struct sandbox_plan *plan, const struct sandbox_policy *policy,
     plan->mode = policy->mode;
     plan->has_network = sandbox_policy_has_network(policy);
     plan->has_broker = is_wanted && !plan->has_network && caps->has_seccomp_notify;
+    plan->has_observer = is_wanted && policy->reports_all && caps->has_seccomp_notify;
     if (policy->cwd == NULL || policy->cwd[0] != '/') {
         return sy_err_set(err, SY_E_ARG, "the policy's working directory '%s' is not absolute",
                           policy->cwd != NULL ? policy->cwd : "");

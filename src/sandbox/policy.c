@@ -30,6 +30,31 @@ sandbox_mode_parse(enum sandbox_mode *ret, const char *name)
     return false;
 }
 
+static const char *const operation_names[] = {
+#define OPERATION_ROW(id, name) [id] = (name),
+    SANDBOX_OPERATIONS(OPERATION_ROW)
+#undef OPERATION_ROW
+};
+
+const char *
+sandbox_operation_name(enum sandbox_operation op)
+{
+    SY_ASSERT((size_t)op < OPERATION_COUNT);
+    return operation_names[op];
+}
+
+bool
+sandbox_operation_parse(enum sandbox_operation *ret, const char *name)
+{
+    for (size_t i = 0; i < OPERATION_COUNT; i++) {
+        if (str_eq(operation_names[i], name)) {
+            *ret = (enum sandbox_operation)i;
+            return true;
+        }
+    }
+    return false;
+}
+
 static const char *const tier_names[] = {
     [TIER_NONE] = "none",
     [TIER_NO_NAMESPACE] = "no-namespace",
@@ -102,6 +127,7 @@ sandbox_policy_copy(struct sandbox_policy *ret, const struct sandbox_policy *fro
         .deny_homes = {.max = from->deny_homes.max},
         .allow_read = {.max = from->allow_read.max},
         .denies_system = from->denies_system,
+        .reports_all = from->reports_all,
         .max_tier = from->max_tier,
         .min_tier = from->min_tier,
         .runs_as_self = from->runs_as_self,

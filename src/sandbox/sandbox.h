@@ -49,6 +49,7 @@ struct sandbox_policy {
     struct strv deny_homes;     /* the defaults (deny.h) hold in each; absolute */
     struct strv allow_read;     /* paths taken out of the defaults */
     bool denies_system;         /* also those defaults that are in no home */
+    bool reports_all;           /* report: full */
     enum sandbox_tier max_tier; /* not above, of what is there; TIER_NONE counts as no-namespace */
     enum sandbox_tier min_tier; /* refuse below */
     bool runs_as_self;          /* started as root: not as the workspace's owner */
@@ -229,8 +230,9 @@ struct seccomp_program;
 struct template;
 struct sandbox_base {
     const struct seccomp_program *program; /* NULL: nothing to enforce */
-    /* The same for a process whose connect(2) has a broker; NULL: none. */
+    /* The same for a process with a listener: for connect(2), or for an observer; NULL: none. */
     const struct seccomp_program *broker_program;
+    bool is_observed; /* broker_program has an observer */
     /* Of the full tier: the template that makes it (process/template.h); NULL: none. */
     struct template *template;
 };
@@ -258,7 +260,7 @@ sandbox_base_equal(const struct sandbox_base *a, const struct sandbox_base *b)
  * somebody answers for connect(2) while the network is off; *ret_listener
  * becomes the descriptor of seccomp_unotify(2), or stays as it is when there is
  * none (network on, or a listener could not be had). Without a listener every
- * connect(2) is refused.
+ * connect(2) is refused, and there is no observer.
  *
  * sandbox_apply_privileges: of these, capabilities and no_new_privs alone.
  *
@@ -273,7 +275,26 @@ int sandbox_apply_paths(const struct sandbox_base *base, int ruleset_fd,
 int sandbox_apply(const struct sandbox_ready *ready, enum sandbox_stage *ret_stage);
 
 /* What the policy would do with an object, and which rule says so. */
-enum sandbox_operation { OPERATION_READ, OPERATION_WRITE, OPERATION_CONNECT };
+/* (X-macro): id, name. */
+#define SANDBOX_OPERATIONS(X)                                                                      \
+    X(OPERATION_READ, "read")                                                                      \
+    X(OPERATION_WRITE, "write")       /* an existing file, or a new one */                         \
+    X(OPERATION_CREATE, "create")     /* a new name: file, directory, link, socket */              \
+    X(OPERATION_DELETE, "delete")     /* a name, also that of a symbolic link */                   \
+    X(OPERATION_RENAME, "rename")     /* a name is taken away; the new one is created */           \
+    X(OPERATION_TRUNCATE, "truncate") /* truncate(2), or opening with O_TRUNC */                   \
+    X(OPERATION_CHMOD, "chmod")       /* mode, owner, times, attributes */                         \
+    X(OPERATION_CONNECT, "connect")
+
+enum sandbox_operation {
+#define SANDBOX_OPERATION_ENUM(id, name) id,
+    SANDBOX_OPERATIONS(SANDBOX_OPERATION_ENUM)
+#undef SANDBOX_OPERATION_ENUM
+        OPERATION_COUNT
+};
+
+const char *sandbox_operation_name(enum sandbox_operation op);
+bool sandbox_operation_parse(enum sandbox_operation *ret, const char *name) SY_NODISCARD;
 
 struct sandbox_explanation {
     bool is_allowed;
@@ -283,9 +304,9 @@ struct sandbox_explanation {
 };
 
 /*
- * `object`: a path (relative to policy->cwd) for read and write; for connect
- * "host:port", "[v6]:port", "unix:PATH" or "unix:@NAME". Resolves symlinks as
- * the kernel would; a missing last component is judged by its directory.
+ * `object`: for connect "host:port", "[v6]:port", "unix:PATH" or "unix:@NAME", else a path
+ * (relative to policy->cwd). Resolves symlinks as the kernel would, for delete and rename not that
+ * of the last component; a missing last component is judged by its directory.
  */
 enum sy_code sandbox_explain(struct sandbox_explanation *ret, const struct sandbox_plan *plan,
                              enum sandbox_operation op, const char *object,

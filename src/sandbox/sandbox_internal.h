@@ -40,9 +40,10 @@ struct sandbox_plan {
                                     need not */
     char *cwd;
     bool has_network;
-    bool has_broker;  /* connect(2) to Unix sockets is judged by the engine */
-    bool is_enforced; /* by us, and the kernel can */
-    bool is_refused;  /* would have to be, and the kernel can't */
+    bool has_broker;   /* connect(2) to Unix sockets is judged by the engine */
+    bool has_observer; /* what is refused is told by the engine: report: full */
+    bool is_enforced;  /* by us, and the kernel can */
+    bool is_refused;   /* would have to be, and the kernel can't */
     int abi;
     uint32_t errata;
     struct landlock_ruleset ruleset;

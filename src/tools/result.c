@@ -26,6 +26,10 @@ const char result_schema[] =
     "\"binary\":{\"type\":\"boolean\"},"
     "\"ended_background\":{\"type\":\"integer\"},"
     "\"limit\":{\"type\":\"object\",\"description\":\"the limit that the command met\"},"
+    "\"denials\":{\"type\":\"array\",\"description\":\"what the sandbox refused\","
+    "\"items\":{\"type\":\"object\"}},"
+    "\"denials_more\":{\"type\":\"integer\"},"
+    "\"escalation\":{\"type\":\"string\"},"
     "\"note\":{\"type\":\"string\"},"
     "\"error\":{\"type\":\"string\"},"
     "\"sandbox\":{\"type\":\"object\"}}}";
@@ -62,6 +66,17 @@ gather(struct facts *f)
     return output_text_model(f->out->output, f->call->max_bytes, &f->output, &f->is_truncated);
 }
 
+/* For a model that was refused something which it may ask a person for. */
+static const char escalation[] =
+    "if the task needs it, call again with sandbox_permissions \"require_escalated\" and a "
+    "justification: a person then decides whether the command runs outside the sandbox";
+
+static bool
+says_escalation(const struct exec_output *out)
+{
+    return out->may_escalate && out->denials.n > 0;
+}
+
 static enum sy_code
 write_structured(struct buf *ret, const struct facts *f)
 {
@@ -95,6 +110,10 @@ write_structured(struct buf *ret, const struct facts *f)
         jw_key(&w, "limit");
         exec_limit_write(&w, &f->out->hit);
     }
+    denial_list_write(&w, &f->out->denials);
+    if (says_escalation(f->out)) {
+        jw_key_str(&w, "escalation", escalation);
+    }
     if (f->out->note[0] != '\0') {
         jw_key_str(&w, "note", f->out->note);
     }
@@ -120,6 +139,29 @@ add_limit_line(struct buf *ret, const struct resource_hit *hit)
     }
     exec_limit_text(text, hit);
     return buf_addf(ret, "Limit: %s\n", text);
+}
+
+static enum sy_code
+add_denial_lines(struct buf *ret, const struct exec_output *out)
+{
+    enum sy_code rc = SY_E_OK;
+
+    for (size_t i = 0; i < out->denials.n && rc == SY_E_OK; i++) {
+        rc = buf_add_str(ret, "[sandbox: ");
+        if (rc == SY_E_OK) {
+            rc = denial_sentence(ret, &out->denials.v[i]);
+        }
+        if (rc == SY_E_OK) {
+            rc = buf_add_str(ret, "]\n");
+        }
+    }
+    if (rc == SY_E_OK && out->denials.more > 0) {
+        rc = buf_addf(ret, "[sandbox: %u more were refused]\n", out->denials.more);
+    }
+    if (rc == SY_E_OK && says_escalation(out)) {
+        rc = buf_addf(ret, "[sandbox: %s]\n", escalation);
+    }
+    return rc;
 }
 
 static enum sy_code
@@ -172,6 +214,9 @@ write_text(struct buf *ret, const struct facts *f)
     if (rc == SY_E_OK) {
         rc = add_limit_line(ret, &f->out->hit);
     }
+    if (rc == SY_E_OK) {
+        rc = add_denial_lines(ret, f->out);
+    }
     if (rc == SY_E_OK && f->out->note[0] != '\0') {
         rc = buf_addf(ret, "Note: %s\n", f->out->note);
     }
@@ -214,7 +259,8 @@ result_build(struct tool_output *ret, const struct tool_call *call,
              const struct exec_output *output)
 {
     struct facts f = {.call = call, .out = output};
-    size_t max = (call->max_bytes + 4096) * 8; /* six-fold when every byte is escaped */
+    /* Six-fold when every byte is escaped; refusals as much as there are. */
+    size_t max = (call->max_bytes + 4096) * 8 + output->denials.n * (size_t)LIMIT_PATH * 8;
 
     *ret = (struct tool_output){
         .text = {.max = max}, .content = {.max = max}, .structured = {.max = max}};
@@ -230,7 +276,7 @@ result_build(struct tool_output *ret, const struct tool_call *call,
         rc = write_text(&ret->text, &f);
     }
     if (rc == SY_E_OK && ret->is_success && output->note[0] == '\0' &&
-        output->hit.resource == RESOURCE_NONE) {
+        output->hit.resource == RESOURCE_NONE && output->denials.n == 0) {
         rc = buf_add(&ret->content, buf_view(&f.output), f.output.len);
     } else if (rc == SY_E_OK) {
         rc = buf_add(&ret->content, buf_view(&ret->text), ret->text.len);

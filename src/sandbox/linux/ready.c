@@ -35,8 +35,12 @@ sandbox_plan_base(const struct sandbox_plan *plan)
 
     uint32_t arch = sandbox_seccomp_arch();
 
-    base.program = sandbox_seccomp_find(arch, plan->has_network, false);
-    base.broker_program = plan->has_broker ? sandbox_seccomp_find(arch, false, true) : NULL;
+    base.program = sandbox_seccomp_find(arch, plan->has_network, false, false);
+    base.is_observed = plan->has_observer;
+    if (plan->has_broker || plan->has_observer) {
+        base.broker_program =
+            sandbox_seccomp_find(arch, plan->has_network, plan->has_broker, plan->has_observer);
+    }
     SY_ASSERT(base.program != NULL);
     return base;
 }

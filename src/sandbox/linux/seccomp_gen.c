@@ -9,6 +9,7 @@
  * (5.11 and later) takes them into its bitmap and runs no filter for them.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,6 +38,7 @@ enum label {
     NOSYS,
     KILL,
     NOTIFY,
+    CONNECT,
     AT_NAMESPACE,
     AT_IOCTL,
     AT_PERSONA,
@@ -46,13 +48,14 @@ enum label {
     AT_INET,
     AT_PROTOCOL,
     AT_PRLIMIT,
+    AT_OPEN_1,
+    AT_OPEN_2,
     LABEL_FREE
 };
 
-#define MAX_INSNS  256
+#define MAX_INSNS  320
 #define MAX_LABELS 128
 #define MAX_ITEMS  128
-#define VARIANTS   6
 
 struct insn {
     uint16_t code;
@@ -85,6 +88,23 @@ static const struct call calls[] = {
 #define CALL_ROW(name, number, verdict, why) {#name, number, verdict},
     SECCOMP_CALLS(CALL_ROW)
 #undef CALL_ROW
+};
+
+static const struct call observed[] = {
+#define OBSERVED_ROW(name, number, verdict, op, dir, path, op2, dir2, path2)                       \
+    {#name, number, verdict},
+    SECCOMP_OBSERVED(OBSERVED_ROW)
+#undef OBSERVED_ROW
+};
+
+/* What a program is made for. */
+struct variant {
+    const char *name;
+    uint32_t audit;
+    uint32_t libseccomp;
+    bool has_network;
+    bool has_broker;
+    bool has_observer;
 };
 
 static _Noreturn void
@@ -162,7 +182,13 @@ label_of(enum seccomp_verdict verdict)
     case SECCOMP_PRLIMIT:
         return AT_PRLIMIT;
     case SECCOMP_CONNECT:
+        return CONNECT;
+    case SECCOMP_OBSERVE:
         return NOTIFY;
+    case SECCOMP_OPEN_1:
+        return AT_OPEN_1;
+    case SECCOMP_OPEN_2:
+        return AT_OPEN_2;
     }
     die("unknown verdict", "seccomp_table.h");
 }
@@ -176,28 +202,48 @@ item_order(const void *a, const void *b)
     return x->first < y->first ? -1 : x->first > y->first;
 }
 
+/* The number of a call; negative: not on this architecture. */
+static int
+number_of(const struct call *c, uint32_t libseccomp_arch)
+{
+    int nr = seccomp_syscall_resolve_name_arch(libseccomp_arch, c->name);
+
+    if (nr < 0 && c->number == 0 && nr == __NR_SCMP_ERROR) {
+        die("libseccomp does not know this call", c->name);
+    }
+    return nr < 0 && c->number != 0 ? c->number : nr;
+}
+
+static size_t
+add_calls(struct item *items, size_t n, uint32_t libseccomp_arch, const struct call *list,
+          size_t n_list)
+{
+    for (size_t i = 0; i < n_list; i++) {
+        int nr = number_of(&list[i], libseccomp_arch);
+
+        if (nr < 0) {
+            continue;
+        }
+        if (nr > SECCOMP_LAST_KNOWN || n == MAX_ITEMS) {
+            die("call beyond SECCOMP_LAST_KNOWN, or too many", list[i].name);
+        }
+        items[n] = (struct item){(uint32_t)nr, (uint32_t)nr, label_of(list[i].verdict)};
+        n++;
+    }
+    return n;
+}
+
+#define COUNT(list) (sizeof(list) / sizeof((list)[0]))
+
 /* The calls of an architecture, sorted, neighbours of one target joined. */
 static size_t
-collect(struct item *items, uint32_t libseccomp_arch)
+collect(struct item *items, const struct variant *v)
 {
-    size_t n = 0;
+    size_t n = add_calls(items, 0, v->libseccomp, calls, COUNT(calls));
     size_t joined = 0;
 
-    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
-        int nr = seccomp_syscall_resolve_name_arch(libseccomp_arch, calls[i].name);
-
-        if (nr < 0 && calls[i].number == 0 && nr == __NR_SCMP_ERROR) {
-            die("libseccomp does not know this call", calls[i].name);
-        }
-        if (nr < 0 && calls[i].number == 0) {
-            continue; /* known, but not on this architecture */
-        }
-        nr = nr < 0 ? calls[i].number : nr;
-        if (nr > SECCOMP_LAST_KNOWN || n == MAX_ITEMS) {
-            die("call beyond SECCOMP_LAST_KNOWN, or too many", calls[i].name);
-        }
-        items[n] = (struct item){(uint32_t)nr, (uint32_t)nr, label_of(calls[i].verdict)};
-        n++;
+    if (v->has_observer) {
+        n = add_calls(items, n, v->libseccomp, observed, COUNT(observed));
     }
     qsort(items, n, sizeof(items[0]), item_order);
     for (size_t i = 1; i < n; i++) {
@@ -324,31 +370,49 @@ emit_checks(struct program *p)
     emit_jump(p, BPF_JEQ, 0, ALLOW, PERM);
 }
 
+/* Flags that may change something; O_TMPFILE comes with a mode to write. */
 static void
-build(struct program *p, uint32_t audit_arch, uint32_t libseccomp_arch, bool has_network,
-      bool has_broker)
+emit_open_checks(struct program *p)
+{
+    for (unsigned arg = 1; arg <= 2; arg++) {
+        p->labels[arg == 1 ? AT_OPEN_1 : AT_OPEN_2] = p->n;
+        emit_load_arg(p, arg);
+        emit_jump(p, BPF_JSET, O_ACCMODE | O_CREAT | O_TRUNC, NOTIFY, ALLOW);
+    }
+}
+
+static void
+build(struct program *p, const struct variant *v)
 {
     struct item items[MAX_ITEMS];
-    size_t n = collect(items, libseccomp_arch);
+    size_t n = collect(items, v);
 
     *p = (struct program){.n_labels = LABEL_FREE};
     emit_load(p, offsetof(struct seccomp_data, arch));
-    emit_jump(p, BPF_JEQ, audit_arch, NEXT, KILL);
+    emit_jump(p, BPF_JEQ, v->audit, NEXT, KILL);
     emit_load(p, offsetof(struct seccomp_data, nr));
     /* Also the x32 calls, which have bit 30 set. */
     emit_jump(p, BPF_JGT, SECCOMP_LAST_KNOWN, NOSYS, NEXT);
     emit_tree(p, items, n);
     emit_checks(p);
-    emit_socket_check(p, has_network);
+    emit_socket_check(p, v->has_network);
+    if (v->has_observer) {
+        emit_open_checks(p);
+    }
     emit_return(p, ALLOW, SECCOMP_RET_ALLOW);
-    emit_return(p, PERM, SECCOMP_RET_ERRNO | EPERM);
+    if (!v->has_observer) {
+        emit_return(p, PERM, SECCOMP_RET_ERRNO | EPERM);
+    }
     emit_return(p, NOSYS, SECCOMP_RET_ERRNO | ENOSYS);
     emit_return(p, KILL, SECCOMP_RET_KILL_PROCESS);
-    if (has_broker) {
+    if (v->has_broker || v->has_observer) {
         emit_return(p, NOTIFY, SECCOMP_RET_USER_NOTIF);
-    } else {
-        p->labels[NOTIFY] = p->labels[has_network ? ALLOW : PERM];
     }
+    /* An observer tells what is refused, and gives EPERM. */
+    if (v->has_observer) {
+        p->labels[PERM] = p->labels[NOTIFY];
+    }
+    p->labels[CONNECT] = p->labels[v->has_broker ? NOTIFY : v->has_network ? ALLOW : PERM];
 }
 
 static unsigned
@@ -376,43 +440,59 @@ print(FILE *out, const struct program *p, const char *name)
     (void)fprintf(out, "};\n\n");
 }
 
+static const struct variant variants[] = {
+    {"x86_64_off",          AUDIT_ARCH_X86_64,  SCMP_ARCH_X86_64,  false, false, false},
+    {"x86_64_broker",       AUDIT_ARCH_X86_64,  SCMP_ARCH_X86_64,  false, true,  false},
+    {"x86_64_on",           AUDIT_ARCH_X86_64,  SCMP_ARCH_X86_64,  true,  false, false},
+    {"x86_64_observed",     AUDIT_ARCH_X86_64,  SCMP_ARCH_X86_64,  false, true,  true },
+    {"x86_64_on_observed",  AUDIT_ARCH_X86_64,  SCMP_ARCH_X86_64,  true,  false, true },
+    {"aarch64_off",         AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, false, false, false},
+    {"aarch64_broker",      AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, false, true,  false},
+    {"aarch64_on",          AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, true,  false, false},
+    {"aarch64_observed",    AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, false, true,  true },
+    {"aarch64_on_observed", AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, true,  false, true },
+};
+
+/* What an observer calls them. */
+static void
+print_names(FILE *out, uint32_t audit, uint32_t libseccomp_arch)
+{
+    for (size_t i = 0; i < COUNT(calls) + COUNT(observed); i++) {
+        const struct call *c = i < COUNT(calls) ? &calls[i] : &observed[i - COUNT(calls)];
+        int nr = number_of(c, libseccomp_arch);
+
+        if (nr >= 0) {
+            (void)fprintf(out, "    {0x%08xU, %d, \"%s\"},\n", audit, nr, c->name);
+        }
+    }
+}
+
 int
 main(int argc, char **argv)
 {
-    static const struct {
-        const char *name;
-        uint32_t audit;
-        uint32_t libseccomp;
-        bool has_network;
-        bool has_broker;
-    } variants[] = {
-        {"x86_64_off",     AUDIT_ARCH_X86_64,  SCMP_ARCH_X86_64,  false, false},
-        {"x86_64_broker",  AUDIT_ARCH_X86_64,  SCMP_ARCH_X86_64,  false, true },
-        {"x86_64_on",      AUDIT_ARCH_X86_64,  SCMP_ARCH_X86_64,  true,  false},
-        {"aarch64_off",    AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, false, false},
-        {"aarch64_broker", AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, false, true },
-        {"aarch64_on",     AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, true,  false},
-    };
-    static struct program programs[VARIANTS];
+    static struct program programs[COUNT(variants)];
     FILE *out = argc == 2 ? fopen(argv[1], "w") : NULL;
 
     if (out == NULL) {
         die("usage: seccomp_gen OUTPUT.c", argc == 2 ? "cannot write it" : "one argument");
     }
     (void)fprintf(out, "/* Made by seccomp_gen from seccomp_table.h. */\n"
-                       "#include \"sandbox/linux/seccomp_program.h\"\n\n");
-    for (size_t i = 0; i < VARIANTS; i++) {
-        build(&programs[i], variants[i].audit, variants[i].libseccomp, variants[i].has_network,
-              variants[i].has_broker);
+                       "#include <stddef.h>\n\n#include \"sandbox/linux/seccomp_program.h\"\n\n");
+    for (size_t i = 0; i < COUNT(variants); i++) {
+        build(&programs[i], &variants[i]);
         print(out, &programs[i], variants[i].name);
     }
     (void)fprintf(out, "const struct seccomp_program sandbox_seccomp_programs[] = {\n");
-    for (size_t i = 0; i < VARIANTS; i++) {
-        (void)fprintf(out, "    {0x%08xU, %s, %s, %d, %s},\n", variants[i].audit,
+    for (size_t i = 0; i < COUNT(variants); i++) {
+        (void)fprintf(out, "    {0x%08xU, %s, %s, %s, %d, %s},\n", variants[i].audit,
                       variants[i].has_network ? "true" : "false",
-                      variants[i].has_broker ? "true" : "false", programs[i].n, variants[i].name);
+                      variants[i].has_broker ? "true" : "false",
+                      variants[i].has_observer ? "true" : "false", programs[i].n, variants[i].name);
     }
-    (void)fprintf(out, "};\n");
+    (void)fprintf(out, "};\n\nconst struct seccomp_call sandbox_seccomp_calls[] = {\n");
+    print_names(out, AUDIT_ARCH_X86_64, SCMP_ARCH_X86_64);
+    print_names(out, AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64);
+    (void)fprintf(out, "    {0, 0, NULL},\n};\n");
     if (fclose(out) != 0) {
         die("writing failed", argv[1]);
     }

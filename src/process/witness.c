@@ -1,0 +1,91 @@
+/* What the engine itself sees refused to a command's tree. */
+#include "base/fd.h"
+#include "base/mem.h"
+#include "process/broker.h"
+#include "process/observe.h"
+#include "process/process_internal.h"
+
+void
+process_witness(struct process *p, enum denial_layer layer, enum sandbox_operation operation,
+                const char *object)
+{
+    struct sandbox_explanation why = {0};
+
+    if (p->plan != NULL &&
+        (sandbox_explain(&why, p->plan, operation, object, NULL) != SY_E_OK || why.is_allowed)) {
+        why.rule[0] = '\0';
+        why.fix[0] = '\0';
+    }
+    process_tell_denial(p, layer, sandbox_operation_name(operation), object, &why);
+}
+
+void
+process_tell_denial(struct process *p, enum denial_layer layer, const char *operation,
+                    const char *object, struct sandbox_explanation *why)
+{
+    const struct denial d = {
+        .layer = layer,
+        .confidence = DENIAL_EXACT,
+        .operation = operation,
+        .object = mem_unconst(object),
+        .rule = why->rule[0] != '\0' ? why->rule : NULL,
+        .fix = why->fix[0] != '\0' ? why->fix : NULL,
+    };
+
+    if (denial_add(&p->denials, &d) != SY_E_OK) {
+        p->denials.more++;
+    }
+}
+
+/* The tree of a caller: ours, unless the listener is shared. */
+static pid_t
+keeper_of(void *arg, pid_t caller)
+{
+    const struct process *p = arg;
+
+    if (!p->is_of_template) {
+        return p->keeper_pid;
+    }
+    return p->pool != NULL ? process_pool_owner(p->pool, caller) : 0;
+}
+
+static struct process *
+owner_of(struct process *p, pid_t keeper)
+{
+    if (!p->is_of_template) {
+        return p;
+    }
+    return p->pool != NULL ? process_pool_find(p->pool, keeper) : NULL;
+}
+
+static int
+on_call(void *arg, pid_t keeper, int listener_fd, const struct seccomp_notif *n)
+{
+    return observe_call(owner_of(arg, keeper), listener_fd, n);
+}
+
+static void
+on_refused(void *arg, pid_t keeper, const char *object)
+{
+    struct process *owner = owner_of(arg, keeper);
+
+    if (owner != NULL) {
+        process_witness(owner, DENIAL_BROKER, OPERATION_CONNECT, object);
+    }
+}
+
+void
+process_answer_calls(struct process *p)
+{
+    const struct broker_host host = {
+        .place = {.diag_fd = p->diag_fd, .has_own_tree = p->is_remote},
+        .keeper_of = keeper_of,
+        .on_refused = on_refused,
+        .on_call = on_call,
+        .arg = p,
+    };
+
+    if (p->listener_fd >= 0 && (p->has_ended || !broker_step(p->listener_fd, &host))) {
+        fd_close(&p->listener_fd);
+    }
+}

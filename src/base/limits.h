@@ -59,6 +59,9 @@
 #define LIMIT_SNAPSHOT_MS    10000
 #define LIMIT_SNAPSHOT_BYTES 1048576U /* 1 MiB */
 
+/* Paths that are bound into one sandbox, as bytes of their list. */
+#define LIMIT_MARKS ((size_t)16 << 20)
+
 /* How long making a sandbox of the full tier may take: some milliseconds, more
  * where many things are mounted. */
 #define LIMIT_LAUNCH_MS 10000
@@ -76,6 +79,21 @@
 
 /* Writable roots of a policy. Each costs one Landlock rule per spawn set-up. */
 #define LIMIT_ROOTS 256U
+
+/* Patterns of what can't be read that a configuration names, and those of a
+ * policy: ours for up to three homes besides. Each is compared with the names in
+ * its directories. */
+#define LIMIT_DENY_READ     256U
+#define LIMIT_DENY_PATTERNS 2048U
+
+/* Objects that patterns may find, and directories and names that may be looked at
+ * for them: each set-up of a sandbox pays for them. */
+#define LIMIT_DENY_OBJECTS 4096U
+#define LIMIT_DENY_DIRS    4096U
+#define LIMIT_DENY_NAMES   262144U
+
+/* How often symbolic links may lead patterns on to further places. */
+#define LIMIT_DENY_ROUNDS 16U
 
 /* Names that stay read-only inside writable roots. Ours are two dozen; each is
  * one more alternative of an expression, or one entry per root. */

@@ -124,7 +124,8 @@ check_run(struct check *c, const struct sandbox_policy *policy)
     }
     (void)!cgroup_home_new(&c->cgroups, NULL, NULL, &c->no_cgroups);
     return sandbox_plan_new(&c->plan, policy, &c->caps, &c->err) == SY_E_OK &&
-           sandbox_ready_new(&c->ready, c->plan, &c->err) == SY_E_OK;
+           sandbox_ready_new(&c->ready, c->plan, &c->err) == SY_E_OK &&
+           sandbox_plan_adopt(c->plan, c->ready, &c->err) == SY_E_OK;
 }
 
 static enum sy_code
@@ -138,6 +139,21 @@ check_features_text(struct buf *out, const struct check *c)
         rc =
             buf_addf(out, "  %-15s %-9s %s\n", sandbox_feature_name(f),
                      feature_state_name(sandbox_plan_feature(c->plan, f)), sandbox_feature_text(f));
+    }
+    return rc;
+}
+
+/* What of deny_read is not held here. */
+static enum sy_code
+check_unheld_text(struct buf *out, const struct check *c)
+{
+    enum sy_code rc = SY_E_OK;
+    const char *path = NULL;
+
+    for (size_t i = 0;
+         c->ready != NULL && rc == SY_E_OK && (path = sandbox_ready_unheld(c->ready, i)) != NULL;
+         i++) {
+        rc = buf_addf(out, "  deny_read does not hold %s\n", path);
     }
     return rc;
 }
@@ -211,6 +227,9 @@ check_text(struct buf *out, const struct check *c)
         rc = check_features_text(out, c);
     }
     if (rc == SY_E_OK) {
+        rc = check_unheld_text(out, c);
+    }
+    if (rc == SY_E_OK) {
         rc = check_missing_text(out, c);
     }
     return rc == SY_E_OK ? check_limits_text(out, c) : rc;
@@ -231,6 +250,12 @@ check_json_features(struct jw *w, const struct check *c)
         jw_end_object(w);
     }
     jw_end_object(w);
+    jw_key(w, "deny_read_unheld");
+    jw_array(w);
+    for (size_t i = 0; c->ready != NULL && sandbox_ready_unheld(c->ready, i) != NULL; i++) {
+        jw_str(w, sandbox_ready_unheld(c->ready, i));
+    }
+    jw_end_array(w);
     jw_key(w, "missing_landlock");
     jw_array(w);
     for (size_t i = 0; i < LADDER_ROWS; i++) {
@@ -347,6 +372,8 @@ explain_json(struct buf *out, const struct cli_args *args, const struct sandbox_
     return rc == SY_E_OK ? buf_add_char(out, '\n') : rc;
 }
 
+#define OPERATION_WORDS "read, write, create, delete, rename, truncate, chmod, connect"
+
 static enum sy_code
 parse_operation(enum sandbox_operation *ret, const char *word, struct sy_error *err)
 {
@@ -354,8 +381,7 @@ parse_operation(enum sandbox_operation *ret, const char *word, struct sy_error *
         return SY_E_OK;
     }
     return sy_err_set(err, SY_E_ARG,
-                      "sandbox explain: unknown operation '%s'; right are read, write, connect",
-                      word);
+                      "sandbox explain: unknown operation '%s'; right are " OPERATION_WORDS, word);
 }
 
 static int
@@ -418,24 +444,22 @@ static const struct cli_option explain_options[] = {
 static const struct cli_verb verb_sandbox_explain = {
     .name = "explain",
     .summary = "Tell what the policy does with a file or an address, and which rule says so",
-    .operands = "read|write|connect OBJECT",
-    .text = "OBJECT is a path, or for connect HOST:PORT, [ADDRESS]:PORT, unix:PATH or\n"
+    .operands = "OPERATION OBJECT",
+    .text = "OPERATION is one of " OPERATION_WORDS ".\n"
+            "OBJECT is a path, or for connect HOST:PORT, [ADDRESS]:PORT, unix:PATH or\n"
             "unix:@NAME. Ends with 0 if it is allowed, with 1 if it is denied.\n",
     .examples = "  shellyard sandbox explain write ~/.ssh/config\n"
                 "  shellyard sandbox explain connect github.com:443\n",
     .page = "shellyard-sandbox.1",
     .options = explain_options,
-    .operand_choices = "read|write|connect",
+    .operand_choices = "read|write|create|delete|rename|truncate|chmod|connect",
     .min_operands = 2,
     .max_operands = 2,
     .run = explain_main,
 };
 
 static const struct cli_verb *const sandbox_verbs[] = {
-    &verb_sandbox_check,
-    &verb_sandbox_explain,
-    &verb_sandbox_plan,
-    NULL,
+    &verb_sandbox_check, &verb_sandbox_explain, &verb_sandbox_learn, &verb_sandbox_plan, NULL,
 };
 
 static const struct cli_option no_options[] = {
@@ -444,8 +468,8 @@ static const struct cli_option no_options[] = {
 
 const struct cli_verb verb_sandbox = {
     .name = "sandbox",
-    .summary = "Look at the sandbox: check what holds, explain what a rule does",
-    .operands = "check|explain|plan",
+    .summary = "Look at the sandbox: check what holds, explain a rule, learn what a command needs",
+    .operands = "check|explain|learn|plan",
     .page = "shellyard-sandbox.1",
     .options = no_options,
     .verbs = sandbox_verbs,

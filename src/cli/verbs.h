@@ -14,7 +14,8 @@ extern const struct cli_verb verb_config;
 extern const struct cli_verb verb_help;
 extern const struct cli_verb verb_completions;
 
-/* Below `sandbox`, in a file of its own. */
+/* Below `sandbox`, in files of their own. */
+extern const struct cli_verb verb_sandbox_learn;
 extern const struct cli_verb verb_sandbox_plan;
 
 #endif

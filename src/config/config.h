@@ -17,6 +17,9 @@ struct config {
     struct {
         const char *mode; /* read-only | workspace-write | danger-full-access | external-sandbox */
         struct strv writable_roots; /* absolute, "~" expanded */
+        struct strv deny_read;      /* patterns (base/path_pattern.h), "~" expanded */
+        bool default_deny_read;
+        struct strv allow_read; /* paths taken out of the default patterns */
         bool network_access;
         bool exclude_tmpdir_env_var;
         bool exclude_slash_tmp;
@@ -24,6 +27,7 @@ struct config {
         const char *tier;     /* full | auto | no-namespace */
         const char *min_tier; /* full | no-namespace */
         const char *run_as;   /* owner | self */
+        const char *report;   /* default | full */
     } sandbox;
     struct {
         struct strv allow; /* hosts in reach while sandbox.network_access is false */

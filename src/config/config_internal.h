@@ -39,7 +39,7 @@ enum config_order {
     CONFIG_ORDER_ROOTS,         /* each root equal to or below a required one */
     CONFIG_ORDER_SUPERSET,      /* has at least the required items */
     CONFIG_ORDER_SUBSET,        /* has no other items; an empty list means "all" */
-    CONFIG_ORDER_ITEMS,         /* has no other items; an empty list means "none" */
+    CONFIG_ORDER_FEWER,         /* has no other items; an empty list means "none" */
 };
 
 /* What a string, or an item of a list or a map, has to be. */
@@ -49,6 +49,7 @@ enum config_content {
     CONFIG_ROOT,          /* an absolute path without "..", "~" expanded */
     CONFIG_PATTERN,       /* a pattern of variable names */
     CONFIG_HOST,          /* an entry of network.allow */
+    CONFIG_PATH_PATTERN,  /* a pattern of paths, absolute, "~" expanded */
     CONFIG_VARIABLE,      /* NAME=value, NAME none of those that never pass */
 };
 
@@ -73,7 +74,7 @@ struct config_row {
     size_t offset;    /* of the member in struct config */
 };
 
-#define CONFIG_KEYS 33U
+#define CONFIG_KEYS 37U
 
 extern const struct config_row config_rows[CONFIG_KEYS];
 

@@ -3,6 +3,7 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/path_pattern.h"
 #include "base/str.h"
 #include "config/config_internal.h"
 #include "proxy/allow.h"
@@ -182,7 +183,7 @@ check_nul(const struct config_text *t, struct sy_error *err)
 /* "~" and "~/x" with the home directory in front, "//" and "." taken out. ".."
  * is refused: behind a symbolic link it leads elsewhere than it reads. */
 static enum sy_code
-add_path(struct buf *b, const struct config_text *t, struct sy_error *err)
+add_path(struct buf *b, const struct config_text *t, bool is_pattern, struct sy_error *err)
 {
     SY_AUTO(buf_fini) struct buf whole = {.max = LIMIT_PATH};
     struct config_shown shown;
@@ -194,7 +195,7 @@ add_path(struct buf *b, const struct config_text *t, struct sy_error *err)
             return config_error(err, &t->at, "'%s': HOME is not set to an absolute path",
                                 config_visible(&shown, t->bytes, t->len));
         }
-        rc = buf_add_str(&whole, t->home);
+        rc = is_pattern ? path_pattern_quote(&whole, t->home) : buf_add_str(&whole, t->home);
         rest++;
     } else if (rest[0] == '~') {
         return config_error(err, &t->at, "'%s': only '~' and '~/...' are expanded",
@@ -243,7 +244,7 @@ set_string(struct config_value *v, const struct config_row *row, const struct co
         return config_error_type(err, &t->at, row, describe(&got, t, false));
     }
     if (t->len > 0) {
-        enum sy_code rc = add_path(&path, t, err);
+        enum sy_code rc = add_path(&path, t, false, err);
 
         if (rc != SY_E_OK) {
             return rc;
@@ -329,7 +330,7 @@ config_value_item(struct config_value *v, const struct config_row *row, const st
     if (row->content == CONFIG_HOST) {
         return add_host(v, row, t, err);
     }
-    if (row->content != CONFIG_ROOT) {
+    if (row->content != CONFIG_ROOT && row->content != CONFIG_PATH_PATTERN) {
         if (strchr(t->bytes, '=') != NULL) {
             return config_error(err, &t->at,
                                 "expected a pattern of variable names such as *_URL, got '%s'",
@@ -345,9 +346,17 @@ config_value_item(struct config_value *v, const struct config_row *row, const st
                             "'%s': '..' leads elsewhere behind a symbolic link; write the path out",
                             config_visible(&shown, t->bytes, t->len));
     }
-    rc = add_path(&path, t, err);
+    rc = add_path(&path, t, row->content == CONFIG_PATH_PATTERN, err);
     if (rc != SY_E_OK) {
         return rc;
+    }
+
+    const char *fault =
+        row->content == CONFIG_PATH_PATTERN ? path_pattern_fault(buf_view(&path)) : NULL;
+
+    if (fault != NULL) {
+        return config_error(err, &t->at, "'%s' %s", config_visible(&shown, t->bytes, t->len),
+                            fault);
     }
     return added(strv_add_take(&v->list, buf_take(&path)), row, &t->at, err);
 }

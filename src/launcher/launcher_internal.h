@@ -82,6 +82,39 @@ bool identity_find(struct identity *ret, const struct sandbox_policy *policy, bo
                    struct failure *f);
 bool identity_become(const struct identity *who, struct failure *f);
 
+/* A message with its descriptors (at most LAUNCH_FDS, close-on-exec; the others are -1). Returns
+ * as recvmsg(2), with a message that was cut as -1 and EMSGSIZE. */
+#define LAUNCH_FDS 3
+ssize_t receive_with_fds(int channel_fd, void *bytes, size_t n, int fds[LAUNCH_FDS]);
+bool send_with_fd(int channel_fd, const void *bytes, size_t n, int fd);
+
+/* One policy, made ready in the process that makes its keepers. */
+struct template_process {
+    int channel_fd;
+    int engine_fd; /* -1: none */
+    struct sandbox_policy policy;
+    struct sandbox_plan *plan;
+    struct sandbox_ready *ready;
+    struct identity who;
+    struct tree tree;
+};
+
+/* Enters its namespaces, builds the tree, tries whether a run can be made. The file
+ * holds the policy (sandbox/document.h). */
+bool template_prepare(struct template_process *t, const struct yard *y, int policy_fd,
+                      struct failure *f);
+/*
+ * Makes a keeper, with what is its command's standard input (-1: /dev/null) and
+ * LAUNCH_KEEPER's descriptors. Returns its process id; -1: the engine's end of the
+ * channel has been told.
+ */
+pid_t template_fork_keeper(const struct template_process *t, int in_fd, const int fds[LAUNCH_FDS],
+                           int *ret_pidfd);
+
+/* `shellyard-launch --policy FD -- CMD`: the exit status. */
+int wrapper_run(int policy_fd, char **argv);
+enum { EXIT_USAGE = 2, EXIT_SETUP = 125, EXIT_NOEXEC = 126, EXIT_NOTFOUND = 127 };
+
 /*
  * The process of one policy: makes namespaces and tree, tells the engine, and makes
  * keepers until its channel ends. Never returns.
@@ -93,11 +126,5 @@ struct template_start {
 };
 void template_run(const struct yard *y, const struct template_start *start)
     __attribute__((noreturn));
-
-/* A message with its descriptors (at most LAUNCH_FDS, close-on-exec; the others are -1). Returns
- * as recvmsg(2), with a message that was cut as -1 and EMSGSIZE. */
-#define LAUNCH_FDS 3
-ssize_t receive_with_fds(int channel_fd, void *bytes, size_t n, int fds[LAUNCH_FDS]);
-bool send_with_fd(int channel_fd, const void *bytes, size_t n, int fd);
 
 #endif

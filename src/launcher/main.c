@@ -17,8 +17,6 @@
 #include "base/str.h"
 #include "launcher/launcher_internal.h"
 
-enum { EXIT_USAGE = 2, EXIT_SETUP = 125 };
-
 static void
 tell(int channel_fd, const struct failure *f)
 {
@@ -105,6 +103,14 @@ main(int argc, char **argv)
     if (argc == 3 && str_eq(argv[1], "--control") && str_to_i64(&fd, argv[2], 3, 1023)) {
         return serve((int)fd);
     }
-    (void)fprintf(stderr, "usage: shellyard-launch --control FD\n");
+    if (argc >= 5 && str_eq(argv[1], "--policy") && str_to_i64(&fd, argv[2], 3, INT32_MAX) &&
+        str_eq(argv[3], "--")) {
+        return wrapper_run((int)fd, argv + 4);
+    }
+    (void)fprintf(stderr,
+                  "usage: shellyard-launch --policy FD -- COMMAND [ARGUMENT...]\n"
+                  "\n"
+                  "Runs a command in a sandbox of Shellyard's full tier. The descriptor FD,\n"
+                  "above 2, holds the policy as JSON. See shellyard-launch(1).\n");
     return EXIT_USAGE;
 }

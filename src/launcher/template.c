@@ -17,29 +17,21 @@
 #include <linux/netlink.h>
 
 #include "base/fd.h"
+#include "base/limits.h"
 #include "launcher/launcher_internal.h"
 #include "process/keeper.h"
 #include "sandbox/document.h"
 
-struct template_process {
-    int channel_fd;
-    int engine_fd;
-    struct sandbox_policy policy;
-    struct sandbox_plan *plan;
-    struct sandbox_ready *ready;
-    struct identity who;
-    struct tree tree;
-};
-
 #define POLICY_BYTES ((size_t)1 << 20)
-#define MARKS_BYTES  ((size_t)16 << 20)
 
 static bool
 read_whole(int fd, struct buf *ret, enum sandbox_stage stage, struct failure *f)
 {
     struct sy_error err = {0};
 
-    if (lseek(fd, 0, SEEK_SET) != 0 || fd_read_all(fd, ret, &err) != SY_E_OK) {
+    /* A pipe has no place to go back to. */
+    (void)lseek(fd, 0, SEEK_SET);
+    if (fd_read_all(fd, ret, &err) != SY_E_OK) {
         return failed(f, stage, err.sys != 0 ? err.sys : EIO, err.msg);
     }
     return true;
@@ -143,8 +135,8 @@ try_run(const struct template_process *t, struct failure *f)
     return f->stage == STAGE_NONE;
 }
 
-static bool
-prepare(struct template_process *t, const struct yard *y, int policy_fd, struct failure *f)
+bool
+template_prepare(struct template_process *t, const struct yard *y, int policy_fd, struct failure *f)
 {
     struct sy_error err = {0};
 
@@ -171,7 +163,7 @@ report(const struct template_process *t, const struct failure *f, int fd)
 
 /* The keeper, process 1 of its namespace, up to where all keepers are alike. */
 static int
-run_keeper(const struct template_process *t, const int fds[LAUNCH_FDS])
+run_keeper(const struct template_process *t, int in_fd, const int fds[LAUNCH_FDS])
 {
     struct failure f = {STAGE_NONE, 0, ""};
     struct keeper_job job = {
@@ -179,6 +171,7 @@ run_keeper(const struct template_process *t, const int fds[LAUNCH_FDS])
         .is_remote = true,
         .starts_with_base = true,
         .base = sandbox_ready_base(t->ready),
+        .in_fd = in_fd,
         .out_fd = fds[0],
         .err_fd = fds[1],
         .channel_fd = fds[2],
@@ -202,18 +195,29 @@ run_keeper(const struct template_process *t, const int fds[LAUNCH_FDS])
     return keeper_main(&job);
 }
 
+pid_t
+template_fork_keeper(const struct template_process *t, int in_fd, const int fds[LAUNCH_FDS],
+                     int *ret_pidfd)
+{
+    pid_t pid = fork_run(ret_pidfd);
+
+    if (pid == 0) {
+        _exit(run_keeper(t, in_fd, fds));
+    }
+    if (pid < 0) {
+        keeper_tell_failure(fds[2], STAGE_CLONE, errno);
+    }
+    return pid;
+}
+
 static void
 make_keeper(const struct template_process *t, const int fds[LAUNCH_FDS])
 {
     struct keeper_report born = {.kind = KEEPER_BORN};
     SY_FD pidfd = -1;
-    pid_t pid = fork_run(&pidfd);
+    pid_t pid = template_fork_keeper(t, -1, fds, &pidfd);
 
-    if (pid == 0) {
-        _exit(run_keeper(t, fds));
-    }
     if (pid < 0) {
-        keeper_tell_failure(fds[2], STAGE_CLONE, errno);
         return;
     }
     born.status = pid;
@@ -224,7 +228,7 @@ make_keeper(const struct template_process *t, const int fds[LAUNCH_FDS])
 static bool
 take_marks(const struct template_process *t, int fd)
 {
-    SY_AUTO(buf_fini) struct buf marks = {.max = MARKS_BYTES};
+    SY_AUTO(buf_fini) struct buf marks = {.max = LIMIT_MARKS};
     struct failure f = {STAGE_NONE, 0, ""};
     bool is_ok = read_whole(fd, &marks, STAGE_MOUNTS, &f) &&
                  tree_mark(&t->tree, buf_view(&marks), marks.len, &f);
@@ -282,7 +286,7 @@ template_run(const struct yard *y, const struct template_start *start)
     struct failure f = {STAGE_NONE, 0, ""};
 
     prctl(PR_SET_NAME, "sy-template", 0, 0, 0);
-    if (!prepare(&t, y, start->policy_fd, &f)) {
+    if (!template_prepare(&t, y, start->policy_fd, &f)) {
         (void)report(&t, &f, -1);
         _exit(1);
     }

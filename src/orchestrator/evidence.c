@@ -1,11 +1,175 @@
 /* What the sandbox refused to a call: what was seen, and what can be inferred. */
+#include "sandbox/evidence.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/limits.h"
 #include "orchestrator/call_internal.h"
+#include "process/limited.h"
+
+/* A file system that does not answer costs the answer no more than this. */
+#define ACCESS_MS 200
+
+/* Are we under somebody else's sandbox, as far as the kernel tells? */
+static bool
+is_nested(void)
+{
+    SY_AUTO(buf_fini) struct buf text = {.max = (size_t)1 << 20};
+
+    return fd_read_file("/proc/self/status", &text, NULL) == SY_E_OK && text.len > 0 &&
+           (strstr(text.data, "\nNoNewPrivs:\t1") != NULL ||
+            strstr(text.data, "\nSeccomp:\t2") != NULL);
+}
+
+/*
+ * What an outer sandbox thinks of a new file in a directory can only be tried: one without
+ * a name, which is gone when it is closed.
+ */
+static int
+outer_refusal(const char *path)
+{
+    char dir[LIMIT_PATH];
+    struct stat st;
+
+    (void)snprintf(dir, sizeof(dir), "%s", path);
+    if (stat(dir, &st) == 0 && !S_ISDIR(st.st_mode)) {
+        char *slash = strrchr(dir, '/');
+
+        slash[slash == dir ? 1 : 0] = '\0';
+    }
+
+    SY_FD fd = open(dir, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+
+    return fd < 0 && (errno == EACCES || errno == EPERM || errno == EROFS) ? errno : 0;
+}
+
+/* Whose permissions count. */
+struct subject {
+    bool is_nested;
+    const struct limited_user *who; /* NULL: us */
+};
+
+static int
+may_do(void *arg, const char *path, int how)
+{
+    const struct subject *s = arg;
+    int sys = limited_access(path, how, s->who, ACCESS_MS);
+
+    return sys == 0 && s->is_nested && (how & W_OK) != 0 ? outer_refusal(path) : sys;
+}
+
+/* As root, commands of the full tier run as the owner of the workspace, with his group as far as
+ * the workspace has it. False: as ourselves. */
+static bool
+find_owner(const struct orch_call *c, struct limited_user *ret)
+{
+    const struct sandbox_policy *p = &c->turn.sandbox;
+    struct stat st;
+
+    if (geteuid() != 0 || p->runs_as_self || c->entry->template == NULL || stat(p->cwd, &st) != 0 ||
+        st.st_uid == 0) {
+        return false;
+    }
+    *ret = (struct limited_user){.uid = st.st_uid, .gid = st.st_gid};
+    return true;
+}
+
+static bool
+has_failed(const struct exec_output *o)
+{
+    switch (o->status) {
+    case EXEC_EXITED:
+        return o->exit_code != 0;
+    case EXEC_SIGNALED:
+        return true;
+    case EXEC_TIMED_OUT:
+    case EXEC_CANCELLED:
+    case EXEC_DENIED:
+    case EXEC_FAILED:
+        break;
+    }
+    return false;
+}
+
+/* The filter kills what calls the kernel as another architecture does. */
+static enum sy_code
+infer_signal(struct orch_call *c)
+{
+    char object[] = "a system call of another architecture";
+    char rule[] = "only calls of this machine's own architecture";
+    const struct denial d = {
+        .layer = DENIAL_SECCOMP,
+        .confidence = DENIAL_INFERRED,
+        .operation = "call",
+        .object = object,
+        .rule = rule,
+    };
+
+    return c->output.status == EXEC_SIGNALED && c->output.signal == SIGSYS &&
+                   c->entry->ready != NULL
+               ? denial_add(&c->output.denials, &d)
+               : SY_E_OK;
+}
+
+static enum sy_code
+infer(struct orch_call *c, char note[SY_ERR_MSG_MAX])
+{
+    struct limited_user owner;
+    struct subject subject = {
+        .is_nested = is_nested(),
+        .who = find_owner(c, &owner) ? &owner : NULL,
+    };
+    struct evidence_case facts = {
+        .plan = c->entry->plan,
+        .cwd = c->request.params.cwd,
+        .exit_code = c->output.exit_code,
+        .access = may_do,
+        .arg = &subject,
+    };
+    enum sy_code rc = infer_signal(c);
+
+    facts.note = note;
+    for (int s = 0; s < STREAM_COUNT && rc == SY_E_OK; s++) {
+        SY_AUTO(buf_fini) struct buf text = {.max = (size_t)LIMIT_STREAM_KEEP * 4};
+
+        rc = output_text_stream(c->chain, (enum output_stream)s, &text);
+        if (rc == SY_E_OK) {
+            rc = evidence_infer(&c->output.denials, &facts, buf_view(&text), text.len);
+        }
+    }
+    return rc;
+}
 
 void
 call_gather_denials(struct orch_call *c)
 {
-    if (c->process != NULL) {
-        process_take_denials(c->process, &c->output.denials);
-    }
+    char note[SY_ERR_MSG_MAX] = "";
+    enum sy_code rc = SY_E_OK;
+
     c->output.may_escalate = c->turn.approval == APPROVAL_ON_REQUEST;
+    if (c->process == NULL) {
+        return;
+    }
+    process_take_denials(c->process, &c->output.denials);
+    c->output.is_unobserved = process_result(c->process)->is_unobserved;
+    if (c->output.is_unobserved) {
+        call_add_note(c,
+                      "sandbox.report: full is not possible here, since an outer sandbox has the "
+                      "one listener of this process tree: what was refused is only inferred");
+    }
+    if (c->chain != NULL && c->entry->ready != NULL && has_failed(&c->output)) {
+        rc = infer(c, note);
+    }
+    if (rc != SY_E_OK) {
+        call_add_note(c, "memory ran out while looking for what the sandbox refused");
+    } else if (note[0] != '\0' && c->output.denials.n == 0) {
+        call_add_note(c, note);
+    }
 }

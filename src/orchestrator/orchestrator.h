@@ -115,6 +115,7 @@ struct exec_output {
     struct resource_hit hit;           /* the limit that it met, if any */
     struct denial_list denials;        /* what the sandbox refused to it; lives as the call */
     struct strv network_hosts;         /* "host:port" reached by an allow list; lives as the call */
+    bool is_unobserved;                /* report: full was asked for and can't be had here */
     bool may_escalate;                 /* the caller may ask to run it outside the sandbox */
     const struct output_chain *output; /* NULL if nothing ran; lives as long as the call */
     const struct sandbox_plan *plan;   /* NULL if none was made */
@@ -141,6 +142,7 @@ struct exec_request {
     char *call_id;
     char *turn_id;         /* may be NULL */
     const char *tool;      /* static: "shell", "shell_command", "exec" */
+    const int *stdio;      /* static, three descriptors for it: nothing is captured; or NULL */
     size_t keep_bytes;     /* per stream; 0: default */
     output_raw_fn *on_raw; /* stream-through front ends; may be NULL */
     void *on_raw_arg;

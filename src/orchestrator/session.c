@@ -8,6 +8,7 @@
 #include "base/str.h"
 #include "orchestrator/network.h"
 #include "orchestrator/orchestrator_internal.h"
+#include "process/launch_wire.h"
 #include "process/launcher.h"
 
 /* Policies of one engine at a time: one for the engine, a few for turns. */
@@ -258,12 +259,15 @@ same_text(const char *a, const char *b)
 static bool
 same_list(const struct strv *a, const struct strv *b)
 {
-    for (size_t i = 0; a->n == b->n && i < a->n; i++) {
+    if (a->n != b->n) {
+        return false;
+    }
+    for (size_t i = 0; i < a->n; i++) {
         if (!str_eq(a->v[i], b->v[i])) {
             return false;
         }
     }
-    return a->n == b->n;
+    return true;
 }
 
 static bool
@@ -273,12 +277,14 @@ same_policy(const struct sandbox_policy *a, const struct sandbox_policy *b)
         a->excludes_tmpdir != b->excludes_tmpdir ||
         a->excludes_slash_tmp != b->excludes_slash_tmp || a->max_tier != b->max_tier ||
         a->min_tier != b->min_tier || a->runs_as_self != b->runs_as_self ||
-        a->temp_bytes != b->temp_bytes || !same_text(a->cwd, b->cwd) ||
-        !same_text(a->tmpdir, b->tmpdir)) {
+        a->temp_bytes != b->temp_bytes || a->reports_all != b->reports_all ||
+        !same_text(a->cwd, b->cwd) || !same_text(a->tmpdir, b->tmpdir)) {
         return false;
     }
     return same_list(&a->writable_roots, &b->writable_roots) &&
-           same_list(&a->network_allow, &b->network_allow);
+           same_list(&a->network_allow, &b->network_allow) &&
+           same_list(&a->deny_read, &b->deny_read) && same_list(&a->deny_homes, &b->deny_homes) &&
+           same_list(&a->allow_read, &b->allow_read) && a->denies_system == b->denies_system;
 }
 
 void
@@ -361,6 +367,24 @@ sandbox_entry_base(const struct sandbox_entry *e)
     return base;
 }
 
+/* Mounts over what is denied to read, where mounts are what denies. */
+static enum sy_code
+hide_denied(const struct sandbox_entry *e, struct sy_error *err)
+{
+    SY_AUTO(buf_fini) struct buf marks = {.max = LIMIT_MARKS};
+
+    for (size_t i = 0; sandbox_ready_hidden(e->ready, i) != NULL; i++) {
+        enum sy_code rc =
+            launch_mark_add(&marks, LAUNCH_MARK_HIDE, sandbox_ready_hidden(e->ready, i));
+
+        if (rc != SY_E_OK) {
+            return rc == SY_E_NOMEM ? sy_err_nomem(err)
+                                    : sy_err_set(err, SY_E_SANDBOX, "too much is denied to read");
+        }
+    }
+    return marks.len > 0 ? launcher_add_marks(e->template, marks.data, marks.len, err) : SY_E_OK;
+}
+
 static enum sy_code
 make_ready(struct session *s, struct sandbox_entry *e, struct sy_error *err)
 {
@@ -384,7 +408,11 @@ make_ready(struct session *s, struct sandbox_entry *e, struct sy_error *err)
     if (!sandbox_mode_is_enforced(e->policy.mode)) {
         return SY_E_OK;
     }
-    return sandbox_ready_new(&e->ready, e->plan, err);
+    rc = sandbox_ready_new(&e->ready, e->plan, err);
+    if (rc == SY_E_OK) {
+        rc = hide_denied(e, err);
+    }
+    return rc == SY_E_OK ? sandbox_plan_adopt(e->plan, e->ready, err) : rc;
 }
 
 static enum sy_code

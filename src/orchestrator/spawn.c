@@ -123,7 +123,9 @@ start(struct orch_call *c, struct sy_error *err)
 
     const struct sandbox_base base = process_base(&env);
 
-    enum sy_code rc = process_pool_take(session_pool(c->session), &c->process, &base, err);
+    enum sy_code rc = c->request.stdio != NULL
+                          ? process_prepare_on(&c->process, &base, c->request.stdio, err)
+                          : process_pool_take(session_pool(c->session), &c->process, &base, err);
 
     if (rc != SY_E_OK) {
         return rc;

@@ -270,7 +270,7 @@ hold_own(struct call *c, const struct listener_key *key, int denied, int *ret_fd
     case LISTENER_NONE:
         /* A file that a dead server left, say; or its server is in our network. */
         return c->place->diag_fd >= 0 && listener_find(key, -1, until_ns, &l) != LISTENER_NONE
-                   ? denied
+                   ? refuse(c, denied)
                    : ECONNREFUSED;
     case LISTENER_UNSURE:
         return refuse(c, denied);
@@ -425,7 +425,7 @@ tell_refused(const struct broker_host *host, const struct call *c)
 
 /* One notification. false: there is none. */
 static bool
-answer_one(int listener_fd, const struct broker_place *place, const struct broker_host *host)
+answer_one(int listener_fd, const struct broker_host *host)
 {
     /* The kernel may know a longer struct than our headers. */
     union {
@@ -446,7 +446,7 @@ answer_one(int listener_fd, const struct broker_place *place, const struct broke
     struct call c = {
         .id = got.n.id,
         .listener_fd = listener_fd,
-        .place = place,
+        .place = &host->place,
         .tid = (pid_t)got.n.pid,
         .fd = (int)got.n.data.args[0],
     };
@@ -454,7 +454,15 @@ answer_one(int listener_fd, const struct broker_place *place, const struct broke
     c.keeper = host->keeper_of(host->arg, c.tid);
     c.gate = host->gate_of != NULL ? host->gate_of(host->arg, c.keeper) : NULL;
     answer.r.id = got.n.id;
-    answer.r.error = c.keeper > 0 ? -decide(&c, &got.n) : -EACCES;
+    if (got.n.data.nr != SYS_connect && got.n.data.nr != SYS_listen) {
+        int sys =
+            host->on_call != NULL ? host->on_call(host->arg, c.keeper, listener_fd, &got.n) : EPERM;
+
+        answer.r.error = sys == OBSERVE_GO_ON ? 0 : -sys;
+        answer.r.flags = sys == OBSERVE_GO_ON ? SECCOMP_USER_NOTIF_FLAG_CONTINUE : 0;
+    } else {
+        answer.r.error = c.keeper > 0 ? -decide(&c, &got.n) : -EACCES;
+    }
     /* ENOENT: the caller was killed meanwhile. */
     (void)ioctl(listener_fd, SECCOMP_IOCTL_NOTIF_SEND, &answer);
     if (c.is_refused) {
@@ -467,7 +475,7 @@ answer_one(int listener_fd, const struct broker_place *place, const struct broke
 }
 
 bool
-broker_step(int listener_fd, const struct broker_place *place, const struct broker_host *host)
+broker_step(int listener_fd, const struct broker_host *host)
 {
     uint64_t end_ns = clock_mono_ns() + STEP_NS;
 
@@ -480,7 +488,7 @@ broker_step(int listener_fd, const struct broker_place *place, const struct brok
         if ((ready.revents & POLLIN) == 0) {
             return false;
         }
-        if (!answer_one(listener_fd, place, host)) {
+        if (!answer_one(listener_fd, host)) {
             return true;
         }
     }

@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include "process/gate.h"
+#include <linux/seccomp.h>
 
 /*
  * Answers for connect(2) of a sandboxed tree while its network is off
@@ -22,8 +23,17 @@
  * then, since a server would be reached from outside; the broker makes it for Unix sockets.
  */
 
+#define OBSERVE_GO_ON (-1)
+
+/* Where the callers are. */
+struct broker_place {
+    int diag_fd;       /* for sock_diag(7) in their network; -1: they are in ours */
+    bool has_own_tree; /* their paths are in a mount namespace of their own */
+};
+
 /* Whose calls they are. */
 struct broker_host {
+    struct broker_place place;
     /* The root of a caller's tree; 0 if it has none: then it gets nothing. */
     pid_t (*keeper_of)(void *arg, pid_t caller);
     /* Something of that tree asked for this address ("unix:PATH", "unix:@NAME", "HOST:PORT", as
@@ -33,6 +43,11 @@ struct broker_host {
     const struct process_gate *(*gate_of)(void *arg, pid_t keeper);
     /* Something of that tree called listen(2) on an internet socket. May be NULL. */
     void (*on_listen_refused)(void *arg, pid_t keeper);
+    /*
+     * Any other call that the filter asks about. Returns OBSERVE_GO_ON, or the errno value that
+     * the caller gets. NULL: they are refused.
+     */
+    int (*on_call)(void *arg, pid_t keeper, int listener_fd, const struct seccomp_notif *n);
     void *arg;
 };
 
@@ -42,12 +57,6 @@ struct broker_host {
  * listener can be closed.
  */
 #define BROKER_WAIT_MS 100
-
-/* Where the callers are. */
-struct broker_place {
-    int diag_fd;       /* for sock_diag(7) in their network; -1: they are in ours */
-    bool has_own_tree; /* their paths are in a mount namespace of their own */
-};
-bool broker_step(int listener_fd, const struct broker_place *place, const struct broker_host *host);
+bool broker_step(int listener_fd, const struct broker_host *host);
 
 #endif

@@ -28,6 +28,7 @@ report(const struct keeper *k, enum keeper_report_kind kind)
         .ended = k->ended,
         .stage = (int32_t)k->job->stage,
         .sys = k->job->sys,
+        .has_listener = k->job->has_listener ? 1 : 0,
     };
 
     /* The peer may be gone: then nobody needs it. */
@@ -106,17 +107,18 @@ arrange_descriptors(struct keeper *k)
     int out = keeper_lift(job->out_fd);
     int err = keeper_lift(job->err_fd);
     int channel = keeper_lift(job->channel_fd);
-    int null =
-        keeper_lift((int)sy_raw4(SYS_openat, AT_FDCWD, (long)"/dev/null", O_RDONLY | O_CLOEXEC, 0));
+    int in = keeper_lift(job->in_fd >= 0 ? job->in_fd
+                                         : (int)sy_raw4(SYS_openat, AT_FDCWD, (long)"/dev/null",
+                                                        O_RDONLY | O_CLOEXEC, 0));
     int ruleset = keeper_lift(job->ruleset_fd);
     int engine = keeper_lift(
         job->engine_fd >= 0 ? job->engine_fd : (int)sy_raw2(SYS_pidfd_open, job->engine_pid, 0));
 
-    if (out < 0 || err < 0 || channel < 0 || null < 0) {
-        return null < 0 ? -null : EBADF;
+    if (out < 0 || err < 0 || channel < 0 || in < 0) {
+        return in < 0 ? -in : EBADF;
     }
 
-    long rc = sy_raw3(SYS_dup3, null, 0, 0);
+    long rc = sy_raw3(SYS_dup3, in, 0, 0);
 
     rc = rc < 0 ? rc : sy_raw3(SYS_dup3, out, 1, 0);
     rc = rc < 0 ? rc : sy_raw3(SYS_dup3, err, 2, 0);

@@ -51,6 +51,7 @@ struct keeper_job {
      * a file (keeper_spec.h), as the first descriptor, and not with the job. */
     bool is_remote;
     int engine_fd; /* a pidfd of the engine; -1: by engine_pid */
+    int in_fd;     /* -1: /dev/null */
     int out_fd;
     int err_fd;
     int channel_fd;
@@ -79,10 +80,10 @@ struct keeper_job {
     volatile pid_t keeper_pid;
     /* The command's process id; written by the keeper. */
     volatile pid_t pid;
+    /* Set by the child: there is somebody to ask about its calls. */
+    volatile bool has_listener;
     /* Of seccomp_unotify(2), in the keeper's table; set by the child, -1: none. */
     volatile int listener_fd;
-    /* Set by the child: it had one. */
-    volatile bool has_listener;
 };
 
 enum keeper_order_kind { KEEPER_BASE = 1, KEEPER_GO, KEEPER_KILL, KEEPER_SIGNAL };
@@ -108,6 +109,7 @@ struct keeper_report {
     int32_t ended;  /* other descendants that were killed */
     int32_t stage;  /* KEEPER_FAILED */
     int32_t sys;
+    int32_t has_listener; /* KEEPER_EXITED, KEEPER_DONE: somebody could be asked about its calls */
 };
 
 /* Bytes of a stack for any task here; a keeper's child uses it too. Its deepest

@@ -129,10 +129,11 @@ apply_base(struct keeper_job *job)
     enum sandbox_stage stage = STAGE_NONE;
     int sys = sandbox_apply_base(&job->base, &job->listener_fd, &stage);
 
+    job->has_listener = job->listener_fd >= 0;
+
     if (sys != 0) {
         child_die(job, stage, sys);
     }
-    job->has_listener = job->listener_fd >= 0;
 }
 
 /* Sleeps until the order to go. Any other, or the engine's end, is ours too. */

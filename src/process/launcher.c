@@ -278,6 +278,14 @@ launcher_make_template(struct launcher *l, struct template **ret,
 }
 
 enum sy_code
+launch_mark_add(struct buf *marks, char kind, const char *path)
+{
+    enum sy_code rc = buf_addf(marks, "%c%s", kind, path);
+
+    return rc == SY_E_OK ? buf_add_char(marks, '\0') : rc;
+}
+
+enum sy_code
 launcher_add_marks(struct template *t, const char *marks, size_t n, struct sy_error *err)
 {
     SY_FD fd = -1;

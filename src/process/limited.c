@@ -44,6 +44,8 @@ struct slot {
     pid_t engine;
     bool is_taken;
     bool keeps_rights;
+    bool has_user; /* it is to be this one */
+    struct limited_user user;
     atomic_bool is_done;
     /* What the kernel reads or fills, possibly after we have given up. */
     struct open_how how;
@@ -63,6 +65,12 @@ helper_main(void *arg)
     /* Our memory would live on for as long as it waits. */
     sy_raw5(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     if (sy_raw0(SYS_getppid) != s->engine) {
+        return 1;
+    }
+    /* These calls change the helper alone: the C library is what does it for all threads. */
+    if (s->has_user && (sy_raw2(SYS_setgroups, 0, 0) != 0 ||
+                        sy_raw3(SYS_setresgid, s->user.gid, s->user.gid, s->user.gid) != 0 ||
+                        sy_raw3(SYS_setresuid, s->user.uid, s->user.uid, s->user.uid) != 0)) {
         return 1;
     }
     if (!s->keeps_rights) {
@@ -220,6 +228,30 @@ limited_read(pid_t tid, uintptr_t there, void *ret, size_t n, int timeout_ms)
     return got == (long)n ? 0 : got < 0 ? (int)-got : EFAULT;
 }
 
+int
+limited_read_string(pid_t tid, uintptr_t there, char *ret, int timeout_ms)
+{
+    const uintptr_t page = 4096; /* at least: what lies beyond may not be there */
+    size_t have = 0;
+
+    while (have < LIMITED_READ_MAX) {
+        size_t n = (size_t)(page - (there + have) % page);
+
+        n = n < LIMITED_READ_MAX - have ? n : LIMITED_READ_MAX - have;
+
+        int sys = limited_read(tid, there + have, ret + have, n, timeout_ms);
+
+        if (sys != 0) {
+            return sys;
+        }
+        if (memchr(ret + have, '\0', n) != NULL) {
+            return 0;
+        }
+        have += n;
+    }
+    return ENAMETOOLONG;
+}
+
 /* A walk through names that the kernel has at hand waits for nobody, and that
  * of an engine without capabilities may do no more than the command's. */
 static bool
@@ -271,6 +303,32 @@ open_limited(int dir_fd, const char *path, uint64_t resolve, int *ret_fd, int ti
         *ret_fd = (int)fd;
     }
     return fd >= 0 ? 0 : (int)-fd;
+}
+
+int
+limited_access(const char *path, int how, const struct limited_user *who, int timeout_ms)
+{
+    size_t n = strlen(path) + 1;
+    struct slot *s = n <= sizeof(slots[0].bytes) ? slot_take() : NULL;
+
+    if (s == NULL) {
+        return EBUSY;
+    }
+    memcpy(s->bytes, path, n);
+    s->keeps_rights = false;
+    s->has_user = who != NULL;
+    s->user = who != NULL ? *who : (struct limited_user){0};
+    s->nr = SYS_faccessat2;
+    s->args[0] = AT_FDCWD;
+    s->args[1] = sy_raw_ptr(s->bytes);
+    s->args[2] = how;
+    s->args[3] = AT_EACCESS; /* by the rights that the helper has, not by those of user 0 */
+
+    long rc = make_call(s, timeout_ms);
+
+    s->has_user = false;
+    slot_give_back(s);
+    return (int)-rc;
 }
 
 int

@@ -14,15 +14,25 @@
  * it had to be ended, EBUSY when too many helpers could not even be killed.
  * Safe from several threads.
  *
- * limited_open and limited_connect run without any capability, so that they can
+ * limited_open, limited_access and limited_connect run without any capability, so that they can
  * do no more than a sandboxed command of the same user could.
  */
-#define LIMITED_READ_MAX 256U
+#define LIMITED_READ_MAX 4096U
 
 /* Reads n bytes (at most LIMITED_READ_MAX) of another process's memory. */
 int limited_read(pid_t tid, uintptr_t there, void *ret, size_t n, int timeout_ms);
+/* Reads a string there into ret, of LIMITED_READ_MAX bytes. ENAMETOOLONG: it is longer. */
+int limited_read_string(pid_t tid, uintptr_t there, char *ret, int timeout_ms);
 /* Opens a file as a mere place (O_PATH), from a directory, through no magic link. */
 int limited_open(int dir_fd, const char *path, int *ret_fd, int timeout_ms);
+/* Who commands run as, where that is not us. */
+struct limited_user {
+    uid_t uid;
+    gid_t gid; /* and no other group */
+};
+/* faccessat(2): may a command (of that user; NULL: ours) do that (R_OK, W_OK, X_OK) by plain
+ * permissions? */
+int limited_access(const char *path, int how, const struct limited_user *who, int timeout_ms);
 /* The same with a directory that is the top of all: no path leads out of it. */
 int limited_open_inside(int top_fd, const char *path, int *ret_fd, int timeout_ms);
 /* connect(2). The peer sees the helper's process id. */

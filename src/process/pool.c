@@ -81,20 +81,27 @@ make(struct process_pool *pool, struct process **ret, const struct sandbox_base 
     enum sy_code rc = SY_E_NOTFOUND;
 
     if (base != NULL && base->template != NULL) {
-        rc = process_prepare_by(ret, base, base->template, err);
+        const struct process_way way = {.template = base->template};
+
+        rc = process_prepare_by(ret, base, &way, err);
         return rc == SY_E_NOTFOUND
                    ? sy_err_set(err, SY_E_SANDBOX,
                                 "the sandbox's process was killed just now: call once more")
                    : rc;
     }
-    /* Without a filter there is nothing to share. A template that is gone is
-     * replaced once. */
-    for (int i = 0; i < 2 && pool->uses_templates && base != NULL && base->program != NULL; i++) {
+    bool may_share =
+        pool->uses_templates && base != NULL && base->program != NULL && !base->is_observed;
+
+    /* Without a filter there is nothing to share, and a keeper must not be observed: nobody would
+     * answer it once the engine is gone. A template that is gone is replaced once. */
+    for (int i = 0; i < 2 && may_share; i++) {
         size_t place = 0;
 
         rc = find_template(pool, &place, base, err);
         if (rc == SY_E_OK) {
-            rc = process_prepare_by(ret, base, pool->templates[place], err);
+            const struct process_way way = {.template = pool->templates[place]};
+
+            rc = process_prepare_by(ret, base, &way, err);
         }
         if (rc != SY_E_NOTFOUND) {
             break;

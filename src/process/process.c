@@ -224,6 +224,7 @@ on_keeper_end(struct process *p)
     p->look_ns = UINT64_MAX;
     wait_for_keeper(p);
     process_limits_end(p);
+    p->result.is_unobserved = p->job.base.is_observed && !p->has_listener;
     if (p->result.outcome == PROCESS_RUNNING) {
         if (p->job.stage != STAGE_NONE) {
             explain_failure(p, p->job.stage, p->job.sys);
@@ -247,6 +248,7 @@ take_report(struct process *p, const struct keeper_report *r, uint64_t now_ns)
         break;
     case KEEPER_EXITED:
         p->has_exited = true;
+        p->has_listener = r->has_listener != 0;
         set_outcome(p, r->status);
         if (!p->is_killing) {
             p->linger_ns = now_ns + LIMIT_LINGER_MS * NS_PER_MS;
@@ -254,6 +256,7 @@ take_report(struct process *p, const struct keeper_report *r, uint64_t now_ns)
         break;
     case KEEPER_DONE:
         p->has_exited = true;
+        p->has_listener = r->has_listener != 0;
         set_outcome(p, r->status);
         p->result.ended_background = (uint32_t)r->ended;
         on_keeper_end(p);

@@ -53,6 +53,7 @@ struct process_result {
     int signal;
     uint32_t ended_background; /* descendants that were ended after the command's exit */
     bool pipe_was_held;        /* one of them still held stdout or stderr */
+    bool is_unobserved;        /* report: full was asked for and can't be had here */
     uint64_t duration_ns;      /* start to exit of the command itself */
     struct resource_hit hit;   /* what limit it met */
     struct sy_error err;       /* PROCESS_FAILED: SY_E_NOTFOUND, SY_E_NOEXEC, SY_E_SANDBOX, ... */
@@ -67,6 +68,12 @@ struct process_result {
  */
 enum sy_code process_prepare(struct process **ret, const struct sandbox_base *base,
                              struct sy_error *err) SY_NODISCARD;
+/*
+ * As process_prepare, for a command that has these as its standard input, output and error
+ * instead of nothing and our pipes: its output is not seen by us.
+ */
+enum sy_code process_prepare_on(struct process **ret, const struct sandbox_base *base,
+                                const int stdio[3], struct sy_error *err) SY_NODISCARD;
 /* The base, if it was not known before. */
 void process_set_base(struct process *p, const struct sandbox_base *base);
 /* Does it still wait, and can it still get a sandbox with this base (NULL: any)? */

@@ -41,12 +41,18 @@ struct process {
     struct denial_list denials;
     const struct process_gate *gate; /* NULL: none */
     bool has_template_listener;
+    bool has_listener; /* its calls could be asked about */
 };
 
-/* process_prepare with the keeper made by a template, or, NULL, by us.
- * SY_E_NOTFOUND: the template is gone. */
+/* How a process is made ready: by a template, or, NULL, by us; with these standard
+ * descriptors, or, NULL, with pipes (a template knows no others). */
+struct process_way {
+    struct template *template;
+    const int *stdio;
+};
+/* SY_E_NOTFOUND: the template is gone. */
 enum sy_code process_prepare_by(struct process **ret, const struct sandbox_base *base,
-                                struct template *t, struct sy_error *err);
+                                const struct process_way *way, struct sy_error *err);
 /* Takes what a remote keeper's maker says of it, if it is there. */
 void process_take_birth(struct process *p);
 /* The number of its keeper, 0 if there is none. */
@@ -64,6 +70,9 @@ struct process *process_pool_find(struct process_pool *pool, pid_t keeper);
  */
 void process_witness(struct process *p, enum denial_layer layer, enum sandbox_operation operation,
                      const char *object);
+/* The same with what was found out already. */
+void process_tell_denial(struct process *p, enum denial_layer layer, const char *operation,
+                         const char *object, struct sandbox_explanation *why);
 /* Answers what waits on the listener. */
 void process_answer_calls(struct process *p);
 

@@ -79,12 +79,12 @@ script_argv_new(const struct exec_env *env)
 }
 
 static enum sy_code
-open_pipes(struct process *p, int ret_write[STREAM_COUNT], int *ret_keeper_end,
-           struct sy_error *err)
+open_pipes(struct process *p, const struct process_way *way, int ret_write[STREAM_COUNT],
+           int *ret_keeper_end, struct sy_error *err)
 {
     int pair[2];
 
-    for (int s = 0; s < STREAM_COUNT; s++) {
+    for (int s = 0; s < STREAM_COUNT && way->stdio == NULL; s++) {
         enum sy_code rc = fd_pipe(&p->read_fd[s], &ret_write[s], err);
 
         if (rc == SY_E_OK) {
@@ -136,21 +136,21 @@ clone_keeper(struct process *p, struct template *t, struct sy_error *err)
 }
 
 static enum sy_code
-start_keeper(struct process *p, const struct sandbox_base *base, struct template *t,
+start_keeper(struct process *p, const struct sandbox_base *base, const struct process_way *way,
              struct sy_error *err)
 {
     SY_FD out = -1;
     SY_FD errfd = -1;
     SY_FD keeper_end = -1;
     int write_fd[STREAM_COUNT] = {-1, -1};
-    enum sy_code rc = open_pipes(p, write_fd, &keeper_end, err);
+    enum sy_code rc = open_pipes(p, way, write_fd, &keeper_end, err);
 
     out = write_fd[STREAM_STDOUT];
     errfd = write_fd[STREAM_STDERR];
     if (rc != SY_E_OK) {
         return rc;
     }
-    if (t == NULL || !template_is_remote(t)) {
+    if (way->template == NULL || !template_is_remote(way->template)) {
         p->stack = stack_get();
         if (p->stack == NULL) {
             return sy_err_nomem(err);
@@ -159,8 +159,9 @@ start_keeper(struct process *p, const struct sandbox_base *base, struct template
     p->job = (struct keeper_job){
         .base = base != NULL ? *base : (struct sandbox_base){0},
         .starts_with_base = base != NULL,
-        .out_fd = out,
-        .err_fd = errfd,
+        .in_fd = way->stdio != NULL ? way->stdio[0] : -1,
+        .out_fd = way->stdio != NULL ? way->stdio[1] : out,
+        .err_fd = way->stdio != NULL ? way->stdio[2] : errfd,
         .channel_fd = keeper_end,
         .engine_pid = getpid(),
         .engine_fd = -1,
@@ -168,12 +169,12 @@ start_keeper(struct process *p, const struct sandbox_base *base, struct template
         .listener_fd = -1,
     };
     p->knows_base = base != NULL;
-    return clone_keeper(p, t, err);
+    return clone_keeper(p, way->template, err);
 }
 
 enum sy_code
-process_prepare_by(struct process **ret, const struct sandbox_base *base, struct template *t,
-                   struct sy_error *err)
+process_prepare_by(struct process **ret, const struct sandbox_base *base,
+                   const struct process_way *way, struct sy_error *err)
 {
     struct process *p = mem_alloc_zero(1, sizeof(*p));
 
@@ -191,7 +192,7 @@ process_prepare_by(struct process **ret, const struct sandbox_base *base, struct
     p->linger_ns = UINT64_MAX;
     p->look_ns = UINT64_MAX;
 
-    enum sy_code rc = start_keeper(p, base, t, err);
+    enum sy_code rc = start_keeper(p, base, way, err);
 
     if (rc != SY_E_OK) {
         process_free(p);
@@ -204,7 +205,14 @@ process_prepare_by(struct process **ret, const struct sandbox_base *base, struct
 enum sy_code
 process_prepare(struct process **ret, const struct sandbox_base *base, struct sy_error *err)
 {
-    return process_prepare_by(ret, base, NULL, err);
+    return process_prepare_by(ret, base, &(const struct process_way){0}, err);
+}
+
+enum sy_code
+process_prepare_on(struct process **ret, const struct sandbox_base *base, const int stdio[3],
+                   struct sy_error *err)
+{
+    return process_prepare_by(ret, base, &(const struct process_way){.stdio = stdio}, err);
 }
 
 bool
@@ -371,7 +379,8 @@ process_start(struct process **ret, const struct exec_env *env, struct output_ch
     const struct sandbox_base base = process_base(env);
     struct process *p = NULL;
 
-    enum sy_code rc = process_prepare_by(&p, &base, env->template, err);
+    const struct process_way way = {.template = env->template};
+    enum sy_code rc = process_prepare_by(&p, &base, &way, err);
 
     if (rc != SY_E_OK) {
         return rc;

@@ -2,6 +2,7 @@
 #include "base/fd.h"
 #include "base/mem.h"
 #include "process/broker.h"
+#include "process/observe.h"
 #include "process/process_internal.h"
 
 void
@@ -9,21 +10,31 @@ process_witness(struct process *p, enum denial_layer layer, enum sandbox_operati
                 const char *object)
 {
     struct sandbox_explanation why = {0};
-    struct denial d = {
+
+    if (p->plan != NULL &&
+        (sandbox_explain(&why, p->plan, operation, object, NULL) != SY_E_OK || why.is_allowed)) {
+        /* Of the list, but past the proxy: HTTP_PROXY and the others name it. */
+        if (!why.is_allowed || p->gate == NULL || operation != OPERATION_CONNECT) {
+            why.rule[0] = '\0';
+        }
+        why.fix[0] = '\0';
+    }
+    process_tell_denial(p, layer, sandbox_operation_name(operation), object, &why);
+}
+
+void
+process_tell_denial(struct process *p, enum denial_layer layer, const char *operation,
+                    const char *object, struct sandbox_explanation *why)
+{
+    const struct denial d = {
         .layer = layer,
         .confidence = DENIAL_EXACT,
-        .operation = sandbox_operation_name(operation),
+        .operation = operation,
         .object = mem_unconst(object),
+        .rule = why->rule[0] != '\0' ? why->rule : NULL,
+        .fix = why->fix[0] != '\0' ? why->fix : NULL,
     };
 
-    if (p->plan != NULL && sandbox_explain(&why, p->plan, operation, object, NULL) == SY_E_OK &&
-        !why.is_allowed) {
-        d.rule = why.rule;
-        d.fix = why.fix[0] != '\0' ? why.fix : NULL;
-    } else if (p->gate != NULL && why.is_allowed && operation == OPERATION_CONNECT) {
-        /* Of the list, but past the proxy: HTTP_PROXY and the others name it. */
-        d.rule = why.rule;
-    }
     if (denial_add(&p->denials, &d) != SY_E_OK) {
         p->denials.more++;
     }
@@ -41,11 +52,25 @@ keeper_of(void *arg, pid_t caller)
     return p->pool != NULL ? process_pool_owner(p->pool, caller) : 0;
 }
 
+static struct process *
+owner_of(struct process *p, pid_t keeper)
+{
+    if (!p->is_of_template) {
+        return p;
+    }
+    return p->pool != NULL ? process_pool_find(p->pool, keeper) : NULL;
+}
+
+static int
+on_call(void *arg, pid_t keeper, int listener_fd, const struct seccomp_notif *n)
+{
+    return observe_call(owner_of(arg, keeper), listener_fd, n);
+}
+
 static void
 on_refused(void *arg, pid_t keeper, const char *object)
 {
-    struct process *p = arg;
-    struct process *owner = p->is_of_template ? process_pool_find(p->pool, keeper) : p;
+    struct process *owner = owner_of(arg, keeper);
 
     if (owner != NULL) {
         process_witness(owner, DENIAL_BROKER, OPERATION_CONNECT, object);
@@ -55,8 +80,7 @@ on_refused(void *arg, pid_t keeper, const char *object)
 static const struct process_gate *
 gate_of(void *arg, pid_t keeper)
 {
-    struct process *p = arg;
-    const struct process *owner = p->is_of_template ? process_pool_find(p->pool, keeper) : p;
+    const struct process *owner = owner_of(arg, keeper);
 
     return owner != NULL ? owner->gate : NULL;
 }
@@ -64,38 +88,31 @@ gate_of(void *arg, pid_t keeper)
 static void
 on_listen_refused(void *arg, pid_t keeper)
 {
-    struct process *p = arg;
-    struct process *owner = p->is_of_template ? process_pool_find(p->pool, keeper) : p;
-    char object[] = "an internet socket";
-    char rule[] = "network.allow: a server would be reached from outside; Unix sockets may listen";
-    char fix[] = "sandbox.network_access: true";
-    const struct denial d = {
-        .layer = DENIAL_BROKER,
-        .confidence = DENIAL_EXACT,
-        .operation = "listen",
-        .object = object,
-        .rule = rule,
-        .fix = fix,
+    struct process *owner = owner_of(arg, keeper);
+    struct sandbox_explanation why = {
+        .rule = "network.allow: a server would be reached from outside; Unix sockets may listen",
+        .fix = "sandbox.network_access: true",
     };
 
-    if (owner != NULL && denial_add(&owner->denials, &d) != SY_E_OK) {
-        owner->denials.more++;
+    if (owner != NULL) {
+        process_tell_denial(owner, DENIAL_BROKER, "listen", "an internet socket", &why);
     }
 }
 
 void
 process_answer_calls(struct process *p)
 {
-    const struct broker_place place = {.diag_fd = p->diag_fd, .has_own_tree = p->is_remote};
     const struct broker_host host = {
+        .place = {.diag_fd = p->diag_fd, .has_own_tree = p->is_remote},
         .keeper_of = keeper_of,
         .on_refused = on_refused,
         .gate_of = gate_of,
         .on_listen_refused = on_listen_refused,
+        .on_call = on_call,
         .arg = p,
     };
 
-    if (p->listener_fd >= 0 && (p->has_ended || !broker_step(p->listener_fd, &place, &host))) {
+    if (p->listener_fd >= 0 && (p->has_ended || !broker_step(p->listener_fd, &host))) {
         fd_close(&p->listener_fd);
     }
 }

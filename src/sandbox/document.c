@@ -90,6 +90,12 @@ read_words(struct sandbox_policy *p, const char *key, const struct js *v, struct
                    ? SY_E_OK
                    : bad(key, "owner or self", err);
     }
+    if (str_eq(key, "report")) {
+        p->reports_all = word != NULL && str_eq(word, "full");
+        return p->reports_all || (word != NULL && str_eq(word, "default"))
+                   ? SY_E_OK
+                   : bad(key, "default or full", err);
+    }
     if (str_eq(key, "temp_bytes")) {
         if (js_type(v) != JS_INT || !js_int(&n, v) || n < 0) {
             return bad(key, "a number of bytes", err);

@@ -26,6 +26,9 @@ sandbox_policy_write(struct jw *w, const struct sandbox_policy *p)
     }
     jw_key_bool(w, "exclude_tmpdir_env_var", p->excludes_tmpdir);
     jw_key_bool(w, "exclude_slash_tmp", p->excludes_slash_tmp);
+    if (p->reports_all) {
+        jw_key_str(w, "report", "full");
+    }
     if (p->runs_as_self) {
         jw_key_str(w, "run_as", "self");
     }

@@ -13,10 +13,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "sandbox/linux/walk.h"
-#include "sandbox/sandbox_internal.h"
-
-#define RULE(ret, ...) (void)snprintf((ret)->rule, sizeof((ret)->rule), __VA_ARGS__)
+#include "sandbox/explain_internal.h"
 
 /* A line of configuration that does not fit is no line. */
 static void
@@ -29,9 +26,8 @@ set_fix(struct sandbox_explanation *ret, const char *key, const char *value, con
     }
 }
 
-/* The rule that grants `right` on the file itself. */
-static const struct plan_rule *
-rule_of(const struct sandbox_plan *plan, const char *path, uint64_t right)
+const struct plan_rule *
+explain_rule_of(const struct sandbox_plan *plan, const char *path, uint64_t right)
 {
     struct file_id id;
     struct file_id rule_id;
@@ -56,7 +52,7 @@ find_rule(const struct sandbox_plan *plan, char *path, uint64_t right)
 {
     SY_ASSERT(path != NULL && path[0] == '/');
     for (;;) {
-        const struct plan_rule *rule = rule_of(plan, path, right);
+        const struct plan_rule *rule = explain_rule_of(plan, path, right);
         char *slash = strrchr(path, '/');
 
         if (rule != NULL || slash == NULL || path[1] == '\0') {
@@ -66,8 +62,9 @@ find_rule(const struct sandbox_plan *plan, char *path, uint64_t right)
     }
 }
 
-static enum sy_code
-resolve(struct walk *ret, const struct sandbox_plan *plan, const char *object, struct sy_error *err)
+enum sy_code
+explain_resolve(struct walk *ret, const struct sandbox_plan *plan, const char *object,
+                struct sy_error *err)
 {
     SY_AUTO(buf_fini) struct buf path = {.max = 2 * (size_t)LIMIT_PATH};
 
@@ -114,12 +111,34 @@ fix_write(struct sandbox_explanation *ret, const struct sandbox_plan *plan, cons
         slash[slash == dir ? 1 : 0] = '\0';
     }
     if (!is_broad(dir)) {
-        set_fix(ret, "sandbox.writable_roots: [\"", dir, "\"]");
+        /* One line is not enough where no root counts. */
+        set_fix(ret, "sandbox.writable_roots: [\"", dir,
+                plan->mode == SANDBOX_READ_ONLY ? "\"]  # with sandbox.mode: workspace-write"
+                                                : "\"]");
     } else if (!str_eq(dir, path)) {
         set_fix(ret, "sandbox.writable_roots: [\"", path,
                 "\"]  # make it first: its directory would open too much");
     } else {
         (void)snprintf(ret->fix, sizeof(ret->fix), "sandbox.writable_roots: [a directory in it]");
+    }
+}
+
+/* What the rules say about `right` on `path`, or above it. */
+static void
+judge_path(struct sandbox_explanation *ret, const struct sandbox_plan *plan, char *path,
+           uint64_t right)
+{
+    const struct plan_rule *rule = find_rule(plan, path, right);
+
+    ret->is_allowed = rule != NULL;
+    if (rule != NULL && rule->origin == ORIGIN_DEVICE) {
+        RULE(ret, "device %s, which every sandbox may use", rule->path);
+    } else if (rule != NULL) {
+        RULE(ret, "writable root %.100s (%s)", rule->path, plan_origin_text(rule->origin));
+    } else {
+        RULE(ret, plan->mode == SANDBOX_READ_ONLY
+                      ? "read-only: nothing but the usual devices may be written"
+                      : "workspace-write: it is below no writable root");
     }
 }
 
@@ -129,7 +148,7 @@ explain_write(struct sandbox_explanation *ret, const struct sandbox_plan *plan, 
 {
     SY_AUTO(walk_fini) struct walk walk = {0};
     struct stat st;
-    enum sy_code rc = resolve(&walk, plan, object, err);
+    enum sy_code rc = explain_resolve(&walk, plan, object, err);
     uint64_t right = LL_FS_WRITE_FILE;
 
     if (rc != SY_E_OK) {
@@ -142,36 +161,147 @@ explain_write(struct sandbox_explanation *ret, const struct sandbox_plan *plan, 
     if (walk.missing_errno != 0 || (stat(path, &st) == 0 && S_ISDIR(st.st_mode))) {
         right = LL_FS_MAKE_REG; /* a new file there, or in that directory */
     }
-
-    const struct plan_rule *rule = find_rule(plan, walk.path.data, right);
-
-    ret->is_allowed = rule != NULL;
-    if (rule != NULL && rule->origin == ORIGIN_DEVICE) {
-        RULE(ret, "device %s, which every sandbox may use", rule->path);
-    } else if (rule != NULL) {
-        RULE(ret, "writable root %.100s (%s)", rule->path, plan_origin_text(rule->origin));
-    } else {
-        RULE(ret, plan->mode == SANDBOX_READ_ONLY
-                      ? "read-only: nothing but the usual devices may be written"
-                      : "workspace-write: it is below no writable root");
+    judge_path(ret, plan, walk.path.data, right);
+    if (!ret->is_allowed) {
         fix_write(ret, plan, ret->resolved);
     }
     return SY_E_OK;
 }
 
 static enum sy_code
-explain_read(struct sandbox_explanation *ret, const struct sandbox_plan *plan, const char *object,
-             struct sy_error *err)
+explain_truncate(struct sandbox_explanation *ret, const struct sandbox_plan *plan,
+                 const char *object, struct sy_error *err)
 {
     SY_AUTO(walk_fini) struct walk walk = {0};
-    enum sy_code rc = resolve(&walk, plan, object, err);
+    enum sy_code rc = explain_resolve(&walk, plan, object, err);
 
     if (rc != SY_E_OK) {
         return rc;
     }
     (void)snprintf(ret->resolved, sizeof(ret->resolved), "%s", buf_view(&walk.path));
+    if ((plan->ruleset.handled_fs & LL_FS_TRUNCATE) == 0) {
+        ret->is_allowed = true;
+        RULE(ret, "truncate(2) is not restricted on this kernel (Landlock ABI %d, 3 needed)",
+             plan->abi);
+        return SY_E_OK;
+    }
+    judge_path(ret, plan, walk.path.data, LL_FS_TRUNCATE);
+    if (!ret->is_allowed) {
+        fix_write(ret, plan, ret->resolved);
+    }
+    return SY_E_OK;
+}
+
+/* The directory that holds the last name of a path, resolved, and in ret->resolved the path
+ * with that name itself as it is. */
+static enum sy_code
+resolve_name(struct walk *dir, struct sandbox_explanation *ret, const struct sandbox_plan *plan,
+             const char *object, struct sy_error *err)
+{
+    SY_AUTO(buf_fini) struct buf path = {.max = 2 * (size_t)LIMIT_PATH};
+
+    if (object[0] == '\0') {
+        return sy_err_set(err, SY_E_ARG, "the path is empty");
+    }
+    if (path_join(&path, plan->cwd, object) != SY_E_OK) {
+        return sy_err_nomem(err);
+    }
+    while (path.len > 1 && path.data[path.len - 1] == '/') {
+        path.data[--path.len] = '\0';
+    }
+
+    const char *base = path_base(path.data);
+    bool is_name = !str_eq(base, ".") && !str_eq(base, "..") && !str_eq(base, "/");
+    char *name = path.data + (base - path.data); /* stays behind the cut */
+    size_t n_name = strlen(base);
+
+    if (is_name) {
+        path.len -= n_name;
+    }
+
+    SY_AUTO(buf_fini) struct buf holder = {.max = path.max};
+
+    if (buf_add(&holder, path.data, path.len) != SY_E_OK) {
+        return sy_err_nomem(err);
+    }
+
+    enum sy_code rc = walk_run(dir, buf_view(&holder), err);
+
+    if (rc != SY_E_OK) {
+        return rc;
+    }
+    if (dir->path.len + n_name + 2 > sizeof(ret->resolved)) {
+        return sy_err_sys(err, ENAMETOOLONG, "path '%.160s'", object);
+    }
+    rc = buf_add_str(&dir->path, is_name && dir->path.len > 1 ? "/" : "");
+    if (rc == SY_E_OK && is_name) {
+        rc = buf_add_str(&dir->path, name);
+    }
+    if (rc != SY_E_OK) {
+        return rc == SY_E_NOMEM ? sy_err_nomem(err)
+                                : sy_err_sys(err, ENAMETOOLONG, "path '%.160s'", object);
+    }
+    memcpy(ret->resolved, dir->path.data, dir->path.len + 1);
+    if (dir->path.len > 1) { /* what holds it is above */
+        char *slash = strrchr(dir->path.data, '/');
+
+        slash[slash == dir->path.data ? 1 : 0] = '\0';
+    }
+    return SY_E_OK;
+}
+
+/* Rights on names are asked of the directory that holds them. */
+static enum sy_code
+explain_name(struct sandbox_explanation *ret, const struct sandbox_plan *plan,
+             enum sandbox_operation op, const char *object, struct sy_error *err)
+{
+    SY_AUTO(walk_fini) struct walk dir = {0};
+    struct stat st;
+    enum sy_code rc = resolve_name(&dir, ret, plan, object, err);
+
+    if (rc != SY_E_OK) {
+        return rc;
+    }
+
+    bool is_dir = lstat(ret->resolved, &st) == 0 && S_ISDIR(st.st_mode);
+    uint64_t right = op == OPERATION_CREATE ? LL_FS_MAKE_REG
+                     : is_dir               ? LL_FS_REMOVE_DIR
+                                            : LL_FS_REMOVE_FILE;
+
+    judge_path(ret, plan, dir.path.data, right);
+    if (!ret->is_allowed) {
+        char holder[sizeof(ret->resolved)];
+        char *slash = NULL;
+
+        (void)snprintf(holder, sizeof(holder), "%s", ret->resolved);
+        slash = strrchr(holder, '/');
+        slash[slash == holder ? 1 : 0] = '\0';
+        fix_write(ret, plan, op == OPERATION_CREATE ? ret->resolved : holder);
+    }
+    return SY_E_OK;
+}
+
+static enum sy_code
+explain_chmod(struct sandbox_explanation *ret, const struct sandbox_plan *plan, const char *object,
+              struct sy_error *err)
+{
+    SY_AUTO(walk_fini) struct walk walk = {0};
+    enum sy_code rc = explain_resolve(&walk, plan, object, err);
+
+    if (rc != SY_E_OK) {
+        return rc;
+    }
+    if (plan->tier == TIER_FULL) { /* read-only mounts */
+        judge_path(ret, plan, walk.path.data, LL_FS_WRITE_FILE);
+        if (!ret->is_allowed) {
+            fix_write(ret, plan, ret->resolved);
+        }
+        return SY_E_OK;
+    }
+    (void)snprintf(ret->resolved, sizeof(ret->resolved), "%s", buf_view(&walk.path));
     ret->is_allowed = true;
-    RULE(ret, "%s: reading is not restricted", sandbox_mode_name(plan->mode));
+    RULE(ret, "%s: modes, owners and times are not restricted in this tier",
+         sandbox_mode_name(plan->mode));
     return SY_E_OK;
 }
 
@@ -180,7 +310,7 @@ explain_unix_path(struct sandbox_explanation *ret, const struct sandbox_plan *pl
                   const char *object, struct sy_error *err)
 {
     SY_AUTO(walk_fini) struct walk walk = {0};
-    enum sy_code rc = resolve(&walk, plan, object, err);
+    enum sy_code rc = explain_resolve(&walk, plan, object, err);
 
     if (rc != SY_E_OK) {
         return rc;
@@ -278,8 +408,22 @@ sandbox_explain(struct sandbox_explanation *ret, const struct sandbox_plan *plan
     case OPERATION_WRITE:
         rc = explain_write(&made, plan, object, err);
         break;
+    case OPERATION_CREATE:
+    case OPERATION_DELETE:
+    case OPERATION_RENAME:
+        rc = explain_name(&made, plan, op, object, err);
+        break;
+    case OPERATION_TRUNCATE:
+        rc = explain_truncate(&made, plan, object, err);
+        break;
+    case OPERATION_CHMOD:
+        rc = explain_chmod(&made, plan, object, err);
+        break;
     case OPERATION_CONNECT:
         rc = explain_connect(&made, plan, object, err);
+        break;
+    case OPERATION_COUNT:
+        rc = sy_err_set(err, SY_E_ARG, "no operation");
         break;
     }
     if (rc == SY_E_OK) {

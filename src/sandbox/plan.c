@@ -10,6 +10,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "sandbox/deny_internal.h"
 #include "sandbox/sandbox_internal.h"
 
 /* What commands may write to wherever they run: data sinks and sources,
@@ -35,6 +36,10 @@ sandbox_plan_free(struct sandbox_plan *plan)
     }
     mem_free(plan->rules);
     strv_fini(&plan->network_allow);
+    strv_fini(&plan->deny_read);
+    strv_fini(&plan->deny_homes);
+    strv_fini(&plan->allow_read);
+    strv_fini(&plan->unheld);
     mem_free(plan->cwd);
     mem_free(plan);
 }
@@ -126,6 +131,9 @@ sandbox_plan_write(struct jw *w, const struct sandbox_plan *plan)
     }
     jw_key_int(w, "landlock_abi", plan->abi);
     jw_key_str(w, "network", sandbox_network_name(sandbox_plan_network(plan)));
+    if (plan->has_observer) {
+        jw_key_str(w, "report", "full");
+    }
     jw_key(w, "features");
     jw_object(w);
     for (int i = 0; i < FEATURE_COUNT; i++) {
@@ -133,6 +141,7 @@ sandbox_plan_write(struct jw *w, const struct sandbox_plan *plan)
                    feature_state_name(plan->features[i]));
     }
     jw_end_object(w);
+    deny_plan_write(w, plan);
     jw_end_object(w);
 }
 
@@ -173,6 +182,8 @@ set_features(struct sandbox_plan *plan, const struct sandbox_caps *caps)
     f[FEATURE_SECCOMP] = state_if(is_on);
     f[FEATURE_NO_NEW_PRIVS] = state_if(is_on);
     f[FEATURE_CAPABILITIES] = state_if(is_on);
+    /* What exists and can't be held is known once it is ready: deny_plan.c. */
+    f[FEATURE_DENY_READ] = state_if(is_on && deny_plan_has_any(plan));
     if (plan->is_refused) {
         return;
     }
@@ -335,6 +346,7 @@ fill(struct sandbox_plan *plan, const struct sandbox_policy *policy,
     plan->mode = policy->mode;
     plan->has_network = sandbox_policy_has_network(policy);
     plan->has_broker = is_wanted && !plan->has_network && caps->has_seccomp_notify;
+    plan->has_observer = is_wanted && policy->reports_all && caps->has_seccomp_notify;
     if (policy->cwd == NULL || policy->cwd[0] != '/') {
         return sy_err_set(err, SY_E_ARG, "the policy's working directory '%s' is not absolute",
                           policy->cwd != NULL ? policy->cwd : "");
@@ -360,6 +372,15 @@ fill(struct sandbox_plan *plan, const struct sandbox_policy *policy,
     if (add_allow_list(plan, policy) != SY_E_OK) {
         return sy_err_nomem(err);
     }
+    /* In the full tier mounts lie over what is denied. */
+    plan->denies_by_mount = plan->tier == TIER_FULL;
+    if (plan->is_enforced) {
+        enum sy_code rc = deny_plan_fill(plan, policy, err);
+
+        if (rc != SY_E_OK) {
+            return rc;
+        }
+    }
     plan->abi = plan->is_enforced ? caps->landlock_abi : 0;
     plan->errata = plan->is_enforced ? caps->landlock_errata : 0;
     set_features(plan, caps);
@@ -373,6 +394,9 @@ fill(struct sandbox_plan *plan, const struct sandbox_policy *policy,
         return SY_E_OK;
     }
     plan->ruleset.handled_fs = landlock_known(LANDLOCK_SET_FS, plan->abi);
+    if (!deny_plan_has_any(plan)) {
+        plan->ruleset.handled_fs &= ~LL_FS_READS;
+    }
     plan->ruleset.scoped = landlock_known(LANDLOCK_SET_SCOPE, plan->abi);
     if (!plan->has_network) {
         /* A second wall: seccomp already refuses the sockets. */
@@ -460,6 +484,7 @@ sandbox_plan_dump(const struct sandbox_plan *plan, struct buf *out)
     jw_key_bool(&w, "network", plan->has_network);
     if (plan->is_enforced) {
         dump_landlock(&w, plan);
+        deny_plan_dump(&w, plan);
         jw_key_str(&w, "seccomp", seccomp_names[sandbox_plan_network(plan)]);
     }
     if (plan->network_allow.n > 0) {

@@ -31,9 +31,9 @@ sandbox_mode_parse(enum sandbox_mode *ret, const char *name)
 }
 
 static const char *const operation_names[] = {
-    [OPERATION_READ] = "read",
-    [OPERATION_WRITE] = "write",
-    [OPERATION_CONNECT] = "connect",
+#define OPERATION_ROW(id, name) [id] = (name),
+    SANDBOX_OPERATIONS(OPERATION_ROW)
+#undef OPERATION_ROW
 };
 
 const char *
@@ -124,6 +124,9 @@ sandbox_policy_fini(struct sandbox_policy *p)
     mem_free(p->tmpdir);
     strv_fini(&p->writable_roots);
     strv_fini(&p->network_allow);
+    strv_fini(&p->deny_read);
+    strv_fini(&p->deny_homes);
+    strv_fini(&p->allow_read);
     *p = (struct sandbox_policy){0};
 }
 
@@ -144,6 +147,12 @@ sandbox_policy_copy(struct sandbox_policy *ret, const struct sandbox_policy *fro
         .network_allow = {.max = from->network_allow.max},
         .excludes_tmpdir = from->excludes_tmpdir,
         .excludes_slash_tmp = from->excludes_slash_tmp,
+        .deny_read = {.max = from->deny_read.max},
+        .n_default_deny_read = from->n_default_deny_read,
+        .deny_homes = {.max = from->deny_homes.max},
+        .allow_read = {.max = from->allow_read.max},
+        .denies_system = from->denies_system,
+        .reports_all = from->reports_all,
         .max_tier = from->max_tier,
         .min_tier = from->min_tier,
         .runs_as_self = from->runs_as_self,
@@ -156,6 +165,15 @@ sandbox_policy_copy(struct sandbox_policy *ret, const struct sandbox_policy *fro
     }
     if (rc == SY_E_OK) {
         rc = strv_add_all(&copy.network_allow, strv_view(&from->network_allow));
+    }
+    if (rc == SY_E_OK) {
+        rc = strv_add_all(&copy.deny_read, strv_view(&from->deny_read));
+    }
+    if (rc == SY_E_OK) {
+        rc = strv_add_all(&copy.deny_homes, strv_view(&from->deny_homes));
+    }
+    if (rc == SY_E_OK) {
+        rc = strv_add_all(&copy.allow_read, strv_view(&from->allow_read));
     }
     if (rc != SY_E_OK) {
         sandbox_policy_fini(&copy);

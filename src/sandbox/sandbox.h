@@ -34,7 +34,7 @@ bool sandbox_tier_parse(enum sandbox_tier *ret, const char *name) SY_NODISCARD;
 /*
  * What commands may do. Made from configuration (and a turn's cwd), never from
  * a call's arguments. Owns its strings; only read once made. Later layers
- * (protected subpaths, denied reads, domains) are further members.
+ * (protected subpaths, domains) are further members.
  */
 struct sandbox_policy {
     enum sandbox_mode mode;
@@ -45,6 +45,12 @@ struct sandbox_policy {
     struct strv network_allow;  /* network.allow: hosts in reach while has_network is false */
     bool excludes_tmpdir;       /* exclude_tmpdir_env_var */
     bool excludes_slash_tmp;    /* exclude_slash_tmp */
+    struct strv deny_read;      /* patterns (base/path_pattern.h) of what can't be read */
+    size_t n_default_deny_read; /* so many of them, the first, are defaults all the same */
+    struct strv deny_homes;     /* the defaults (deny.h) hold in each; absolute */
+    struct strv allow_read;     /* paths taken out of the defaults */
+    bool denies_system;         /* also those defaults that are in no home */
+    bool reports_all;           /* report: full */
     enum sandbox_tier max_tier; /* not above, of what is there; TIER_NONE counts as no-namespace */
     enum sandbox_tier min_tier; /* refuse below */
     bool runs_as_self;          /* started as root: not as the workspace's owner */
@@ -168,7 +174,8 @@ enum sy_code sandbox_plan_dump(const struct sandbox_plan *plan, struct buf *out)
 /*
  * A plan made ready for any number of spawns: Landlock ruleset descriptor,
  * seccomp program, resource limits. Rules are per inode: sandbox_ready_is_fresh
- * tells whether every root still is the file it was made for.
+ * tells whether every root still is the file it was made for, and whether the
+ * directories in which something may be denied are as they were.
  */
 struct sandbox_ready;
 
@@ -179,6 +186,17 @@ bool sandbox_ready_is_fresh(const struct sandbox_ready *ready);
 /* The i-th root that was left out because it does not exist ($TMPDIR, /tmp,
  * /dev/shm, a device; never one that the configuration names); NULL beyond. */
 const char *sandbox_ready_skipped(const struct sandbox_ready *ready, size_t i);
+/*
+ * What the policy denies to read, exists, and can't be held here, since it lies in
+ * a writable root or has further names; NULL beyond. sandbox_plan_adopt makes the
+ * plan say so, in the state of deny_read and wherever it is written.
+ */
+const char *sandbox_ready_unheld(const struct sandbox_ready *ready, size_t i);
+enum sy_code sandbox_plan_adopt(struct sandbox_plan *plan, const struct sandbox_ready *ready,
+                                struct sy_error *err) SY_NODISCARD;
+/* The i-th thing that exists and is for mounts to hide (full tier), by its path without
+ * links; NULL beyond, and in other tiers. */
+const char *sandbox_ready_hidden(const struct sandbox_ready *ready, size_t i);
 /* The ruleset's descriptor, or -1 if the plan has none. */
 int sandbox_ready_fd(const struct sandbox_ready *ready);
 
@@ -224,8 +242,9 @@ struct seccomp_program;
 struct template;
 struct sandbox_base {
     const struct seccomp_program *program; /* NULL: nothing to enforce */
-    /* The same for a process whose connect(2) has a broker; NULL: none. */
+    /* The same for a process with a listener: for connect(2), or for an observer; NULL: none. */
     const struct seccomp_program *broker_program;
+    bool is_observed; /* broker_program has an observer */
     /* Of the full tier: the template that makes it (process/template.h); NULL: none. */
     struct template *template;
 };
@@ -253,7 +272,7 @@ sandbox_base_equal(const struct sandbox_base *a, const struct sandbox_base *b)
  * somebody answers for connect(2) while the network is off; *ret_listener
  * becomes the descriptor of seccomp_unotify(2), or stays as it is when there is
  * none (network on, or a listener could not be had). Without a listener every
- * connect(2) is refused.
+ * connect(2) is refused, and there is no observer.
  *
  * sandbox_apply_privileges: of these, capabilities and no_new_privs alone.
  *
@@ -268,10 +287,24 @@ int sandbox_apply_paths(const struct sandbox_base *base, int ruleset_fd,
 int sandbox_apply(const struct sandbox_ready *ready, enum sandbox_stage *ret_stage);
 
 /* What the policy would do with an object, and which rule says so. */
-enum sandbox_operation { OPERATION_READ, OPERATION_WRITE, OPERATION_CONNECT };
+/* (X-macro): id, name. */
+#define SANDBOX_OPERATIONS(X)                                                                      \
+    X(OPERATION_READ, "read")                                                                      \
+    X(OPERATION_WRITE, "write")       /* an existing file, or a new one */                         \
+    X(OPERATION_CREATE, "create")     /* a new name: file, directory, link, socket */              \
+    X(OPERATION_DELETE, "delete")     /* a name, also that of a symbolic link */                   \
+    X(OPERATION_RENAME, "rename")     /* a name is taken away; the new one is created */           \
+    X(OPERATION_TRUNCATE, "truncate") /* truncate(2), or opening with O_TRUNC */                   \
+    X(OPERATION_CHMOD, "chmod")       /* mode, owner, times, attributes */                         \
+    X(OPERATION_CONNECT, "connect")
 
-#define OPERATION_COUNT (OPERATION_CONNECT + 1)
-/* "read", "write", "connect". */
+enum sandbox_operation {
+#define SANDBOX_OPERATION_ENUM(id, name) id,
+    SANDBOX_OPERATIONS(SANDBOX_OPERATION_ENUM)
+#undef SANDBOX_OPERATION_ENUM
+        OPERATION_COUNT
+};
+
 const char *sandbox_operation_name(enum sandbox_operation op);
 bool sandbox_operation_parse(enum sandbox_operation *ret, const char *name) SY_NODISCARD;
 
@@ -283,9 +316,9 @@ struct sandbox_explanation {
 };
 
 /*
- * `object`: a path (relative to policy->cwd) for read and write; for connect
- * "host:port", "[v6]:port", "unix:PATH" or "unix:@NAME". Resolves symlinks as
- * the kernel would; a missing last component is judged by its directory.
+ * `object`: for connect "host:port", "[v6]:port", "unix:PATH" or "unix:@NAME", else a path
+ * (relative to policy->cwd). Resolves symlinks as the kernel would, for delete and rename not that
+ * of the last component; a missing last component is judged by its directory.
  */
 enum sy_code sandbox_explain(struct sandbox_explanation *ret, const struct sandbox_plan *plan,
                              enum sandbox_operation op, const char *object,

@@ -42,6 +42,7 @@ struct sandbox_plan {
     bool has_network;
     struct strv network_allow; /* empty: no allow list */
     bool has_broker;           /* connect(2) to Unix sockets is judged by the engine */
+    bool has_observer;         /* what is refused is told by the engine: report: full */
     bool is_enforced;          /* by us, and the kernel can */
     bool is_refused;           /* would have to be, and the kernel can't */
     int abi;
@@ -49,6 +50,13 @@ struct sandbox_plan {
     struct landlock_ruleset ruleset;
     struct plan_rule *rules;
     size_t n_rules;
+    struct strv deny_read; /* patterns; a "**" at the end is left out */
+    size_t n_default_deny_read;
+    struct strv deny_homes;
+    struct strv allow_read;
+    bool denies_system;
+    bool denies_by_mount; /* mounts hide all of it, in roots too; Landlock restricts no reading */
+    struct strv unheld;   /* of a ready: sandbox_plan_adopt */
     enum feature_state features[FEATURE_COUNT];
 };
 

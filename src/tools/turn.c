@@ -1,9 +1,16 @@
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "command/command.h"
+#include "sandbox/deny.h"
 #include "tools/tools.h"
+
+/* $HOME, the account's, and as root that of the workspace's owner. */
+#define DENY_HOMES 3
 
 static const char *
 environ_get(char *const *list, const char *name)
@@ -39,6 +46,7 @@ fill_sandbox(struct sandbox_policy *ret, const struct config *config, const char
     ret->has_network = config->sandbox.network_access;
     ret->excludes_tmpdir = config->sandbox.exclude_tmpdir_env_var;
     ret->excludes_slash_tmp = config->sandbox.exclude_slash_tmp;
+    ret->reports_all = str_eq(config->sandbox.report, "full");
     ret->runs_as_self = str_eq(config->sandbox.run_as, "self");
     ret->max_tier = str_eq(config->sandbox.tier, "no-namespace") ? TIER_NO_NAMESPACE : TIER_FULL;
     ret->min_tier = str_eq(config->sandbox.tier, "full") || str_eq(config->sandbox.min_tier, "full")
@@ -60,6 +68,82 @@ fill_sandbox(struct sandbox_policy *ret, const struct config *config, const char
     }
     rc = copy_list(&ret->writable_roots, &config->sandbox.writable_roots, LIMIT_ROOTS);
     return rc == SY_E_OK ? copy_list(&ret->network_allow, &config->network.allow, LIMIT_PROXY_ALLOW)
+                         : rc;
+}
+
+/* The home of the account, whatever $HOME says, and as root that of the person
+ * whose workspace it is. */
+static enum sy_code
+add_home(struct strv *homes, unsigned uid, struct sy_error *err)
+{
+    SY_AUTO(mem_free_charp) char *shell = NULL;
+    SY_AUTO(mem_free_charp) char *home = NULL;
+    SY_AUTO(buf_fini) struct buf normal = {.max = LIMIT_PATH};
+    enum sy_code rc = passwd_lookup(uid, &shell, &home, err);
+
+    if (rc != SY_E_OK || home == NULL || home[0] != '/') {
+        return rc;
+    }
+    rc = path_normalize(&normal, home);
+    for (size_t i = 0; i < homes->n && rc == SY_E_OK; i++) {
+        if (str_eq(homes->v[i], buf_view(&normal))) {
+            return SY_E_OK;
+        }
+    }
+    return rc == SY_E_OK ? strv_add(homes, buf_view(&normal)) : rc;
+}
+
+static enum sy_code
+fill_homes(struct strv *homes, const char *cwd, char *const *environ_list, struct sy_error *err)
+{
+    SY_AUTO(buf_fini) struct buf normal = {.max = LIMIT_PATH};
+    const char *home = environ_get(environ_list, "HOME");
+    struct stat st;
+    enum sy_code rc = SY_E_OK;
+
+    if (home != NULL && home[0] == '/') {
+        rc = path_normalize(&normal, home);
+        if (rc == SY_E_OK) {
+            rc = strv_add(homes, buf_view(&normal));
+        }
+    }
+    if (rc == SY_E_OK) {
+        rc = add_home(homes, geteuid(), err);
+    }
+    if (rc == SY_E_OK && geteuid() == 0 && stat(cwd, &st) == 0 && st.st_uid != 0) {
+        rc = add_home(homes, st.st_uid, err);
+    }
+    return rc;
+}
+
+static enum sy_code
+fill_deny_read(struct sandbox_policy *ret, const struct config *config, const char *cwd,
+               char *const *environ_list, struct sy_error *err)
+{
+    enum sy_code rc = SY_E_OK;
+
+    ret->deny_read.max = LIMIT_DENY_PATTERNS;
+    ret->deny_homes.max = DENY_HOMES;
+    if (config->sandbox.default_deny_read) {
+        rc = fill_homes(&ret->deny_homes, cwd, environ_list, err);
+
+        const struct deny_sources from = {
+            .homes = strv_view(&ret->deny_homes),
+            .environ_list = environ_list,
+            .allow_read = strv_view(&config->sandbox.allow_read),
+        };
+
+        if (rc == SY_E_OK) {
+            rc = deny_add_named(&ret->deny_read, &from, err);
+        }
+        /* Permissions close these to everybody but root. */
+        ret->denies_system = geteuid() == 0;
+    }
+    ret->n_default_deny_read = ret->deny_read.n;
+    if (rc == SY_E_OK) {
+        rc = copy_list(&ret->allow_read, &config->sandbox.allow_read, LIMIT_DENY_READ);
+    }
+    return rc == SY_E_OK ? strv_add_all(&ret->deny_read, strv_view(&config->sandbox.deny_read))
                          : rc;
 }
 
@@ -107,10 +191,14 @@ turn_from_config(struct turn_context *ret, const struct config *config, const ch
     fill_limits(&ret->limits, config);
     ret->cwd = mem_strdup(cwd);
 
+    struct sy_error why = {0};
     enum sy_code rc = ret->cwd == NULL ? SY_E_NOMEM : SY_E_OK;
 
     if (rc == SY_E_OK) {
         rc = fill_sandbox(&ret->sandbox, config, cwd, environ_list);
+    }
+    if (rc == SY_E_OK) {
+        rc = fill_deny_read(&ret->sandbox, config, cwd, environ_list, &why);
     }
     if (rc == SY_E_OK) {
         rc = fill_env(&ret->env, config);
@@ -119,6 +207,9 @@ turn_from_config(struct turn_context *ret, const struct config *config, const ch
         return rc;
     }
     turn_context_fini(ret);
+    if (why.code != SY_E_OK) {
+        return sy_err_set(err, why.code, "%s", why.msg);
+    }
     return rc == SY_E_LIMIT ? sy_err_set(err, rc, "a path or list of the policy is too long")
                             : sy_err_nomem(err);
 }

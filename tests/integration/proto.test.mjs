@@ -65,6 +65,23 @@ test('events come as begin, deltas, end, then the output', limit, async (t) => {
   assert.match(answer.output, /^Exit code: 2$/m);
 });
 
+test('the end of a call tells what the sandbox refused', limit, async (t) => {
+  const yard = makeYard(t);
+  const target = path.join(yard.outside, 'f');
+  const proto = open(t, yard);
+  proto.send({
+    type: 'function_call', name: 'shell_command', call_id: 'd1', arguments: JSON.stringify({ command: `touch ${target}` }),
+  });
+  const end = await proto.next((m) => m.type === 'exec_command_end');
+  assert.deepEqual(end.denials.map((d) => [d.operation, d.object, d.confidence]), [['write', target, 'inferred']]);
+  const answer = await proto.next(output('d1'));
+  assert.ok(answer.output.includes(`[sandbox: write ${target} was refused by ${end.denials[0].layer} (inferred)`), answer.output);
+
+  proto.send({ type: 'function_call', name: 'shell_command', call_id: 'd2', arguments: '{"command":"touch f; exit 1"}' });
+  const fine = await proto.next((m) => m.type === 'exec_command_end' && m.call_id === 'd2');
+  assert.equal(fine.denials, undefined);
+});
+
 test('local_shell_call runs an argument list', limit, async (t) => {
   const proto = open(t, makeYard(t));
   proto.send({ type: 'local_shell_call', call_id: 'l1', action: { type: 'exec', command: ['echo', 'a  b'], env: { X: '1' }, timeout_ms: 5000 } });

@@ -55,7 +55,7 @@ landlock_known(enum landlock_set set, int abi)
 uint64_t
 landlock_file_rights(void)
 {
-    return LL_FS_WRITE_FILE | LL_FS_TRUNCATE | LL_FS_IOCTL_DEV | LL_FS_RESOLVE_UNIX;
+    return LL_FS_READS | LL_FS_WRITE_FILE | LL_FS_TRUNCATE | LL_FS_IOCTL_DEV | LL_FS_RESOLVE_UNIX;
 }
 
 long

@@ -9,12 +9,14 @@
  * may be years older than the kernel it runs on, so the constants are ours and
  * the kernel is asked which of them it knows (its ABI number).
  *
- * Rights on files: id, bit, first ABI, name, kind. "reads" are never handled,
- * because every sandbox may read and execute anywhere; what is handled and not
- * granted is refused.
+ * Rights on files: id, bit, first ABI, name. What is handled and not granted is
+ * refused. Listing a directory (bit 3) is never handled: it can't be granted for
+ * one without all that is below it.
  */
 #define LANDLOCK_FS_RIGHTS(X)                                                                      \
+    X(LL_FS_EXECUTE, 0, 1, "execute")                                                              \
     X(LL_FS_WRITE_FILE, 1, 1, "write_file")                                                        \
+    X(LL_FS_READ_FILE, 2, 1, "read_file")                                                          \
     X(LL_FS_REMOVE_DIR, 4, 1, "remove_dir")                                                        \
     X(LL_FS_REMOVE_FILE, 5, 1, "remove_file")                                                      \
     X(LL_FS_MAKE_CHAR, 6, 1, "make_char")                                                          \
@@ -55,6 +57,8 @@ enum landlock_set { LANDLOCK_SET_FS, LANDLOCK_SET_NET, LANDLOCK_SET_SCOPE };
 
 /* All rights of a set, in bit order. */
 const struct landlock_right *landlock_rights(enum landlock_set set, size_t *ret_n);
+/* Reading a file in whatever way: handled only where something is denied. */
+#define LL_FS_READS (LL_FS_EXECUTE | LL_FS_READ_FILE)
 /* Every bit of a set that an ABI has. */
 uint64_t landlock_known(enum landlock_set set, int abi);
 /* Of filesystem rights, those that a rule on a file (no directory) may have. */

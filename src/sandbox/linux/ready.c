@@ -18,6 +18,8 @@ sandbox_ready_free(struct sandbox_ready *ready)
         mem_free(ready->roots[i].path);
     }
     mem_free(ready->roots);
+    deny_view_fini(&ready->denied);
+    strv_fini(&ready->unheld);
     fd_close(&ready->ruleset_fd);
     mem_free(ready);
 }
@@ -33,10 +35,13 @@ sandbox_plan_base(const struct sandbox_plan *plan)
 
     uint32_t arch = sandbox_seccomp_arch();
 
-    base.program = sandbox_seccomp_find(arch, plan->has_network, false);
-    if (plan->has_broker) {
-        base.broker_program = plan->network_allow.n > 0 ? sandbox_seccomp_find_allow_list(arch)
-                                                        : sandbox_seccomp_find(arch, false, true);
+    base.program = sandbox_seccomp_find(arch, plan->has_network, false, false);
+    base.is_observed = plan->has_observer;
+    if (plan->has_broker || plan->has_observer) {
+        base.broker_program = plan->network_allow.n > 0
+                                  ? sandbox_seccomp_find_allow_list(arch, plan->has_observer)
+                                  : sandbox_seccomp_find(arch, plan->has_network, plan->has_broker,
+                                                         plan->has_observer);
     }
     SY_ASSERT(base.program != NULL);
     return base;
@@ -86,7 +91,7 @@ sandbox_ready_is_fresh(const struct sandbox_ready *ready)
             return false;
         }
     }
-    return true;
+    return deny_view_is_fresh(&ready->denied);
 }
 
 /*
@@ -206,7 +211,10 @@ add_rule(struct sandbox_ready *ready, const struct plan_rule *rule, struct walk 
         return sy_err_sys(err, failed, "inspecting writable root '%.160s'", rule->path);
     }
 
-    uint64_t access = is_dir ? rule->access : rule->access & landlock_file_rights();
+    uint64_t access = rule->access & ready->handled_fs;
+
+    access &= is_dir ? access : landlock_file_rights();
+
     long added = access != 0 ? landlock_allow_beneath(ready->ruleset_fd, fd, access) : 0;
 
     if (added < 0) {
@@ -235,11 +243,23 @@ make_ruleset(struct sandbox_ready *ready, const struct sandbox_plan *plan, struc
 {
     enum sy_code rc = walk_rules(walks, plan, err);
 
+    if (rc == SY_E_OK) {
+        rc = ready_deny_find(ready, plan, walks, err);
+    }
     if (rc != SY_E_OK) {
         return rc;
     }
 
-    long fd = landlock_create(&plan->ruleset);
+    struct landlock_ruleset ruleset = plan->ruleset;
+
+    /* With nothing to hide, reading stays free: no rule, and no question at each
+     * open. */
+    if (ready->denied.n_held == 0 || plan->denies_by_mount) {
+        ruleset.handled_fs &= ~LL_FS_READS;
+    }
+    ready->handled_fs = ruleset.handled_fs;
+
+    long fd = landlock_create(&ruleset);
 
     if (fd < 0) {
         return sy_err_sys(err, (int)-fd, "making a Landlock ruleset (ABI %d)", plan->abi);
@@ -247,6 +267,9 @@ make_ruleset(struct sandbox_ready *ready, const struct sandbox_plan *plan, struc
     ready->ruleset_fd = (int)fd; /* the kernel makes it close-on-exec */
     for (size_t i = 0; rc == SY_E_OK && i < plan->n_rules; i++) {
         rc = add_rule(ready, &plan->rules[i], &walks[i], err);
+    }
+    if (rc == SY_E_OK && (ruleset.handled_fs & LL_FS_READS) != 0) {
+        rc = deny_view_grant(&ready->denied, ready->ruleset_fd, err);
     }
     return rc;
 }

@@ -1,6 +1,7 @@
 #ifndef SY_SANDBOX_LINUX_READY_H
 #define SY_SANDBOX_LINUX_READY_H
 
+#include "sandbox/linux/deny_expand.h"
 #include "sandbox/linux/seccomp_program.h"
 #include "sandbox/linux/walk.h"
 #include "sandbox/sandbox_internal.h"
@@ -18,6 +19,21 @@ struct sandbox_ready {
     struct sandbox_base base;
     struct ready_root *roots;
     size_t n_roots;
+    uint64_t handled_fs; /* of the plan's rights, those that the ruleset handles */
+    struct deny_view denied;
+    bool hides_by_mount; /* `denied` is for mounts */
+    struct strv unheld; /* what of it is not held, as sandbox_ready_unheld tells it */
 };
+
+/* ready_deny.c: finds what is denied, by the walked rules of the plan. */
+enum sy_code ready_deny_find(struct sandbox_ready *ready, const struct sandbox_plan *plan,
+                             const struct walk *walks, struct sy_error *err) SY_NODISCARD;
+/* What is denied and exists: what mounts have to hide, where they do it. */
+const struct deny_view *ready_denied(const struct sandbox_ready *ready);
+/* What a plan denies. Borrows both. */
+struct deny_request deny_request_of(const struct sandbox_plan *plan, const struct strv *roots);
+/* Roots of a plan as deny_expand wants them. */
+enum sy_code ready_deny_roots(struct strv *ret, const struct sandbox_plan *plan,
+                              const struct walk *walks) SY_NODISCARD;
 
 #endif

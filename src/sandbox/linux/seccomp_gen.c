@@ -9,6 +9,7 @@
  * (5.11 and later) takes them into its bitmap and runs no filter for them.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,6 +38,7 @@ enum label {
     NOSYS,
     KILL,
     NOTIFY,
+    CONNECT,
     AT_NAMESPACE,
     AT_IOCTL,
     AT_PERSONA,
@@ -48,15 +50,14 @@ enum label {
     AT_PRLIMIT,
     AT_SENDTO,
     AT_SENDMSG,
+    AT_OPEN_1,
+    AT_OPEN_2,
     LABEL_FREE
 };
 
-#define MAX_INSNS  256
+#define MAX_INSNS  320
 #define MAX_LABELS 128
 #define MAX_ITEMS  128
-#define VARIANTS   8
-
-enum network { OFF, ALLOW_LIST, ON };
 
 struct insn {
     uint16_t code;
@@ -89,6 +90,25 @@ static const struct call calls[] = {
 #define CALL_ROW(name, number, verdict, why) {#name, number, verdict},
     SECCOMP_CALLS(CALL_ROW)
 #undef CALL_ROW
+};
+
+static const struct call observed[] = {
+#define OBSERVED_ROW(name, number, verdict, op, dir, path, op2, dir2, path2)                       \
+    {#name, number, verdict},
+    SECCOMP_OBSERVED(OBSERVED_ROW)
+#undef OBSERVED_ROW
+};
+
+enum network { OFF, ALLOW_LIST, ON };
+
+/* What a program is made for. */
+struct variant {
+    const char *name;
+    uint32_t audit;
+    uint32_t libseccomp;
+    enum network network;
+    bool has_broker;
+    bool has_observer;
 };
 
 static _Noreturn void
@@ -166,12 +186,18 @@ label_of(enum seccomp_verdict verdict)
     case SECCOMP_PRLIMIT:
         return AT_PRLIMIT;
     case SECCOMP_CONNECT:
+        return CONNECT;
     case SECCOMP_LISTEN:
+    case SECCOMP_OBSERVE:
         return NOTIFY;
     case SECCOMP_SENDTO:
         return AT_SENDTO;
     case SECCOMP_SENDMSG:
         return AT_SENDMSG;
+    case SECCOMP_OPEN_1:
+        return AT_OPEN_1;
+    case SECCOMP_OPEN_2:
+        return AT_OPEN_2;
     }
     die("unknown verdict", "seccomp_table.h");
 }
@@ -185,6 +211,18 @@ item_order(const void *a, const void *b)
     return x->first < y->first ? -1 : x->first > y->first;
 }
 
+/* The number of a call; negative: not on this architecture. */
+static int
+number_of(const struct call *c, uint32_t libseccomp_arch)
+{
+    int nr = seccomp_syscall_resolve_name_arch(libseccomp_arch, c->name);
+
+    if (nr < 0 && c->number == 0 && nr == __NR_SCMP_ERROR) {
+        die("libseccomp does not know this call", c->name);
+    }
+    return nr < 0 && c->number != 0 ? c->number : nr;
+}
+
 /* Without an allow list the kernel's bitmap answers for the calls that send. */
 static bool
 is_for_allow_list(enum seccomp_verdict verdict)
@@ -192,31 +230,36 @@ is_for_allow_list(enum seccomp_verdict verdict)
     return verdict == SECCOMP_LISTEN || verdict == SECCOMP_SENDTO || verdict == SECCOMP_SENDMSG;
 }
 
-/* The calls of an architecture, sorted, neighbours of one target joined. */
 static size_t
-collect(struct item *items, uint32_t libseccomp_arch, enum network network)
+add_calls(struct item *items, size_t n, const struct variant *v, const struct call *list,
+          size_t n_list)
 {
-    size_t n = 0;
-    size_t joined = 0;
+    for (size_t i = 0; i < n_list; i++) {
+        int nr = number_of(&list[i], v->libseccomp);
 
-    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
-        int nr = seccomp_syscall_resolve_name_arch(libseccomp_arch, calls[i].name);
-
-        if (network != ALLOW_LIST && is_for_allow_list(calls[i].verdict)) {
+        if (nr < 0 || (v->network != ALLOW_LIST && is_for_allow_list(list[i].verdict))) {
             continue;
         }
-        if (nr < 0 && calls[i].number == 0 && nr == __NR_SCMP_ERROR) {
-            die("libseccomp does not know this call", calls[i].name);
-        }
-        if (nr < 0 && calls[i].number == 0) {
-            continue; /* known, but not on this architecture */
-        }
-        nr = nr < 0 ? calls[i].number : nr;
         if (nr > SECCOMP_LAST_KNOWN || n == MAX_ITEMS) {
-            die("call beyond SECCOMP_LAST_KNOWN, or too many", calls[i].name);
+            die("call beyond SECCOMP_LAST_KNOWN, or too many", list[i].name);
         }
-        items[n] = (struct item){(uint32_t)nr, (uint32_t)nr, label_of(calls[i].verdict)};
+        items[n] = (struct item){(uint32_t)nr, (uint32_t)nr, label_of(list[i].verdict)};
         n++;
+    }
+    return n;
+}
+
+#define COUNT(list) (sizeof(list) / sizeof((list)[0]))
+
+/* The calls of an architecture, sorted, neighbours of one target joined. */
+static size_t
+collect(struct item *items, const struct variant *v)
+{
+    size_t n = add_calls(items, 0, v, calls, COUNT(calls));
+    size_t joined = 0;
+
+    if (v->has_observer) {
+        n = add_calls(items, n, v, observed, COUNT(observed));
     }
     qsort(items, n, sizeof(items[0]), item_order);
     for (size_t i = 1; i < n; i++) {
@@ -376,34 +419,52 @@ emit_send_checks(struct program *p)
     emit_jump(p, BPF_JSET, MSG_FASTOPEN, PERM, ALLOW);
 }
 
+/* Flags that may change something; O_TMPFILE comes with a mode to write. */
 static void
-build(struct program *p, uint32_t audit_arch, uint32_t libseccomp_arch, enum network network,
-      bool has_broker)
+emit_open_checks(struct program *p)
+{
+    for (unsigned arg = 1; arg <= 2; arg++) {
+        p->labels[arg == 1 ? AT_OPEN_1 : AT_OPEN_2] = p->n;
+        emit_load_arg(p, arg);
+        emit_jump(p, BPF_JSET, O_ACCMODE | O_CREAT | O_TRUNC, NOTIFY, ALLOW);
+    }
+}
+
+static void
+build(struct program *p, const struct variant *v)
 {
     struct item items[MAX_ITEMS];
-    size_t n = collect(items, libseccomp_arch, network);
+    size_t n = collect(items, v);
 
     *p = (struct program){.n_labels = LABEL_FREE};
     emit_load(p, offsetof(struct seccomp_data, arch));
-    emit_jump(p, BPF_JEQ, audit_arch, NEXT, KILL);
+    emit_jump(p, BPF_JEQ, v->audit, NEXT, KILL);
     emit_load(p, offsetof(struct seccomp_data, nr));
     /* Also the x32 calls, which have bit 30 set. */
     emit_jump(p, BPF_JGT, SECCOMP_LAST_KNOWN, NOSYS, NEXT);
     emit_tree(p, items, n);
     emit_checks(p);
-    if (network == ALLOW_LIST) {
+    if (v->network == ALLOW_LIST) {
         emit_send_checks(p);
     }
-    emit_socket_check(p, network);
+    emit_socket_check(p, v->network);
+    if (v->has_observer) {
+        emit_open_checks(p);
+    }
     emit_return(p, ALLOW, SECCOMP_RET_ALLOW);
-    emit_return(p, PERM, SECCOMP_RET_ERRNO | EPERM);
+    if (!v->has_observer) {
+        emit_return(p, PERM, SECCOMP_RET_ERRNO | EPERM);
+    }
     emit_return(p, NOSYS, SECCOMP_RET_ERRNO | ENOSYS);
     emit_return(p, KILL, SECCOMP_RET_KILL_PROCESS);
-    if (has_broker) {
+    if (v->has_broker || v->has_observer) {
         emit_return(p, NOTIFY, SECCOMP_RET_USER_NOTIF);
-    } else {
-        p->labels[NOTIFY] = p->labels[network == ON ? ALLOW : PERM];
     }
+    /* An observer tells what is refused, and gives EPERM. */
+    if (v->has_observer) {
+        p->labels[PERM] = p->labels[NOTIFY];
+    }
+    p->labels[CONNECT] = p->labels[v->has_broker ? NOTIFY : v->network == ON ? ALLOW : PERM];
 }
 
 static unsigned
@@ -431,46 +492,64 @@ print(FILE *out, const struct program *p, const char *name)
     (void)fprintf(out, "};\n\n");
 }
 
+static const struct variant variants[] = {
+    {"x86_64_off",             AUDIT_ARCH_X86_64,  SCMP_ARCH_X86_64,  OFF,        false, false},
+    {"x86_64_broker",          AUDIT_ARCH_X86_64,  SCMP_ARCH_X86_64,  OFF,        true,  false},
+    {"x86_64_allow",           AUDIT_ARCH_X86_64,  SCMP_ARCH_X86_64,  ALLOW_LIST, true,  false},
+    {"x86_64_on",              AUDIT_ARCH_X86_64,  SCMP_ARCH_X86_64,  ON,         false, false},
+    {"x86_64_observed",        AUDIT_ARCH_X86_64,  SCMP_ARCH_X86_64,  OFF,        true,  true },
+    {"x86_64_allow_observed",  AUDIT_ARCH_X86_64,  SCMP_ARCH_X86_64,  ALLOW_LIST, true,  true },
+    {"x86_64_on_observed",     AUDIT_ARCH_X86_64,  SCMP_ARCH_X86_64,  ON,         false, true },
+    {"aarch64_off",            AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, OFF,        false, false},
+    {"aarch64_broker",         AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, OFF,        true,  false},
+    {"aarch64_allow",          AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, ALLOW_LIST, true,  false},
+    {"aarch64_on",             AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, ON,         false, false},
+    {"aarch64_observed",       AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, OFF,        true,  true },
+    {"aarch64_allow_observed", AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, ALLOW_LIST, true,  true },
+    {"aarch64_on_observed",    AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, ON,         false, true },
+};
+
+/* What an observer calls them. */
+static void
+print_names(FILE *out, uint32_t audit, uint32_t libseccomp_arch)
+{
+    for (size_t i = 0; i < COUNT(calls) + COUNT(observed); i++) {
+        const struct call *c = i < COUNT(calls) ? &calls[i] : &observed[i - COUNT(calls)];
+        int nr = number_of(c, libseccomp_arch);
+
+        if (nr >= 0) {
+            (void)fprintf(out, "    {0x%08xU, %d, \"%s\"},\n", audit, nr, c->name);
+        }
+    }
+}
+
 int
 main(int argc, char **argv)
 {
-    static const struct {
-        const char *name;
-        uint32_t audit;
-        uint32_t libseccomp;
-        enum network network;
-        bool has_broker;
-    } variants[] = {
-        {"x86_64_off",     AUDIT_ARCH_X86_64,  SCMP_ARCH_X86_64,  OFF,        false},
-        {"x86_64_broker",  AUDIT_ARCH_X86_64,  SCMP_ARCH_X86_64,  OFF,        true },
-        {"x86_64_allow",   AUDIT_ARCH_X86_64,  SCMP_ARCH_X86_64,  ALLOW_LIST, true },
-        {"x86_64_on",      AUDIT_ARCH_X86_64,  SCMP_ARCH_X86_64,  ON,         false},
-        {"aarch64_off",    AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, OFF,        false},
-        {"aarch64_broker", AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, OFF,        true },
-        {"aarch64_allow",  AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, ALLOW_LIST, true },
-        {"aarch64_on",     AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, ON,         false},
-    };
-    static struct program programs[VARIANTS];
+    static struct program programs[COUNT(variants)];
     FILE *out = argc == 2 ? fopen(argv[1], "w") : NULL;
 
     if (out == NULL) {
         die("usage: seccomp_gen OUTPUT.c", argc == 2 ? "cannot write it" : "one argument");
     }
     (void)fprintf(out, "/* Made by seccomp_gen from seccomp_table.h. */\n"
-                       "#include \"sandbox/linux/seccomp_program.h\"\n\n");
-    for (size_t i = 0; i < VARIANTS; i++) {
-        build(&programs[i], variants[i].audit, variants[i].libseccomp, variants[i].network,
-              variants[i].has_broker);
+                       "#include <stddef.h>\n\n#include \"sandbox/linux/seccomp_program.h\"\n\n");
+    for (size_t i = 0; i < COUNT(variants); i++) {
+        build(&programs[i], &variants[i]);
         print(out, &programs[i], variants[i].name);
     }
     (void)fprintf(out, "const struct seccomp_program sandbox_seccomp_programs[] = {\n");
-    for (size_t i = 0; i < VARIANTS; i++) {
-        (void)fprintf(out, "    {0x%08xU, %s, %s, %s, %d, %s},\n", variants[i].audit,
+    for (size_t i = 0; i < COUNT(variants); i++) {
+        (void)fprintf(out, "    {0x%08xU, %s, %s, %s, %s, %d, %s},\n", variants[i].audit,
                       variants[i].network == ON ? "true" : "false",
                       variants[i].network == ALLOW_LIST ? "true" : "false",
-                      variants[i].has_broker ? "true" : "false", programs[i].n, variants[i].name);
+                      variants[i].has_broker ? "true" : "false",
+                      variants[i].has_observer ? "true" : "false", programs[i].n, variants[i].name);
     }
-    (void)fprintf(out, "};\n");
+    (void)fprintf(out, "};\n\nconst struct seccomp_call sandbox_seccomp_calls[] = {\n");
+    print_names(out, AUDIT_ARCH_X86_64, SCMP_ARCH_X86_64);
+    print_names(out, AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64);
+    (void)fprintf(out, "    {0, 0, NULL},\n};\n");
     if (fclose(out) != 0) {
         die("writing failed", argv[1]);
     }

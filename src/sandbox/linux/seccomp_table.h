@@ -18,10 +18,13 @@ enum seccomp_verdict {
     SECCOMP_PERSONA,   /* only the usual values allowed */
     SECCOMP_SOCKET,    /* by family, type and protocol */
     SECCOMP_PRLIMIT,   /* only of the caller itself, or to read */
-    SECCOMP_CONNECT,   /* network off: the broker decides, or refused where there is none */
     SECCOMP_LISTEN,    /* allow list: the broker decides; else allowed */
     SECCOMP_SENDTO,    /* allow list: refused with MSG_FASTOPEN (fourth argument); else allowed */
-    SECCOMP_SENDMSG    /* the same, third argument */
+    SECCOMP_SENDMSG,   /* the same, third argument */
+    SECCOMP_OBSERVE,   /* allowed; under `report: full` told first */
+    SECCOMP_OPEN_1,    /* the same if the flags in that argument mean to write */
+    SECCOMP_OPEN_2,
+    SECCOMP_CONNECT /* network off: the broker decides, or refused where there is none */
 };
 
 /* The highest call that was looked at for this list. Anything beyond answers
@@ -91,5 +94,32 @@ enum seccomp_verdict {
     X(sendto, 0, SECCOMP_SENDTO, "allow list: MSG_FASTOPEN connects without connect(2)")           \
     X(sendmsg, 0, SECCOMP_SENDMSG, "allow list: MSG_FASTOPEN connects without connect(2)")         \
     X(sendmmsg, 0, SECCOMP_SENDTO, "allow list: MSG_FASTOPEN connects without connect(2)")
+
+/*
+ * What else `sandbox.report: full` has told before it goes on: calls that change a
+ * name or a file and that some other wall may refuse. Nothing is decided by it. Each line: name,
+ * number (as above), when; the operation, its directory's and its path's argument (-1: none, the
+ * working directory); the same for a second path.
+ */
+#define SECCOMP_OBSERVED(X)                                                                        \
+    X(open, 0, SECCOMP_OPEN_1, OPERATION_WRITE, -1, 0, OPERATION_COUNT, -1, -1)                    \
+    X(openat, 0, SECCOMP_OPEN_2, OPERATION_WRITE, 0, 1, OPERATION_COUNT, -1, -1)                   \
+    X(openat2, 437, SECCOMP_OBSERVE, OPERATION_WRITE, 0, 1, OPERATION_COUNT, -1, -1)               \
+    X(creat, 0, SECCOMP_OBSERVE, OPERATION_WRITE, -1, 0, OPERATION_COUNT, -1, -1)                  \
+    X(truncate, 0, SECCOMP_OBSERVE, OPERATION_TRUNCATE, -1, 0, OPERATION_COUNT, -1, -1)            \
+    X(mkdir, 0, SECCOMP_OBSERVE, OPERATION_CREATE, -1, 0, OPERATION_COUNT, -1, -1)                 \
+    X(mkdirat, 0, SECCOMP_OBSERVE, OPERATION_CREATE, 0, 1, OPERATION_COUNT, -1, -1)                \
+    X(mknod, 0, SECCOMP_OBSERVE, OPERATION_CREATE, -1, 0, OPERATION_COUNT, -1, -1)                 \
+    X(mknodat, 0, SECCOMP_OBSERVE, OPERATION_CREATE, 0, 1, OPERATION_COUNT, -1, -1)                \
+    X(symlink, 0, SECCOMP_OBSERVE, OPERATION_CREATE, -1, 1, OPERATION_COUNT, -1, -1)               \
+    X(symlinkat, 0, SECCOMP_OBSERVE, OPERATION_CREATE, 1, 2, OPERATION_COUNT, -1, -1)              \
+    X(unlink, 0, SECCOMP_OBSERVE, OPERATION_DELETE, -1, 0, OPERATION_COUNT, -1, -1)                \
+    X(unlinkat, 0, SECCOMP_OBSERVE, OPERATION_DELETE, 0, 1, OPERATION_COUNT, -1, -1)               \
+    X(rmdir, 0, SECCOMP_OBSERVE, OPERATION_DELETE, -1, 0, OPERATION_COUNT, -1, -1)                 \
+    X(rename, 0, SECCOMP_OBSERVE, OPERATION_RENAME, -1, 0, OPERATION_CREATE, -1, 1)                \
+    X(renameat, 0, SECCOMP_OBSERVE, OPERATION_RENAME, 0, 1, OPERATION_CREATE, 2, 3)                \
+    X(renameat2, 0, SECCOMP_OBSERVE, OPERATION_RENAME, 0, 1, OPERATION_CREATE, 2, 3)               \
+    X(link, 0, SECCOMP_OBSERVE, OPERATION_WRITE, -1, 0, OPERATION_CREATE, -1, 1)                   \
+    X(linkat, 0, SECCOMP_OBSERVE, OPERATION_WRITE, 0, 1, OPERATION_CREATE, 2, 3)
 
 #endif

@@ -195,8 +195,8 @@ walk_run(struct walk *ret, const char *path, struct sy_error *err)
     return SY_E_OK;
 }
 
-static struct file_id
-id_of(const struct statx *st)
+struct file_id
+file_id_of_statx(const struct statx *st)
 {
     return (struct file_id){
         .dev = ((uint64_t)st->stx_dev_major << 32) | st->stx_dev_minor,
@@ -213,7 +213,7 @@ file_id_of_path(struct file_id *ret, const char *path)
     if (statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_INO | STATX_MNT_ID, &st) != 0) {
         return errno;
     }
-    *ret = id_of(&st);
+    *ret = file_id_of_statx(&st);
     return 0;
 }
 
@@ -226,7 +226,7 @@ file_id_of_fd(struct file_id *ret, int fd, bool *ret_is_dir)
               &st) != 0) {
         return errno;
     }
-    *ret = id_of(&st);
+    *ret = file_id_of_statx(&st);
     *ret_is_dir = S_ISDIR(st.stx_mode);
     return 0;
 }

@@ -41,5 +41,7 @@ struct file_id {
 /* 0 or an errno value. Follows links. */
 int file_id_of_path(struct file_id *ret, const char *path);
 int file_id_of_fd(struct file_id *ret, int fd, bool *ret_is_dir);
+struct statx;
+struct file_id file_id_of_statx(const struct statx *st);
 
 #endif

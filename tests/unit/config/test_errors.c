@@ -301,6 +301,19 @@ a_root_is_an_absolute_path_that_leads_where_it_reads(void **state)
          "out"},
         {"sandbox: {writable_roots: [\"/a\\0b\"]}\n",
          "{user}:1:28: a NUL character, which no path, name or variable holds"},
+        {"sandbox: {deny_read: [/etc/../x]}\n",
+         "{user}:1:23: '/etc/../x': '..' leads elsewhere behind a symbolic link; write the path "
+         "out"},
+        {"sandbox: {deny_read: [secrets]}\n",
+         "{user}:1:23: expected an absolute path or one that begins with '~/', got 'secrets'"},
+        {"sandbox: {deny_read: [/srv/a**]}\n",
+         "{user}:1:23: '/srv/a**' holds '**' beside other characters: it stands alone between two "
+         "'/'"},
+        {"sandbox: {deny_read: [/**]}\n",
+         "{user}:1:23: '/**' would hide all that there is: begin with the name of a directory"},
+        {"sandbox: {deny_read: [\"/srv/[ab\"]}\n",
+         "{user}:1:23: '/srv/[ab' has a '[' without its ']': write '[[]' for a literal one"},
+        {"sandbox: {deny_read: [\"\"]}\n", "{user}:1:23: an empty entry"},
         {"shell: {path: bash}\n",
          "{user}:1:15: expected an absolute path or one that begins with '~/', got 'bash'"},
     };

@@ -119,6 +119,7 @@ booleans_have_a_narrow_side(void **state)
     JUDGE(*state, "sandbox.exclude_tmpdir_env_var", true_is_narrow);
     JUDGE(*state, "sandbox.exclude_slash_tmp", true_is_narrow);
     JUDGE(*state, "sandbox.required", true_is_narrow);
+    JUDGE(*state, "sandbox.default_deny_read", true_is_narrow);
     JUDGE(*state, "environment.default_excludes", true_is_narrow);
 }
 
@@ -258,7 +259,22 @@ lists_of_patterns_narrow_each_in_its_way(void **state)
         {NULL,     "",       true },
     };
 
+    static const struct judged denied[] = {
+        {"[/a, /b/x*]", "[/b/x*, /a, /c]", true },
+        {"[/a]",        "",                false},
+        {NULL,          "[/a]",            true },
+    };
+    static const struct judged allowed[] = {
+        {"[/a, /b]", "[/b]", true },
+        {"[/a]",     "",     true },
+        {"[/a]",     "[/c]", false},
+        {NULL,       "[/a]", false},
+        {NULL,       "",     true },
+    };
+
     JUDGE(*state, "environment.exclude", excludes);
+    JUDGE(*state, "sandbox.deny_read", denied);
+    JUDGE(*state, "sandbox.allow_read", allowed);
     JUDGE(*state, "environment.include_only", includes);
 }
 

@@ -24,6 +24,13 @@ static char tmpdir[] = "/home/u/scratch/";
 static char root_a[] = "/data//cache/.";
 static char root_b[] = "/data/one/../two";
 static char *roots[] = {root_a, root_b, NULL};
+static char denied_a[] = "/elsewhere/kube.conf";
+static char denied_b[] = "/home/u/work/**/.env/**";
+static char *denied[] = {denied_a, denied_b, NULL};
+static char home[] = "/home/u";
+static char *homes[] = {home, NULL};
+static char allowed_a[] = "/home/u/.ssh";
+static char *allowed[] = {allowed_a, NULL};
 
 static struct sandbox_caps
 kernel(int abi)
@@ -98,10 +105,9 @@ static void
 plans_are_those_of_the_golden_files(void **state)
 {
     static const int abis[] = {1, 2, 3, 4, 5, 6, 7, 9, 10};
-
     static char host[] = "example.com";
     static char port[] = "*.example.org:8443";
-    static char *allowed[] = {host, port, NULL};
+    static char *hosts[] = {host, port, NULL};
 
     (void)state;
     for (size_t i = 0; i < sizeof(abis) / sizeof(abis[0]); i++) {
@@ -119,7 +125,7 @@ plans_are_those_of_the_golden_files(void **state)
     policy.has_network = true;
     check_golden("workspace-write-network", &policy, &caps);
     policy = workspace();
-    policy.network_allow = (struct strv){.v = allowed, .n = 2, .cap = 3, .max = 4};
+    policy.network_allow = (struct strv){.v = hosts, .n = 2, .cap = 3, .max = 4};
     check_golden("workspace-write-allow-list", &policy, &caps);
     policy.has_network = true;
     check_golden("workspace-write-network", &policy, &caps);
@@ -131,6 +137,13 @@ plans_are_those_of_the_golden_files(void **state)
     policy.excludes_tmpdir = true;
     policy.excludes_slash_tmp = true;
     check_golden("workspace-write-no-tmp", &policy, &caps);
+    policy = workspace();
+    policy.deny_read = (struct strv){.v = denied, .n = 2, .cap = 3, .max = 2};
+    policy.n_default_deny_read = 1;
+    policy.deny_homes = (struct strv){.v = homes, .n = 1, .cap = 2, .max = 1};
+    policy.allow_read = (struct strv){.v = allowed, .n = 1, .cap = 2, .max = 1};
+    policy.denies_system = true;
+    check_golden("workspace-write-deny-read", &policy, &caps);
     policy = workspace();
     policy.mode = SANDBOX_READ_ONLY;
     check_golden("read-only", &policy, &caps);

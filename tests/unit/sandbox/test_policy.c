@@ -85,6 +85,11 @@ copy_a_policy(void *arg)
         .has_network = true,
         .network_allow = {.v = roots, .n = 2, .cap = 3, .max = 4},
         .excludes_slash_tmp = true,
+        .deny_read = {.v = roots, .n = 2, .cap = 3, .max = 4},
+        .n_default_deny_read = 1,
+        .deny_homes = {.v = roots, .n = 2, .cap = 3, .max = 4},
+        .allow_read = {.v = roots, .n = 2, .cap = 3, .max = 4},
+        .denies_system = true,
     };
     struct sandbox_policy copy = {0};
     enum sy_code rc = sandbox_policy_copy(&copy, &from);
@@ -95,7 +100,9 @@ copy_a_policy(void *arg)
                     !copy.excludes_tmpdir && copy.cwd != from.cwd && copy.cwd[1] == 'w' &&
                     copy.tmpdir[1] == 't' && copy.writable_roots.n == 2 &&
                     copy.writable_roots.v[1] != tmp && copy.writable_roots.v[1][1] == 't' &&
-                    copy.network_allow.n == 2 && copy.network_allow.v[0] != cwd;
+                    copy.network_allow.n == 2 && copy.network_allow.v[0] != cwd &&
+                    copy.deny_read.n == 2 && copy.n_default_deny_read == 1 &&
+                    copy.deny_homes.n == 2 && copy.allow_read.n == 2 && copy.denies_system;
     }
     sandbox_policy_fini(&copy);
     return rc;

@@ -100,7 +100,7 @@ run(const struct seccomp_program *p, const struct seccomp_data *data, struct mac
 static uint32_t
 answer(uint32_t arch, bool has_network, uint32_t nr, const uint64_t args[3])
 {
-    const struct seccomp_program *p = sandbox_seccomp_find(arch, has_network, false);
+    const struct seccomp_program *p = sandbox_seccomp_find(arch, has_network, false, false);
     struct seccomp_data data = {
         .nr = (int)nr, .arch = arch, .args = {args[0], args[1], args[2]}
     };
@@ -155,7 +155,8 @@ static void
 check_ordinary(int nr, uint32_t arch)
 {
     for (int has_network = 0; nr >= 0 && has_network < 2; has_network++) {
-        const struct seccomp_program *p = sandbox_seccomp_find(arch, has_network == 1, false);
+        const struct seccomp_program *p =
+            sandbox_seccomp_find(arch, has_network == 1, false, false);
         struct seccomp_data data = {
             .nr = nr, .arch = arch, .args = {~0ULL, ~0ULL, ~0ULL}
         };
@@ -510,7 +511,7 @@ the_broker_is_asked_for_connect_and_nothing_else(void **state)
 
     (void)state;
     for (size_t a = 0; a < 2; a++) {
-        const struct seccomp_program *with = sandbox_seccomp_find(arches[a], false, true);
+        const struct seccomp_program *with = sandbox_seccomp_find(arches[a], false, true, false);
 
         for (int nr = 0; nr <= SECCOMP_LAST_KNOWN + 1; nr++) {
             static const uint64_t args[3] = {3, 0x7f0000000000, 16};
@@ -581,7 +582,7 @@ an_allow_list_has_tcp_and_asks_before_it_connects_or_listens(void **state)
     for (size_t i = 0; i < 2 * COUNT(rows); i++) {
         uint32_t arch = i < COUNT(rows) ? X86 : ARM;
         size_t k = i % COUNT(rows);
-        const struct seccomp_program *p = sandbox_seccomp_find_allow_list(arch);
+        const struct seccomp_program *p = sandbox_seccomp_find_allow_list(arch, false);
         struct seccomp_data data = {
             .nr = arch == X86 ? rows[k].nr_x86 : rows[k].nr_arm,
             .arch = arch,
@@ -615,8 +616,8 @@ an_allow_list_differs_from_off_in_nothing_else(void **state)
 
     (void)state;
     for (size_t a = 0; a < 2; a++) {
-        const struct seccomp_program *off = sandbox_seccomp_find(arches[a], false, true);
-        const struct seccomp_program *list = sandbox_seccomp_find_allow_list(arches[a]);
+        const struct seccomp_program *off = sandbox_seccomp_find(arches[a], false, true, false);
+        const struct seccomp_program *list = sandbox_seccomp_find_allow_list(arches[a], false);
 
         for (int nr = 0; nr <= SECCOMP_LAST_KNOWN + 1; nr++) {
             struct seccomp_data data = {
@@ -634,6 +635,76 @@ an_allow_list_differs_from_off_in_nothing_else(void **state)
                 fail_msg("call %d is judged in another way", nr);
             }
         }
+    }
+}
+
+static const char *const observed[] = {
+#define OBSERVED_NAME(name, number, verdict, op, dir, path, op2, dir2, path2) #name,
+    SECCOMP_OBSERVED(OBSERVED_NAME)
+#undef OBSERVED_NAME
+};
+
+/* Is this one of the calls that an observer is told of, though they go on? */
+static bool
+is_observed(uint32_t libseccomp_arch, int nr)
+{
+    for (size_t i = 0; i < COUNT(observed); i++) {
+        if (seccomp_syscall_resolve_name_arch(libseccomp_arch, observed[i]) == nr) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whatever is refused without an observer, it is asked about; nothing that is refused is among
+ * what it lets go on. */
+static void
+the_observer_is_asked_for_what_is_refused_and_for_what_writes(void **state)
+{
+    static const uint64_t hostile[3] = {0x7e020080, 0x5412, 1};
+    static const uint32_t arches[] = {X86, ARM};
+    static const uint32_t scmp[] = {SCMP_ARCH_X86_64, SCMP_ARCH_AARCH64};
+
+    (void)state;
+    for (int round = 0; round < 4 * (SECCOMP_LAST_KNOWN + 1); round++) {
+        int nr = round / 4;
+        size_t a = (size_t)round % 2;
+        bool on = round % 4 >= 2;
+        const struct seccomp_program *p = sandbox_seccomp_find(arches[a], on, !on, true);
+        struct seccomp_data data = {
+            .nr = nr, .arch = arches[a], .args = {hostile[0], hostile[1], hostile[2]}
+        };
+        struct machine m;
+        uint32_t before = answer(arches[a], on, (uint32_t)nr, hostile);
+        uint32_t got = run(p, &data, &m);
+
+        if (is_observed(scmp[a], nr)) {
+            assert_int_equal(before, ALLOW);
+            assert_int_equal(got, SECCOMP_RET_USER_NOTIF);
+        } else {
+            assert_int_equal(got, before == PERM ? SECCOMP_RET_USER_NOTIF : before);
+        }
+    }
+}
+
+static void
+reading_is_not_observed(void **state)
+{
+    static const uint64_t flags[] = {0, 02000000 /* O_CLOEXEC */, 0200000 /* O_DIRECTORY */};
+    const struct seccomp_program *p = sandbox_seccomp_find(X86, false, true, true);
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(flags); i++) {
+        struct seccomp_data data = {
+            .nr = 257, .arch = X86, .args = {0, 0, flags[i]}
+        };
+        struct machine m;
+
+        assert_int_equal(run(p, &data, &m), ALLOW);
+        data.args[2] |= 01000; /* O_TRUNC */
+        assert_int_equal(run(p, &data, &m), SECCOMP_RET_USER_NOTIF);
+        data.args[2] = flags[i] | 1;
+        assert_int_equal(run(p, &data, &m), SECCOMP_RET_USER_NOTIF);
     }
 }
 
@@ -660,7 +731,8 @@ the_programs_stay_short_and_well_formed(void **state)
     for (size_t i = 0; i < SECCOMP_PROGRAMS; i++) {
         const struct seccomp_program *p = &sandbox_seccomp_programs[i];
 
-        assert_true(p->n <= 110); /* loading costs by length at every spawn */
+        /* Loading costs by length at every spawn. */
+        assert_true(p->n <= (p->has_observer ? 150 : 110));
         for (size_t k = 0; k < p->n; k++) {
             const struct sock_filter *in = &p->insns[k];
 
@@ -670,10 +742,12 @@ the_programs_stay_short_and_well_formed(void **state)
         }
         assert_int_equal(BPF_CLASS(p->insns[p->n - 1].code), BPF_RET);
     }
-    assert_non_null(sandbox_seccomp_find(sandbox_seccomp_arch(), false, false));
-    assert_non_null(sandbox_seccomp_find(sandbox_seccomp_arch(), false, true));
-    assert_non_null(sandbox_seccomp_find(sandbox_seccomp_arch(), true, false));
-    assert_null(sandbox_seccomp_find(AUDIT_ARCH_I386, true, false));
+    assert_non_null(sandbox_seccomp_find(sandbox_seccomp_arch(), false, false, false));
+    assert_non_null(sandbox_seccomp_find(sandbox_seccomp_arch(), false, true, false));
+    assert_non_null(sandbox_seccomp_find(sandbox_seccomp_arch(), true, false, false));
+    assert_non_null(sandbox_seccomp_find(sandbox_seccomp_arch(), false, true, true));
+    assert_non_null(sandbox_seccomp_find(sandbox_seccomp_arch(), true, false, true));
+    assert_null(sandbox_seccomp_find(AUDIT_ARCH_I386, true, false, false));
 }
 
 static const char *
@@ -699,6 +773,11 @@ verdict_text(enum seccomp_verdict v)
     case SECCOMP_SENDTO:
     case SECCOMP_SENDMSG:
         return "EPERM with MSG_FASTOPEN";
+    case SECCOMP_OBSERVE:
+    case SECCOMP_OPEN_1:
+    case SECCOMP_OPEN_2:
+        fail_msg("a call that is only observed stands in the list of what is refused");
+        break;
     case SECCOMP_CONNECT:
         break;
     }
@@ -743,6 +822,8 @@ main(int argc, char **argv)
         cmocka_unit_test(the_broker_is_asked_for_connect_and_nothing_else),
         cmocka_unit_test(an_allow_list_has_tcp_and_asks_before_it_connects_or_listens),
         cmocka_unit_test(an_allow_list_differs_from_off_in_nothing_else),
+        cmocka_unit_test(the_observer_is_asked_for_what_is_refused_and_for_what_writes),
+        cmocka_unit_test(reading_is_not_observed),
         cmocka_unit_test(only_what_the_list_names_is_ever_refused),
         cmocka_unit_test(the_programs_stay_short_and_well_formed),
         cmocka_unit_test(the_manual_lists_each_call_and_no_other),

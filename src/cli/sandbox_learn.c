@@ -1,0 +1,451 @@
+/*
+ * `sandbox learn`: a command runs in its sandbox, on our own standard descriptors, and each
+ * refusal is noted. At the end all of them together become the smallest change of the
+ * configuration that allows them. Nothing runs outside of a sandbox.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "cli/verbs.h"
+#include "tools/tools.h"
+
+/* Other lines of configuration than writable roots. */
+#define LINES_MAX 8
+
+struct learning {
+    struct cli_engine engine;
+    struct session *session;
+    struct orch_call *call;
+    int signal_fd;
+    unsigned signals; /* that came */
+    /* What would be needed. */
+    struct strv roots; /* the smallest set, none below another */
+    struct strv lines; /* "network_access: true" */
+    struct strv never; /* refusals that no line would lift */
+};
+
+static void
+learning_fini(struct learning *l)
+{
+    orch_call_free(l->call);
+    if (l->session != NULL) {
+        session_free(l->session);
+    }
+    cli_engine_fini(&l->engine);
+    strv_fini(&l->roots);
+    strv_fini(&l->lines);
+    strv_fini(&l->never);
+    fd_close(&l->signal_fd);
+}
+
+static enum sy_code
+watch_signals(int *ret_fd, struct sy_error *err)
+{
+    sigset_t set;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGHUP);
+    (void)sigprocmask(SIG_BLOCK, &set, NULL);
+    *ret_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    return *ret_fd >= 0 ? SY_E_OK : sy_err_sys(err, errno, "signalfd");
+}
+
+/* The command gets them; an interactive one lives on after Ctrl-C. What ends us ends it. */
+static void
+take_signals(struct learning *l)
+{
+    struct signalfd_siginfo info;
+
+    while (read(l->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+        if (info.ssi_signo == SIGINT) {
+            orch_signal(l->call, SIGINT);
+        } else if (l->signals++ == 0) {
+            orch_signal(l->call, (int)info.ssi_signo);
+        } else {
+            orch_cancel(l->call);
+        }
+    }
+}
+
+static void
+drive(struct learning *l)
+{
+    while (!orch_step(l->call, clock_mono_ns())) {
+        struct pollfd fds[1 + PROCESS_WATCHES];
+        struct process_watch watches[PROCESS_WATCHES];
+        size_t n = orch_watches(l->call, watches);
+        uint64_t deadline_ns = orch_deadline_ns(l->call);
+        uint64_t now_ns = clock_mono_ns();
+        int timeout_ms = -1;
+
+        if (deadline_ns <= now_ns) {
+            timeout_ms = 0;
+        } else if (deadline_ns != UINT64_MAX) {
+            timeout_ms = (int)((deadline_ns - now_ns) / 1000000 % 60000) + 1;
+        }
+        fds[0] = (struct pollfd){.fd = l->signal_fd, .events = POLLIN};
+        for (size_t i = 0; i < n; i++) {
+            fds[1 + i] = (struct pollfd){.fd = watches[i].fd, .events = watches[i].events};
+        }
+        (void)poll(fds, (nfds_t)(1 + n), timeout_ms);
+        if (fds[0].revents != 0) {
+            take_signals(l);
+        }
+    }
+}
+
+static enum sy_code
+start(struct learning *l, const struct cli_args *args, struct sy_error *err)
+{
+    /* With --json, standard output is for the answer alone. */
+    static const int plain[3] = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO};
+    static const int json[3] = {STDIN_FILENO, STDERR_FILENO, STDERR_FILENO};
+    SY_AUTO(exec_request_fini)
+    struct exec_request request = {
+        .tool = "learn",
+        .stdio = cli_get(args, "json") != NULL ? json : plain,
+    };
+    struct session_options options = {0};
+    enum sy_code rc =
+        cli_engine_load(&l->engine, args, cli_get(args, "cwd"), cli_get(args, "sandbox"), err);
+
+    if (rc == SY_E_OK) {
+        rc = cli_engine_turn(&l->engine, err);
+    }
+    if (rc != SY_E_OK) {
+        return rc;
+    }
+    if (!sandbox_mode_is_enforced(l->engine.turn.sandbox.mode)) {
+        return sy_err_set(err, SY_E_ARG,
+                          "sandbox learn runs a command in a sandbox only, and %s is none: use "
+                          "-s workspace-write or -s read-only",
+                          sandbox_mode_name(l->engine.turn.sandbox.mode));
+    }
+    if (l->engine.turn.sandbox.min_tier == TIER_FULL) {
+        return sy_err_set(err, SY_E_CONFIG,
+                          "sandbox learn runs its command in the tier no-namespace, which "
+                          "sandbox.tier or sandbox.min_tier refuses: add -c sandbox.tier=auto "
+                          "-c sandbox.min_tier=no-namespace");
+    }
+    l->engine.turn.sandbox.max_tier = TIER_NO_NAMESPACE; /* the one that has our terminal */
+    l->engine.turn.sandbox.reports_all = true;
+    l->engine.turn.sandbox_required = true;
+    request.params.argv.max = LIMIT_ARGV;
+    request.params.env.max = LIMIT_ENV;
+    request.params.expiration.kind = EXPIRE_CANCELLATION;
+    request.params.cwd = mem_strdup(l->engine.cwd);
+    request.call_id = mem_strdup("learn");
+    if (request.params.cwd == NULL || request.call_id == NULL ||
+        strv_add_all(&request.params.argv, args->operands) != SY_E_OK) {
+        return sy_err_nomem(err);
+    }
+    session_options_from_config(&options, &l->engine.config, environ);
+    options.login_snapshot = false;
+    rc = session_new(&l->session, &options, err);
+    if (rc == SY_E_OK) {
+        rc = watch_signals(&l->signal_fd, err);
+    }
+    return rc == SY_E_OK ? orch_submit(&l->call, l->session, &l->engine.turn, &request, err) : rc;
+}
+
+/* ---- what the refusals come to ---- */
+
+static enum sy_code
+add_once(struct strv *list, const char *text)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        if (str_eq(list->v[i], text)) {
+            return SY_E_OK;
+        }
+    }
+    return strv_add(list, text);
+}
+
+/* A root makes those below it unnecessary. */
+static enum sy_code
+add_root(struct strv *roots, const char *root)
+{
+    struct strv kept = {.max = roots->max};
+    enum sy_code rc = SY_E_OK;
+
+    for (size_t i = 0; i < roots->n; i++) {
+        if (path_is_below(root, roots->v[i])) {
+            strv_fini(&kept);
+            return SY_E_OK;
+        }
+    }
+    for (size_t i = 0; i < roots->n && rc == SY_E_OK; i++) {
+        if (!path_is_below(roots->v[i], root)) {
+            rc = strv_add(&kept, roots->v[i]);
+        }
+    }
+    if (rc == SY_E_OK) {
+        rc = strv_add(&kept, root);
+    }
+    if (rc != SY_E_OK) {
+        strv_fini(&kept);
+        return rc;
+    }
+    strv_fini(roots);
+    *roots = kept;
+    return SY_E_OK;
+}
+
+static enum sy_code
+add_never(struct learning *l, const struct denial *d)
+{
+    SY_AUTO(buf_fini) struct buf text = {.max = 4 * (size_t)LIMIT_PATH};
+    enum sy_code rc = buf_addf(&text, "%s %s", d->operation, d->object);
+
+    return rc == SY_E_OK ? add_once(&l->never, buf_view(&text)) : rc;
+}
+
+/* The line that explain has for it: a root, or a key of the section sandbox. */
+static enum sy_code
+add_fix(struct learning *l, const struct denial *d)
+{
+    static const char roots[] = "sandbox.writable_roots: [\"";
+    static const char section[] = "sandbox.";
+    const char *end = d->fix != NULL ? strrchr(d->fix, '"') : NULL;
+
+    if (d->fix != NULL && str_starts(d->fix, roots) && end > d->fix + strlen(roots) - 1) {
+        SY_AUTO(buf_fini) struct buf root = {.max = LIMIT_PATH};
+        enum sy_code rc =
+            buf_add(&root, d->fix + strlen(roots), (size_t)(end - d->fix) - strlen(roots));
+
+        return rc == SY_E_OK ? add_root(&l->roots, buf_view(&root)) : rc;
+    }
+    if (d->fix != NULL && str_starts(d->fix, section) && strchr(d->fix, '[') == NULL) {
+        return add_once(&l->lines, d->fix + strlen(section));
+    }
+    return add_never(l, d);
+}
+
+static enum sy_code
+decide(struct learning *l, const struct denial_list *list)
+{
+    enum sy_code rc = SY_E_OK;
+
+    l->roots.max = LIMIT_ROOTS;
+    l->lines.max = LINES_MAX;
+    l->never.max = DENIALS_MAX;
+    for (size_t i = 0; i < list->n && rc == SY_E_OK; i++) {
+        rc = add_fix(l, &list->v[i]);
+    }
+    if (rc == SY_E_OK && l->roots.n > 0 && l->engine.turn.sandbox.mode == SANDBOX_READ_ONLY) {
+        rc = add_once(&l->lines, "mode: workspace-write"); /* roots count there only */
+    }
+    return rc;
+}
+
+/* ---- telling it ---- */
+
+static enum sy_code
+put_roots(struct buf *out, const struct strv *have, const struct strv *need)
+{
+    struct jw w = {.out = out};
+
+    jw_array(&w);
+    for (size_t i = 0; i < have->n; i++) {
+        jw_str(&w, have->v[i]);
+    }
+    for (size_t i = 0; need != NULL && i < need->n; i++) {
+        jw_str(&w, need->v[i]);
+    }
+    jw_end_array(&w);
+    return jw_done(&w);
+}
+
+/* The section as it is. */
+static enum sy_code
+put_today(struct buf *out, const struct learning *l)
+{
+    enum sy_code rc = buf_addf(out, "sandbox:\n  mode: %s\n  writable_roots: ",
+                               sandbox_mode_name(l->engine.turn.sandbox.mode));
+
+    if (rc == SY_E_OK) {
+        rc = put_roots(out, &l->engine.config.sandbox.writable_roots, NULL);
+    }
+    return rc == SY_E_OK ? buf_addf(out, "\n  network_access: %s\n",
+                                    l->engine.config.sandbox.network_access ? "true" : "false")
+                         : rc;
+}
+
+/* The lines that have to be other ones; nothing if there are none. */
+static enum sy_code
+put_needed(struct buf *out, const struct learning *l)
+{
+    enum sy_code rc = SY_E_OK;
+
+    if (l->roots.n == 0 && l->lines.n == 0) {
+        return SY_E_OK;
+    }
+    rc = buf_add_str(out, "sandbox:\n");
+    for (size_t i = 0; i < l->lines.n && rc == SY_E_OK; i++) {
+        rc = buf_addf(out, "  %s\n", l->lines.v[i]);
+    }
+    if (rc == SY_E_OK && l->roots.n > 0) {
+        rc = buf_add_str(out, "  writable_roots: ");
+        if (rc == SY_E_OK) {
+            rc = put_roots(out, &l->engine.config.sandbox.writable_roots, &l->roots);
+        }
+        if (rc == SY_E_OK) {
+            rc = buf_add_char(out, '\n');
+        }
+    }
+    return rc;
+}
+
+static enum sy_code
+learn_text(struct buf *out, const struct learning *l, const struct exec_output *o)
+{
+    enum sy_code rc = SY_E_OK;
+
+    if (o->denials.n == 0) {
+        return buf_add_str(out, "nothing was refused: the policy of today is enough\n");
+    }
+    rc = buf_add_str(out, "refused:\n");
+    for (size_t i = 0; i < o->denials.n && rc == SY_E_OK; i++) {
+        const struct denial *d = &o->denials.v[i];
+
+        rc = buf_addf(out, "  %s %s (%s, %s)\n", d->operation, d->object,
+                      denial_layer_name(d->layer), denial_confidence_name(d->confidence));
+    }
+    if (rc == SY_E_OK && o->denials.more > 0) {
+        rc = buf_addf(out, "  and %u more: grant what is below and learn again\n", o->denials.more);
+    }
+    if (rc == SY_E_OK) {
+        rc = buf_add_str(out, "\n# today\n");
+    }
+    if (rc == SY_E_OK) {
+        rc = put_today(out, l);
+    }
+    if (rc == SY_E_OK && (l->roots.n > 0 || l->lines.n > 0)) {
+        rc = buf_add_str(out, "\n# to allow all of it\n");
+    }
+    if (rc == SY_E_OK) {
+        rc = put_needed(out, l);
+    }
+    for (size_t i = 0; i < l->never.n && rc == SY_E_OK; i++) {
+        rc = buf_addf(out, "%sno line allows: %s\n", i == 0 ? "\n" : "", l->never.v[i]);
+    }
+    return rc;
+}
+
+static void
+put_block(struct jw *w, const char *key, const struct learning *l,
+          enum sy_code (*fill)(struct buf *out, const struct learning *l))
+{
+    SY_AUTO(buf_fini) struct buf text = {.max = LIMIT_CLI_TEXT};
+
+    if (fill(&text, l) != SY_E_OK) {
+        w->rc = SY_E_NOMEM;
+        return;
+    }
+    jw_key_strn(w, key, buf_view(&text), text.len);
+}
+
+static enum sy_code
+learn_json(struct buf *out, const struct learning *l, const struct exec_output *o)
+{
+    struct jw w = {.out = out};
+
+    jw_object(&w);
+    jw_key_str(&w, "status", exec_status_name(o->status));
+    jw_key_int(&w, "exit_code", o->exit_code);
+    denial_list_write(&w, &o->denials);
+    put_block(&w, "today", l, put_today);
+    put_block(&w, "needed", l, put_needed);
+    jw_key(&w, "never");
+    jw_array(&w);
+    for (size_t i = 0; i < l->never.n; i++) {
+        jw_str(&w, l->never.v[i]);
+    }
+    jw_end_array(&w);
+    jw_end_object(&w);
+
+    enum sy_code rc = jw_done(&w);
+
+    return rc == SY_E_OK ? buf_add_char(out, '\n') : rc;
+}
+
+static int
+tell(struct learning *l, bool as_json)
+{
+    SY_AUTO(buf_fini) struct buf text = {.max = LIMIT_CLI_TEXT};
+    const struct exec_output *o = orch_output(l->call);
+    struct sy_error err = {0};
+    enum sy_code rc = SY_E_OK;
+
+    if (o->status == EXEC_FAILED || o->status == EXEC_DENIED) {
+        return cli_fail(&o->err);
+    }
+    if (o->is_unobserved) {
+        sy_err_set(&err, SY_E_SANDBOX, "%s", o->note);
+        return cli_fail(&err);
+    }
+    rc = decide(l, &o->denials);
+    if (rc == SY_E_OK) {
+        rc = as_json ? learn_json(&text, l, o) : learn_text(&text, l, o);
+    }
+    if (rc != SY_E_OK) {
+        sy_err_set(&err, rc, "telling what was learned: %s", sy_code_text(rc));
+        return cli_fail(&err);
+    }
+    if (as_json) {
+        return cli_out(&text, o->exit_code);
+    }
+    /* Beside the command's own output, which may go into a pipe. */
+    rc = fd_write_all(STDERR_FILENO, buf_view(&text), text.len, &err);
+    return rc == SY_E_OK ? o->exit_code : cli_fail(&err);
+}
+
+static int
+learn_main(const struct cli_args *args)
+{
+    SY_AUTO(learning_fini) struct learning l = {.signal_fd = -1};
+    struct sy_error err = {0};
+
+    if (start(&l, args, &err) != SY_E_OK) {
+        return cli_fail(&err);
+    }
+    drive(&l);
+    return tell(&l, cli_get(args, "json") != NULL);
+}
+
+static const struct cli_option learn_options[] = {
+    {0,   "json",    NULL,   NULL,                        "print one JSON object; the command's output goes to standard error"},
+    {'s', "sandbox", "MODE", "read-only|workspace-write",
+     "sandbox mode, instead of the configured one"                                                                            },
+    {'C', "cwd",     "DIR",  "DIR",                       "run in DIR, which is then the workspace"                           },
+    CLI_OPTION_CONFIG,
+    CLI_OPTION_END,
+};
+
+const struct cli_verb verb_sandbox_learn = {
+    .name = "learn",
+    .summary = "Run a command in its sandbox and tell which policy it would need",
+    .operands = "[--] COMMAND [ARGUMENT...]",
+    .text = "The command has your terminal and runs in the sandbox: what it may not do is\n"
+            "refused, noted, and at the end put together into the smallest change of the\n"
+            "configuration, on standard error. Ends with the command's exit status.\n",
+    .examples = "  shellyard sandbox learn -- make install\n"
+                "  shellyard sandbox learn -s read-only --json -- ./build.sh\n",
+    .page = "shellyard-sandbox.1",
+    .options = learn_options,
+    .min_operands = 1,
+    .max_operands = LIMIT_ARGV,
+    .ends_options = true,
+    .run = learn_main,
+};

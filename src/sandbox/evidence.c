@@ -1,0 +1,220 @@
+#include "sandbox/evidence.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/limits.h"
+#include "base/str.h"
+#include "sandbox/sandbox_internal.h"
+
+/* What shells give for a file that could not be executed. */
+#define EXIT_NOT_EXECUTABLE 126
+
+struct inference {
+    const struct evidence_case *c;
+    struct denial_list *list;
+    enum sy_code rc;
+};
+
+enum denial_layer
+evidence_layer(const struct sandbox_plan *plan)
+{
+    return sandbox_plan_tier(plan) == TIER_FULL ? DENIAL_MOUNT : DENIAL_LANDLOCK;
+}
+
+/* The directory of a path that has one: cuts it. */
+static void
+cut_last(char *path)
+{
+    char *slash = strrchr(path, '/');
+
+    slash[slash == path ? 1 : 0] = '\0';
+}
+
+/* A new name in a directory, or one less. */
+static int
+in_directory(const char *path, evidence_access_fn *access, void *arg)
+{
+    char dir[sizeof(((struct sandbox_explanation *)0)->resolved)];
+    struct stat st;
+
+    (void)snprintf(dir, sizeof(dir), "%s", path);
+    cut_last(dir);
+    if (stat(dir, &st) != 0) {
+        return errno;
+    }
+    return S_ISDIR(st.st_mode) ? access(arg, dir, W_OK | X_OK) : ENOTDIR;
+}
+
+/* Would it be refused without us, too? */
+static int
+refused_anyway(enum sandbox_operation op, const char *path, evidence_access_fn *access, void *arg)
+{
+    struct stat st;
+    bool exists = lstat(path, &st) == 0;
+
+    switch (op) {
+    case OPERATION_READ:
+        return access(arg, path, R_OK);
+    case OPERATION_WRITE:
+        if (!exists) {
+            return in_directory(path, access, arg);
+        }
+        return access(arg, path, S_ISDIR(st.st_mode) ? W_OK | X_OK : W_OK);
+    case OPERATION_TRUNCATE:
+        return access(arg, path, W_OK);
+    case OPERATION_CREATE:
+        return exists ? EEXIST : in_directory(path, access, arg);
+    case OPERATION_DELETE:
+    case OPERATION_RENAME:
+        return exists ? in_directory(path, access, arg) : ENOENT;
+    case OPERATION_CHMOD:
+    case OPERATION_CONNECT:
+    case OPERATION_COUNT:
+        break;
+    }
+    return 0;
+}
+
+enum sy_code
+evidence_judge(struct sandbox_explanation *ret, int *ret_anyway, const struct evidence_case *c,
+               enum sandbox_operation op, const char *path)
+{
+    enum sy_code rc = sandbox_explain(ret, c->plan, op, path, NULL);
+
+    *ret_anyway = 0;
+    if (rc == SY_E_OK && !ret->is_allowed) {
+        *ret_anyway = refused_anyway(op, ret->resolved, c->access, c->arg);
+    }
+    return rc;
+}
+
+static void
+add(struct inference *i, enum denial_layer layer, const char *operation, char *object,
+    struct sandbox_explanation *why)
+{
+    /* What was seen is not told again, under whatever name the act has here. */
+    for (size_t k = 0; k < i->list->n; k++) {
+        if (i->list->v[k].confidence == DENIAL_EXACT && str_eq(i->list->v[k].object, object)) {
+            return;
+        }
+    }
+
+    struct denial d = {
+        .layer = layer,
+        .confidence = DENIAL_INFERRED,
+        .operation = operation,
+        .object = object,
+        .rule = why->rule,
+        .fix = why->fix[0] != '\0' ? why->fix : NULL,
+    };
+
+    i->rc = denial_add(i->list, &d);
+}
+
+static void
+say_not_ours(struct inference *i, const char *path, int sys)
+{
+    if (i->c->note[0] == '\0') {
+        (void)snprintf(i->c->note, SY_ERR_MSG_MAX,
+                       "not the sandbox: %.120s is refused to this user anyway (%s)", path,
+                       sy_errno_text(sys));
+    }
+}
+
+/* Did a shell fail to execute it, since it is not executable? */
+static bool
+is_no_program(const struct inference *i, const char *path)
+{
+    struct stat st;
+
+    return i->c->exit_code == EXIT_NOT_EXECUTABLE && stat(path, &st) == 0 && S_ISREG(st.st_mode) &&
+           i->c->access(i->c->arg, path, X_OK) != 0;
+}
+
+/* One operation that may have been meant. True if the policy refuses it. */
+static bool
+judge_operation(struct inference *i, enum sandbox_operation op, const char *path)
+{
+    struct sandbox_explanation why = {0};
+    int anyway = 0;
+
+    if (evidence_judge(&why, &anyway, i->c, op, path) != SY_E_OK || why.is_allowed) {
+        return false;
+    }
+    if (op == OPERATION_WRITE && is_no_program(i, why.resolved)) {
+        return false;
+    }
+    if (anyway == 0) {
+        add(i, evidence_layer(i->c->plan), sandbox_operation_name(op), why.resolved, &why);
+    } else if (anyway != ENOENT && anyway != ENOTDIR && anyway != EEXIST) {
+        say_not_ours(i, why.resolved, anyway);
+    }
+    return true;
+}
+
+static void
+judge_path(struct inference *i, const struct named *n)
+{
+    SY_AUTO(buf_fini) struct buf path = {.max = 2 * (size_t)LIMIT_PATH};
+    struct stat st;
+
+    if (path_join(&path, i->c->cwd, n->text) != SY_E_OK) {
+        return; /* too long for any kernel */
+    }
+
+    /* What is to be removed and is not there is the new name of a rename. */
+    bool is_removal = n->is_removal && lstat(buf_view(&path), &st) == 0;
+
+    if (!judge_operation(i, OPERATION_READ, buf_view(&path))) {
+        (void)judge_operation(i, is_removal ? OPERATION_DELETE : OPERATION_WRITE, buf_view(&path));
+    }
+}
+
+static void
+judge_host(struct inference *i, const struct named *n)
+{
+    SY_AUTO(buf_fini) struct buf object = {.max = 512};
+    struct sandbox_explanation why = {0};
+    bool is_v6 = strchr(n->text, ':') != NULL && n->text[0] != '[';
+
+    if (buf_addf(&object, is_v6 ? "[%s]:%u" : "%s:%u", n->text, n->port != 0 ? n->port : 443) !=
+            SY_E_OK ||
+        sandbox_explain(&why, i->c->plan, OPERATION_CONNECT, buf_view(&object), NULL) != SY_E_OK ||
+        why.is_allowed) {
+        return;
+    }
+    if (n->port == 0) {
+        (void)snprintf(why.resolved, sizeof(why.resolved), "%s", n->text);
+    }
+    add(i, DENIAL_SECCOMP, sandbox_operation_name(OPERATION_CONNECT), why.resolved, &why);
+}
+
+static bool
+judge(void *arg, const struct named *n)
+{
+    struct inference *i = arg;
+
+    if (n->is_host) {
+        judge_host(i, n);
+    } else {
+        judge_path(i, n);
+    }
+    return i->rc == SY_E_OK;
+}
+
+enum sy_code
+evidence_infer(struct denial_list *list, const struct evidence_case *c, const char *text, size_t n)
+{
+    struct inference i = {.c = c, .list = list};
+
+    if (c->plan->is_enforced) {
+        size_t skip = n > EVIDENCE_TEXT ? n - EVIDENCE_TEXT : 0;
+
+        evidence_scan(text + skip, n - skip, judge, &i);
+    }
+    return i.rc;
+}

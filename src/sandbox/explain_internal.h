@@ -1,0 +1,22 @@
+#ifndef SY_SANDBOX_EXPLAIN_INTERNAL_H
+#define SY_SANDBOX_EXPLAIN_INTERNAL_H
+
+#include "sandbox/linux/walk.h"
+#include "sandbox/sandbox_internal.h"
+
+#define RULE(ret, ...) (void)snprintf((ret)->rule, sizeof((ret)->rule), __VA_ARGS__)
+
+/* explain.c */
+
+/* The object as the kernel would find it from the plan's cwd. */
+enum sy_code explain_resolve(struct walk *ret, const struct sandbox_plan *plan, const char *object,
+                             struct sy_error *err) SY_NODISCARD;
+/* The rule that grants `right` on the file itself. */
+const struct plan_rule *explain_rule_of(const struct sandbox_plan *plan, const char *path,
+                                        uint64_t right);
+
+/* explain_read.c */
+enum sy_code explain_read(struct sandbox_explanation *ret, const struct sandbox_plan *plan,
+                          const char *object, struct sy_error *err) SY_NODISCARD;
+
+#endif

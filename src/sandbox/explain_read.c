@@ -1,0 +1,216 @@
+/*
+ * Reading: what Landlock grants is found as it was granted (deny_grant.c), name by
+ * name of the directories that hold something to hide, and asked along the way up,
+ * by inode.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/limits.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "sandbox/deny_internal.h"
+#include "sandbox/explain_internal.h"
+#include "sandbox/linux/deny_expand.h"
+#include "sandbox/linux/ready.h"
+
+static bool
+is_same(const struct file_id *a, const struct file_id *b)
+{
+    return a->dev == b->dev && a->ino == b->ino;
+}
+
+/* What is in a root only mounts hide. */
+static const struct deny_object *
+find_object(const struct deny_view *v, const struct file_id *id, bool is_by_mount)
+{
+    for (size_t i = 0; i < v->n_objects; i++) {
+        if ((is_by_mount || !v->objects[i].is_in_root) && is_same(&v->objects[i].id, id)) {
+            return &v->objects[i];
+        }
+    }
+    return NULL;
+}
+
+static const struct deny_dir *
+find_split(const struct deny_view *v, const struct file_id *id)
+{
+    for (size_t i = 0; i < v->n_dirs; i++) {
+        if (v->dirs[i].is_split && is_same(&v->dirs[i].id, id)) {
+            return &v->dirs[i];
+        }
+    }
+    return NULL;
+}
+
+/* Where the search for a grant ends. */
+struct verdict {
+    const struct plan_rule *root;     /* granted by */
+    bool is_granted;                  /* by a rule of a root, or by its name */
+    const struct deny_object *hidden; /* the nearest that is denied; may be NULL */
+    const struct deny_dir *is_beside; /* nothing on the way has a grant: the directory */
+};
+
+/* One level, nothing above it looked at. True when the search is over. */
+static bool
+judge(struct verdict *v, const struct deny_view *view, const struct sandbox_plan *plan,
+      const char *path, const struct deny_dir *above)
+{
+    struct file_id id;
+    bool is_there = file_id_of_path(&id, path) == 0;
+    const struct deny_object *object =
+        is_there ? find_object(view, &id, plan->denies_by_mount) : NULL;
+
+    if (plan->denies_by_mount) {
+        v->hidden = object;
+        return object != NULL;
+    }
+    v->root = explain_rule_of(plan, path, LL_FS_READ_FILE);
+    if (v->root != NULL) {
+        v->is_granted = true;
+        return true;
+    }
+    if (object != NULL) {
+        v->hidden = v->hidden != NULL ? v->hidden : object;
+        return false;
+    }
+    if (is_there && find_split(view, &id) != NULL) {
+        return false;
+    }
+    if (is_there && above != NULL && above->fd >= 0) {
+        v->is_granted = true;
+        return true;
+    }
+    if (above != NULL) {
+        v->is_beside = v->is_beside != NULL ? v->is_beside : above;
+    }
+    return false;
+}
+
+/* `path` is changed by the search. */
+static struct verdict
+search(const struct deny_view *view, const struct sandbox_plan *plan, char *path)
+{
+    struct verdict v = {0};
+
+    for (;;) {
+        char here[LIMIT_PATH]; /* as long as walk_run makes a path */
+        struct file_id id;
+        const struct deny_dir *above = NULL;
+        char *slash = strrchr(path, '/');
+        bool is_top = path[1] == '\0';
+
+        if (slash == NULL || strlen(path) >= sizeof(here)) {
+            return v; /* denied: what can't be judged is not let through */
+        }
+        memcpy(here, path, strlen(path) + 1);
+        slash[slash == path ? 1 : 0] = '\0';
+        if (!is_top && file_id_of_path(&id, path) == 0) {
+            above = find_split(view, &id);
+        }
+        if (judge(&v, view, plan, here, above) || is_top) {
+            return v;
+        }
+    }
+}
+
+static enum sy_code
+tell_hidden(struct sandbox_explanation *ret, const struct sandbox_plan *plan,
+            const struct deny_object *o)
+{
+    SY_AUTO(buf_fini) struct buf rule = {.max = (size_t)LIMIT_PATH * 2};
+    bool is_default = false;
+    enum sy_code rc = deny_plan_rule(&rule, &is_default, plan, o->rule);
+
+    if (rc != SY_E_OK) {
+        return rc;
+    }
+    RULE(ret, "%s: %.120s", is_default ? "a default of sandbox.deny_read" : "sandbox.deny_read",
+         buf_view(&rule));
+    if (is_default) {
+        int n =
+            snprintf(ret->fix, sizeof(ret->fix), "sandbox.allow_read: [\"%s\"]", buf_view(&rule));
+
+        if (n < 0 || (size_t)n >= sizeof(ret->fix)) {
+            ret->fix[0] = '\0';
+        }
+    }
+    return SY_E_OK;
+}
+
+static enum sy_code
+find_denied(struct deny_view *ret, const struct sandbox_plan *plan, struct sy_error *err)
+{
+    struct walk *walks = mem_alloc_zero(plan->n_rules, sizeof(walks[0]));
+    struct strv roots = {.max = plan->n_rules};
+    const struct deny_request request = deny_request_of(plan, &roots);
+    enum sy_code rc = walks != NULL ? SY_E_OK : sy_err_nomem(err);
+
+    for (size_t i = 0; i < plan->n_rules && rc == SY_E_OK; i++) {
+        rc = walk_run(&walks[i], plan->rules[i].path, err);
+    }
+    if (rc == SY_E_OK && ready_deny_roots(&roots, plan, walks) != SY_E_OK) {
+        rc = sy_err_nomem(err);
+    }
+    if (rc == SY_E_OK) {
+        rc = deny_expand(ret, &request, err);
+    }
+    for (size_t i = 0; walks != NULL && i < plan->n_rules; i++) {
+        walk_fini(&walks[i]);
+    }
+    mem_free(walks);
+    strv_fini(&roots);
+    return rc;
+}
+
+/* A directory that holds something to hide can be listed, and no more is asked of it. */
+static bool
+is_listed_only(const struct deny_view *view, const char *path)
+{
+    struct file_id id;
+
+    return file_id_of_path(&id, path) == 0 && find_split(view, &id) != NULL;
+}
+
+enum sy_code
+explain_read(struct sandbox_explanation *ret, const struct sandbox_plan *plan, const char *object,
+             struct sy_error *err)
+{
+    SY_AUTO(walk_fini) struct walk walk = {0};
+    SY_AUTO(deny_view_fini) struct deny_view view = {0};
+    enum sy_code rc = explain_resolve(&walk, plan, object, err);
+
+    if (rc == SY_E_OK) {
+        rc = find_denied(&view, plan, err);
+    }
+    if (rc != SY_E_OK) {
+        return rc;
+    }
+    (void)snprintf(ret->resolved, sizeof(ret->resolved), "%s", buf_view(&walk.path));
+    ret->is_allowed = true;
+    if (view.n_held == 0 && !(plan->denies_by_mount && view.n_objects > 0)) {
+        RULE(ret, "%s: nothing that exists is denied", sandbox_mode_name(plan->mode));
+        return SY_E_OK;
+    }
+    if (!plan->denies_by_mount && is_listed_only(&view, ret->resolved)) {
+        RULE(ret, "its names can be listed; something below it is denied");
+        return SY_E_OK;
+    }
+
+    struct verdict v = search(&view, plan, walk.path.data);
+
+    ret->is_allowed = plan->denies_by_mount ? v.hidden == NULL : v.is_granted;
+    if (v.root != NULL) {
+        RULE(ret, "writable root %.100s (%s)", v.root->path, plan_origin_text(v.root->origin));
+    } else if (ret->is_allowed) {
+        RULE(ret, "%s: it is not denied", sandbox_mode_name(plan->mode));
+    } else if (v.hidden != NULL) {
+        if (tell_hidden(ret, plan, v.hidden) != SY_E_OK) {
+            return sy_err_nomem(err);
+        }
+    } else {
+        RULE(ret, "new beside something denied: readable from the next call on");
+    }
+    return SY_E_OK;
+}

@@ -1,0 +1,61 @@
+/*
+ * What a text complains about. Whatever a command prints: each name that is told
+ * is a piece of the text as it stands there, and their number is bounded.
+ */
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "sandbox/evidence.h"
+
+#define CHECK(cond) check((cond), #cond, __LINE__)
+
+struct told {
+    const char *text;
+    size_t n;
+    unsigned names;
+};
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void
+check(bool is_true, const char *cond, int line)
+{
+    if (!is_true) {
+        sy_assert_failed(cond, __FILE__, line);
+    }
+}
+
+static bool
+on_name(void *arg, const struct named *n)
+{
+    struct told *t = arg;
+    size_t len = strlen(n->text);
+
+    t->names++;
+    CHECK(len > 0 && len <= t->n);
+    CHECK(memmem(t->text, t->n, n->text, len) != NULL);
+    CHECK(memchr(n->text, '\n', len) == NULL);
+    CHECK(n->port <= 65535 && (n->is_host || n->port == 0));
+    CHECK(!n->is_host || (len <= 253 && !n->is_removal));
+    return t->names < 100;
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    /* A block of exactly its size, so that a look beyond it is found. */
+    char *text = mem_alloc(size > 0 ? size : 1);
+    struct told told = {.text = text, .n = size};
+
+    CHECK(text != NULL);
+    if (size > 0) {
+        memcpy(text, data, size);
+    }
+    evidence_scan(text, size, on_name, &told);
+    CHECK(told.names <= 100 && told.names <= EVIDENCE_NAMES);
+    mem_free(text);
+    return 0;
+}

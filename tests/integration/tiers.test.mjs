@@ -1,0 +1,135 @@
+// Which walls stand, in which setting, and that every answer says so. `mask` runs a
+// program where the kernel seems to lack something.
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { spawnSync } from 'node:child_process';
+import test from 'node:test';
+import {
+  eachFront, makeYard, mustRun, openFront, processesOf, program, waitFor,
+} from './lib/client.mjs';
+
+const build = path.dirname(program);
+const mask = path.join(build, 'tests/adversary/mask');
+const isRoot = process.getuid() === 0;
+const FULL = { 'sandbox.tier': 'full' };
+
+function check(yard, wrap = [], ...words) {
+  const [first, ...rest] = [...wrap, program, 'sandbox', 'check', '--json', ...words];
+  const r = spawnSync(first, rest, { cwd: yard.ws, env: yard.env, encoding: 'utf8' });
+  return JSON.parse(r.stdout);
+}
+
+/** Is the full tier there at all on this machine? */
+function hasFull(t, yard) {
+  return mustRun(t, check(yard).full_tier, 'no sandbox of the full tier here');
+}
+
+test('sandbox check tells the tier and, where it is not the full one, why', (t) => {
+  const yard = makeYard(t);
+  if (!hasFull(t, yard)) {
+    return;
+  }
+  const here = check(yard);
+  assert.equal(here.tier, 'full');
+  assert.equal(here.full_tier_reason, undefined);
+  for (const name of ['fs_metadata', 'pid_namespace', 'private_tmp', 'signal_scope', 'tree_kill', 'network']) {
+    assert.equal(here.features[name].state, 'enforced', name);
+  }
+
+  const none = check(yard, [mask, 'namespaces']);
+  assert.equal(none.tier, 'no-namespace');
+  assert.match(none.full_tier_reason, /making namespaces failed: Operation not permitted/);
+  assert.equal(none.features.pid_namespace.state, 'absent');
+  assert.equal(none.features.fs_metadata.state, 'absent');
+
+  const noUsers = check(yard, [mask, 'userns']);
+  assert.equal(noUsers.tier, isRoot ? 'full' : 'no-namespace', 'real root needs no user namespace');
+
+  const noLandlock = check(yard, [mask, 'landlock']);
+  assert.equal(noLandlock.can_hold_workspace_write, false);
+  assert.equal(noLandlock.tier, 'none');
+  assert.match(noLandlock.error, /Landlock is not available/);
+});
+
+eachFront('a command in the full tier says so and has its walls', async (t, { yard, open }) => {
+  if (!hasFull(t, yard)) {
+    return;
+  }
+  const front = await open({ settings: FULL });
+  const r = await front.run('echo $$ > pid; cat pid; cat /proc/1/comm; chmod 700 /etc/hostname 2>&1; echo x > /tmp/t; ls /tmp');
+
+  assert.equal(r.sandbox.tier, 'full');
+  assert.equal(r.sandbox.tier_reason, undefined);
+  assert.match(r.output, /^2\nsy-keeper\n.*Read-only file system\nt\n$/);
+  assert.equal(fs.readFileSync(path.join(yard.ws, 'pid'), 'utf8'), '2\n');
+});
+
+eachFront('the tier that can be had is taken, and the answer says why it is not more', async (t, { open }) => {
+  const front = await open({ settings: { 'sandbox.min_tier': 'no-namespace' }, wrap: [mask, 'namespaces'] });
+  const r = await front.run('echo ran');
+
+  assert.equal(r.output, 'ran\n');
+  assert.equal(r.sandbox.tier, 'no-namespace');
+  if (front.name === 'mcp') { // exec does not try for more by itself
+    assert.match(r.sandbox.tier_reason, /making namespaces failed/);
+  }
+});
+
+eachFront('where the tier that is asked for can not be had, nothing runs', async (t, { yard, open }) => {
+  for (const settings of [FULL, { 'sandbox.min_tier': 'full' }]) {
+    const front = await open({ settings, wrap: [mask, 'namespaces'] });
+    const r = await front.run('touch ran');
+
+    assert.ok(r.isError || r.status === 'failed', JSON.stringify(r.raw));
+    assert.match(r.text, /tier 'full' can't be made here: making namespaces failed/);
+    assert.equal(fs.existsSync(path.join(yard.ws, 'ran')), false);
+  }
+});
+
+eachFront('as root, commands run as the owner of the workspace', async (t, { yard, open }) => {
+  if (!isRoot || !hasFull(t, yard)) {
+    return;
+  }
+  for (const name of ['.', 'a']) {
+    fs.mkdirSync(path.join(yard.ws, name), { recursive: true });
+    fs.chownSync(path.join(yard.ws, name), 12345, 23456);
+  }
+  fs.chmodSync(yard.dir, 0o755);
+  const front = await open({ settings: FULL });
+  const r = await front.run('id -u; id -g; id -G; echo x > a/f; cat /etc/shadow >/dev/null 2>&1 || echo refused');
+  assert.equal(r.output, '12345\n23456\n23456\nrefused\n');
+  assert.equal(fs.statSync(path.join(yard.ws, 'a/f')).uid, 12345);
+
+  const self = await open({ settings: { ...FULL, 'sandbox.run_as': 'self' } });
+  assert.equal((await self.run('id -u')).output, '0\n');
+});
+
+eachFront('git works in the full tier', async (t, { yard, open }) => {
+  if (!hasFull(t, yard)) {
+    return;
+  }
+  const front = await open({ settings: FULL });
+  const r = await front.run('set -e; git init -q r; cd r; git config user.email a@b; git config user.name n; echo 1 > f; git add f;'
+    + 'git commit -qm one; git branch b; git stash list; echo 2 > f; git stash -q; git stash pop -q; git commit -qam two;'
+    + 'git rebase -q b; git worktree add -q ../w b; cd ../w; echo 3 > g; git add g; git commit -qm three; git gc -q; git log --oneline | wc -l',
+  { timeoutMs: 60_000 });
+
+  assert.equal(r.exitCode, 0, r.output);
+  assert.match(r.output, /2\n$/);
+});
+
+test('an engine that is killed leaves nothing of a sandbox in the full tier', async (t) => {
+  const yard = makeYard(t);
+  if (!hasFull(t, yard)) {
+    return;
+  }
+  const front = await openFront(t, 'mcp', yard, { settings: FULL });
+  const run = front.run("for i in 1 2 3 4 5; do setsid sh -c 'trap : TERM; sleep 1000; :' & done; sleep 1000", { timeoutMs: 60_000 })
+    .catch(() => {});
+  const sleeps = () => processesOf(yard.mark).filter((p) => p.cmdline.startsWith('sleep'));
+  await waitFor(() => sleeps().length === 6, 'the daemons live');
+  process.kill(front.pid, 'SIGKILL');
+  await waitFor(() => processesOf(yard.mark).length === 0, 'all are gone', 2000);
+  await run;
+});

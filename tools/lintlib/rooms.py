@@ -19,6 +19,7 @@ ROOMS = {
     "command": (),
     "proxy": ("events",),
     "sandbox": (),
+    "guard": ("sandbox",),
     "launcher": ("sandbox",),
     "process": ("sandbox", "output"),
     "patch": ("command", "sandbox"),

@@ -225,9 +225,8 @@ guard_status(const struct guard *g, struct guard_status *ret)
     }
 }
 
-/* All but telling. */
-static enum sy_code
-look_again(struct guard *g, struct sy_error *err)
+enum sy_code
+guard_look_again(struct guard *g, struct sy_error *err)
 {
     if (g->is_blind) {
         g->incomplete_in = NULL;
@@ -266,7 +265,7 @@ guard_refresh(struct guard *g, struct guard_marks *changes, struct sy_error *err
         *changes = (struct guard_marks){0};
     }
 
-    enum sy_code rc = look_again(g, err);
+    enum sy_code rc = guard_look_again(g, err);
 
     if (rc == SY_E_OK && g->active == 0 && g->has_pending && baseline_take(g) != SY_E_OK) {
         rc = sy_err_nomem(err);
@@ -285,7 +284,7 @@ guard_begin(struct guard *g, struct guard_marks *changes, struct sy_error *err)
     if (!g->is_blind && g->active == 0) {
         check_roots(g);
     }
-    rc = look_again(g, err);
+    rc = guard_look_again(g, err);
     if (rc == SY_E_OK && baseline_compare(g) != SY_E_OK) {
         rc = sy_err_nomem(err);
     }

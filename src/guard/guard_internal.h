@@ -143,7 +143,8 @@ struct guard {
     struct guard_node *by_wd[GUARD_WD_BUCKETS];
     /* runs */
     uint32_t active;
-    uint64_t run;        /* of the last baseline, names the quarantine */
+    uint64_t run; /* of the last baseline, names the quarantine */
+    uint64_t quarantined;
     int64_t run_wall_ns; /* its time, as files have it */
     struct guard_lost *lost;
     size_t n_lost;
@@ -185,6 +186,8 @@ struct guard_node *node_by_wd(const struct guard *g, int wd);
 void node_set_wd(struct guard *g, struct guard_node *node, int wd);
 /* Depth first, parents before children: `after` NULL for the first; NULL at the end. */
 struct guard_node *node_walk(const struct guard *g, const struct guard_node *after);
+/* The next one that is not below `node`. */
+struct guard_node *node_beside(const struct guard *g, const struct guard_node *node);
 /* A whole tree below `path` that is known, or NULL. */
 struct guard_node *node_at(const struct guard *g, const char *path);
 struct guard_file *node_file(const struct guard_node *node, const char *name);
@@ -227,6 +230,11 @@ void marks_forget(struct guard *g);
 enum sy_code placeholders_make(struct guard *g, struct sy_error *err) SY_NODISCARD;
 void placeholders_remove(struct guard *g);
 bool placeholder_is_ours(const struct guard *g, dev_t dev, ino_t ino);
+/* Is it one of any engine's, by the journal? */
+bool placeholder_is_listed(struct guard *g, const char *dir, const char *name, ino_t ino);
+
+/* guard.c: takes in events, or walks; tells nothing. */
+enum sy_code guard_look_again(struct guard *g, struct sy_error *err) SY_NODISCARD;
 
 /* after.c, baseline.c */
 enum sy_code baseline_take(struct guard *g) SY_NODISCARD;

@@ -447,6 +447,26 @@ placeholders_remove(struct guard *g)
     forget_all(g);
 }
 
+bool
+placeholder_is_listed(struct guard *g, const char *dir, const char *name, ino_t ino)
+{
+    SY_AUTO(buf_fini) struct buf path = {.max = LIMIT_PATH};
+    struct journal_entries all = {0};
+    bool is_listed = false;
+
+    if (g->journal == NULL || buf_addf(&path, "%s/%s", dir, name) != SY_E_OK ||
+        journal_begin(g->journal, &all, NULL) != SY_E_OK) {
+        return false;
+    }
+
+    const struct journal_entry *e = find(&all, buf_view(&path));
+
+    is_listed = e != NULL && (ino_t)e->ino == ino && place_is_there(e);
+    journal_end(g->journal);
+    journal_entries_fini(&all);
+    return is_listed;
+}
+
 enum sy_code
 guard_recover(const char *state_dir, uint32_t *ret_removed, struct sy_error *err)
 {

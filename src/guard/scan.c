@@ -332,6 +332,8 @@ merge_child(struct guard *g, struct guard_node *node, const char *name, const st
             c->is_gone = false;
             tree_touch(g);
             node_queue(g, c);
+        } else if (is_sealed(g, c)) {
+            node_queue(g, c); /* not watched itself, and inode numbers come again */
         }
     }
     c->is_seen = true;

@@ -290,9 +290,12 @@ node_walk(const struct guard *g, const struct guard_node *after)
     if (after == NULL) {
         return next_root(g, 0);
     }
-    if (after->first != NULL) {
-        return after->first;
-    }
+    return after->first != NULL ? after->first : node_beside(g, after);
+}
+
+struct guard_node *
+node_beside(const struct guard *g, const struct guard_node *after)
+{
     while (after->parent != NULL) {
         if (after->next != NULL) {
             return after->next;

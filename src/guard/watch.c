@@ -95,8 +95,12 @@ on_event(struct guard *g, const struct inotify_event *e)
         return;
     }
     if ((e->mask & (IN_IGNORED | IN_UNMOUNT)) != 0) {
+        /* Its name may be another directory's by now, with the same inode number. */
         node_set_wd(g, node, -1);
-        node_queue(g, node->parent != NULL ? node->parent : node);
+        node_queue(g, node);
+        if (node->parent != NULL) {
+            node_queue(g, node->parent);
+        }
         return;
     }
     if (is_interesting(g, node, e)) {

@@ -21,6 +21,8 @@ struct config {
         bool exclude_tmpdir_env_var;
         bool exclude_slash_tmp;
         bool required; /* false lifts "fail closed"; never a tool argument */
+        bool protect;  /* names that others run programs from stay as they are */
+        struct strv unprotected_names; /* those of them that don't */
     } sandbox;
     struct {
         const char *policy; /* never | unless-trusted | on-failure | on-request */

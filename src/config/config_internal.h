@@ -39,6 +39,7 @@ enum config_order {
     CONFIG_ORDER_ROOTS,         /* each root equal to or below a required one */
     CONFIG_ORDER_SUPERSET,      /* has at least the required items */
     CONFIG_ORDER_SUBSET,        /* has no other items; an empty list means "all" */
+    CONFIG_ORDER_ONLY,          /* has no other items; an empty list means none */
 };
 
 /* What a string, or an item of a list or a map, has to be. */
@@ -71,7 +72,7 @@ struct config_row {
     size_t offset;    /* of the member in struct config */
 };
 
-#define CONFIG_KEYS 29U
+#define CONFIG_KEYS 31U
 
 extern const struct config_row config_rows[CONFIG_KEYS];
 

@@ -166,6 +166,9 @@ is_narrow(bool *ret, const struct config_row *row, const struct config_value *v,
     case CONFIG_ORDER_SUPERSET:
         *ret = is_subset(&required->list, &v->list);
         return SY_E_OK;
+    case CONFIG_ORDER_ONLY:
+        *ret = is_subset(&v->list, &required->list);
+        return SY_E_OK;
     case CONFIG_ORDER_SUBSET:
         break;
     }
@@ -191,6 +194,7 @@ what_is_wanted(const struct config_row *row)
         return "must lie within";
     case CONFIG_ORDER_SUPERSET:
         return "must hold all of";
+    case CONFIG_ORDER_ONLY:
     case CONFIG_ORDER_SUBSET:
         break;
     }

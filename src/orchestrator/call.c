@@ -102,6 +102,7 @@ finish(struct orch_call *c, enum exec_status status)
         snprintf(c->output.note, sizeof(c->output.note), "memory ran out at the end of the output");
     }
     call_judge_limits(c, status);
+    call_protect_end(c);
     c->state = ORCH_DONE;
     call_emit_end(c);
 }
@@ -114,8 +115,8 @@ fail(struct orch_call *c, enum exec_status status, const struct sy_error *why)
     finish(c, status);
 }
 
-static void
-add_note(struct orch_call *c, const char *text)
+void
+call_add_note(struct orch_call *c, const char *text)
 {
     size_t used = strlen(c->output.note);
 
@@ -164,7 +165,7 @@ on_sandbox(struct orch_call *c)
         return;
     }
     if (note[0] != '\0') {
-        add_note(c, note);
+        call_add_note(c, note);
     }
     c->state = ORCH_SPAWN;
     if (c->request.script == NULL && !c->request.login) {
@@ -207,7 +208,7 @@ on_snapshot(struct orch_call *c, uint64_t now_ns)
         }
         snprintf(note, sizeof(note), "no login environment: %.180s",
                  err.msg[0] != '\0' ? err.msg : "the profile files keep changing");
-        add_note(c, note);
+        call_add_note(c, note);
         break;
     case SNAPSHOT_RUNNING:
         if (!c->is_waiting) {
@@ -221,7 +222,7 @@ on_snapshot(struct orch_call *c, uint64_t now_ns)
     case SNAPSHOT_FAILED:
         snprintf(note, sizeof(note), "login environment not used: %.180s",
                  snapshot_reason(snapshot));
-        add_note(c, note);
+        call_add_note(c, note);
         break;
     }
     c->state = ORCH_SPAWN;
@@ -264,7 +265,7 @@ tell_background(struct orch_call *c, const struct process_result *r)
              r->ended_background, r->ended_background == 1 ? " was" : "es were",
              r->ended_background == 1 ? "was" : "were",
              r->pipe_was_held ? " after 0.5 s since the output was held open" : "");
-    add_note(c, note);
+    call_add_note(c, note);
 }
 
 static void
@@ -553,6 +554,7 @@ orch_call_free(struct orch_call *c)
     c->wake = NULL;
     leave_snapshot(c);
     process_free(c->process);
+    call_protect_end(c);
     output_free(c->chain);
     session_release_sandbox(c->session, c->entry);
     strv_fini(&c->env);

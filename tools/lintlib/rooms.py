@@ -24,7 +24,7 @@ ROOMS = {
     "process": ("sandbox", "output"),
     "patch": ("command", "sandbox"),
     "approval": ("command", "sandbox", "store", "events"),
-    "orchestrator": ("approval", "process", "patch", "audit", "output", "events"),
+    "orchestrator": ("approval", "guard", "process", "patch", "audit", "output", "events"),
     "sessions": ("orchestrator", "terminal", "store"),
     "runs": ("orchestrator", "store"),
     "tools": ("orchestrator", "sessions", "runs", "command", "patch", "config"),

@@ -85,6 +85,16 @@ check_roots(struct guard *g)
     }
 }
 
+enum sy_code
+guard_open_journal(struct guard *g, struct sy_error *err)
+{
+    if (g->journal != NULL) {
+        return SY_E_OK;
+    }
+    return g->state_dir != NULL ? journal_open(&g->journal, g->state_dir, err)
+                                : sy_err_set(err, SY_E_NOTFOUND, "there is no state directory");
+}
+
 static enum sy_code
 fill(struct guard *g, const struct guard_options *o, struct sy_error *err)
 {
@@ -106,13 +116,17 @@ fill(struct guard *g, const struct guard_options *o, struct sy_error *err)
         g->root_fds[i] = -1;
     }
     rc = lift(g, o->unprotected, err);
-    if (rc == SY_E_OK && o->state_dir != NULL) {
-        rc = guard_recover(o->state_dir, NULL, err);
-        if (rc == SY_E_OK) {
-            rc = journal_open(&g->journal, o->state_dir, err);
-        }
+    if (rc != SY_E_OK || o->state_dir == NULL) {
+        return rc;
     }
-    return rc;
+    g->state_dir = mem_strdup(o->state_dir);
+    if (g->state_dir == NULL) {
+        return sy_err_nomem(err);
+    }
+    if (journal_exists(g->state_dir)) {
+        rc = guard_recover(g->state_dir, NULL, err);
+    }
+    return rc == SY_E_OK && g->has_mounts ? guard_open_journal(g, err) : rc;
 }
 
 static enum sy_code
@@ -149,6 +163,7 @@ guard_new(struct guard **ret, const struct guard_options *options, struct sy_err
     if (rc == SY_E_OK) {
         watch_start(g);
         g->walks = 1;
+        g->has_just_walked = true;
         rc = walk(g, err);
     }
     if (rc == SY_E_OK && baseline_take(g) != SY_E_OK) {
@@ -184,6 +199,7 @@ guard_free(struct guard *g)
     }
     marks_forget(g);
     journal_close(g->journal);
+    mem_free(g->state_dir);
     fd_close(&g->inotify_fd);
     mem_free(g->extras);
     mem_free(g->lost);
@@ -267,6 +283,7 @@ guard_refresh(struct guard *g, struct guard_marks *changes, struct sy_error *err
 
     enum sy_code rc = guard_look_again(g, err);
 
+    g->has_just_walked = false;
     if (rc == SY_E_OK && g->active == 0 && g->has_pending && baseline_take(g) != SY_E_OK) {
         rc = sy_err_nomem(err);
     }
@@ -284,10 +301,13 @@ guard_begin(struct guard *g, struct guard_marks *changes, struct sy_error *err)
     if (!g->is_blind && g->active == 0) {
         check_roots(g);
     }
-    rc = guard_look_again(g, err);
-    if (rc == SY_E_OK && baseline_compare(g) != SY_E_OK) {
+    if (!g->has_just_walked || !g->is_blind) {
+        rc = guard_look_again(g, err);
+    }
+    if (rc == SY_E_OK && !g->has_just_walked && baseline_compare(g) != SY_E_OK) {
         rc = sy_err_nomem(err);
     }
+    g->has_just_walked = false;
     if (rc == SY_E_OK && g->active == 0) {
         rc = open_roots(g) == SY_E_OK ? walk(g, err) : sy_err_nomem(err);
     }

@@ -116,7 +116,8 @@ struct guard {
     uint32_t dirs_max;
     uint32_t depth_max;
     uint32_t walk_ms;
-    struct journal *journal; /* NULL: no state directory */
+    char *state_dir;         /* NULL: none */
+    struct journal *journal; /* NULL: not needed so far */
     /* the tree */
     struct guard_node **root_nodes; /* one a root; NULL where it does not exist */
     int *root_fds;
@@ -138,7 +139,8 @@ struct guard {
     const char *why;
     /* watching */
     int inotify_fd;
-    bool is_blind; /* watches ran out: walk at each refresh */
+    bool is_blind;        /* watches ran out: walk at each refresh */
+    bool has_just_walked; /* the first walk serves the first run */
     uint32_t walks;
     struct guard_node *by_wd[GUARD_WD_BUCKETS];
     /* runs */
@@ -232,6 +234,9 @@ void placeholders_remove(struct guard *g);
 bool placeholder_is_ours(const struct guard *g, dev_t dev, ino_t ino);
 /* Is it one of any engine's, by the journal? */
 bool placeholder_is_listed(struct guard *g, const char *dir, const char *name, ino_t ino);
+
+/* guard.c: opens g->journal at its first use; SY_E_NOTFOUND without a state directory. */
+enum sy_code guard_open_journal(struct guard *g, struct sy_error *err) SY_NODISCARD;
 
 /* guard.c: takes in events, or walks; tells nothing. */
 enum sy_code guard_look_again(struct guard *g, struct sy_error *err) SY_NODISCARD;

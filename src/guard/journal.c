@@ -15,6 +15,15 @@
 #include "base/mem.h"
 #include "base/str.h"
 
+bool
+journal_exists(const char *state_dir)
+{
+    char path[LIMIT_PATH];
+    int n = snprintf(path, sizeof(path), "%s/guard/journal", state_dir);
+
+    return n > 0 && (size_t)n < sizeof(path) && access(path, F_OK) == 0;
+}
+
 struct journal {
     char id[JOURNAL_ID];
     char *path;
@@ -277,6 +286,12 @@ journal_write(struct journal *j, const struct journal_entries *e, struct sy_erro
     SY_AUTO(buf_fini) struct buf text = {.max = LIMIT_GUARD_JOURNAL};
     enum sy_code rc = journal_format(&text, e);
 
+    if (e->n == 0) {
+        /* None of anybody: who starts next need not look. */
+        return unlinkat(j->dir_fd, "journal", 0) == 0 || errno == ENOENT
+                   ? SY_E_OK
+                   : sy_err_sys(err, errno, "removing the journal");
+    }
     if (rc != SY_E_OK) {
         return rc == SY_E_NOMEM ? sy_err_nomem(err)
                                 : sy_err_set(err, rc, "the journal has no room left");

@@ -51,6 +51,9 @@ enum sy_code journal_format(struct buf *out, const struct journal_entries *e) SY
 
 struct journal;
 
+/* Is there anything to recover? */
+bool journal_exists(const char *state_dir);
+
 enum sy_code journal_open(struct journal **ret, const char *state_dir,
                           struct sy_error *err) SY_NODISCARD;
 void journal_close(struct journal *j);

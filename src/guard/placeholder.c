@@ -452,7 +452,8 @@ placeholder_is_listed(struct guard *g, const char *dir, const char *name, ino_t 
     struct journal_entries all = {0};
     bool is_listed = false;
 
-    if (g->journal == NULL || buf_addf(&path, "%s/%s", dir, name) != SY_E_OK ||
+    if (g->state_dir == NULL || (g->journal == NULL && !journal_exists(g->state_dir)) ||
+        guard_open_journal(g, NULL) != SY_E_OK || buf_addf(&path, "%s/%s", dir, name) != SY_E_OK ||
         journal_begin(g->journal, &all, NULL) != SY_E_OK) {
         return false;
     }

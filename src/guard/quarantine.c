@@ -207,7 +207,7 @@ quarantine_move(struct guard *g, int dir_fd, const char *dir_path, const char *n
     char to[NAME_KEPT + 32];
 
     buf_reset(ret_path);
-    if (g->journal == NULL) {
+    if (guard_open_journal(g, NULL) != SY_E_OK) {
         *ret_why = "there is no state directory for a quarantine";
         return false;
     }

@@ -14,6 +14,9 @@
 #include "base/str.h"
 #include "guard/guard_internal.h"
 
+/* Protected directories that are known however few may be searched. */
+#define ROOM_MORE 256U
+
 /* The kernel's record of getdents64(2). */
 struct record {
     uint64_t ino;
@@ -268,8 +271,8 @@ tell_incomplete(struct guard *g, const struct guard_node *node, const char *why)
 static bool
 has_room(struct guard *g, const struct guard_node *parent, const struct meaning *m)
 {
-    /* Searching stops first; what is protected itself has as much again. */
-    uint64_t max = m->kind == NODE_DIR ? g->dirs_max : (uint64_t)g->dirs_max * 2;
+    /* Searching stops first; what is protected itself has as much again, and more. */
+    uint64_t max = m->kind == NODE_DIR ? g->dirs_max : (uint64_t)g->dirs_max * 2 + ROOM_MORE;
 
     if (g->n_dirs >= max) {
         tell_incomplete(g, parent, "too many directories");

@@ -3,10 +3,10 @@
 #include "guard/guard.h"
 #include "orchestrator/call_internal.h"
 
-/* A session for one command looks at so much of its workspace, twice: what is near the
- * top is met first. The walk must not cost more than the command. */
-#define SHORT_DIRS    256U
-#define SHORT_WALK_MS 20U
+/* A session for one command looks at the top of each root and the repository there, before
+ * and after: a walk of a large tree would cost more than the command. */
+#define SHORT_DIRS    1U
+#define SHORT_WALK_MS 5U
 
 static enum sy_code
 list_roots(struct strv *ret, const struct sandbox_policy *policy)

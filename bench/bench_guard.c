@@ -47,9 +47,11 @@ make_tree(const char *base, uint64_t dirs)
                  (unsigned long long)i);
         make(path);
         if (i % 1000 == 0) {
-            strncat(path, "/.git", sizeof(path) - strlen(path) - 1);
+            size_t len = strlen(path);
+
+            snprintf(path + len, sizeof(path) - len, "/.git");
             make(path);
-            strncat(path, "/config", sizeof(path) - strlen(path) - 1);
+            snprintf(path + len, sizeof(path) - len, "/.git/config");
             f = fopen(path, "w");
             if (f == NULL || fclose(f) != 0) {
                 die(path);

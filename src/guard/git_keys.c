@@ -88,9 +88,12 @@ has_word(const char *words, const char *word)
 
     size_t len = strlen(word);
 
+    if (len == 0 || strchr(word, ' ') != NULL) {
+        return false;
+    }
     for (const char *at = strstr(words, word); at != NULL; at = strstr(at + 1, word)) {
         if (at > words && at[-1] == ' ' && at[len] == ' ') {
-            return len > 0;
+            return true;
         }
     }
     return false;

@@ -46,6 +46,7 @@ PREFIXES = {
     "command": ("argv_",),
     "proxy": ("address_", "allow_", "conn_", "dial_", "host_", "relay_", "socks_", "tls_hello_"),
     "sandbox": ("sbx_", "feature_", "seccomp_", "landlock_"),
+    "guard": ("node_", "ident_", "placeholders_"),
     "process": ("env_", "proc_"),
     "orchestrator": ("orch_", "turn_", "exec_", "loop_"),
     "tools": ("tool_", "turn_from_config", "session_options_from_config"),

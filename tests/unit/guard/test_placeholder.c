@@ -10,6 +10,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -202,7 +203,9 @@ be_killed(struct yard *y, unsigned us, bool is_after)
     assert_int_equal(read(ready[0], &byte, 1), 1);
     (void)close(ready[0]);
     if (us > 0) {
-        (void)usleep(us);
+        const struct timespec moment = {.tv_nsec = (long)us * 1000};
+
+        (void)ppoll(NULL, 0, &moment, NULL);
     }
     assert_int_equal(kill(pid, SIGKILL), 0);
     assert_int_equal(waitpid(pid, NULL, 0), pid);

@@ -165,6 +165,37 @@ unescape(struct reader *r, char *ret)
     }
 }
 
+/* One byte of a value outside of comments that is neither its end nor the end of a line.
+ * *keep is the length up to the last one that counts. */
+static enum sy_code
+add_to_value(struct reader *r, int c, bool *is_quoted, size_t *keep)
+{
+    char plain = (char)c;
+
+    if (c == '\0') {
+        return SY_E_PARSE;
+    }
+    if (c == '"') {
+        *is_quoted = !*is_quoted;
+        return SY_E_OK;
+    }
+    if (is_space(c) && !*is_quoted) {
+        /* Between words it counts, before the first it does not. */
+        return r->value.len > 0 ? buf_add_char(&r->value, plain) : SY_E_OK;
+    }
+    if (c == '\\' && !unescape(r, &plain)) {
+        return SY_E_PARSE;
+    }
+    if (plain == '\0') {
+        return SY_E_OK; /* the line goes on */
+    }
+
+    enum sy_code rc = buf_add_char(&r->value, plain);
+
+    *keep = r->value.len;
+    return rc;
+}
+
 /* After '='. Blanks at its end are cut unless quoted. */
 static enum sy_code
 read_value(struct reader *r)
@@ -175,7 +206,6 @@ read_value(struct reader *r)
 
     for (;;) {
         int c = next(r);
-        char plain = (char)c;
 
         if (c == '\n' || c == END) {
             r->value.len = keep;
@@ -184,39 +214,16 @@ read_value(struct reader *r)
             }
             return is_quoted ? SY_E_PARSE : SY_E_OK;
         }
+        is_comment = is_comment || (!is_quoted && (c == ';' || c == '#'));
         if (is_comment) {
             continue;
         }
-        if (c == '\0') {
-            return SY_E_PARSE;
+
+        enum sy_code rc = add_to_value(r, c, &is_quoted, &keep);
+
+        if (rc != SY_E_OK) {
+            return rc;
         }
-        if (is_space(c) && !is_quoted) {
-            /* Between words it counts, before the first it does not. */
-            if (r->value.len > 0 && buf_add_char(&r->value, plain) != SY_E_OK) {
-                return SY_E_NOMEM;
-            }
-            continue;
-        }
-        if (!is_quoted && (c == ';' || c == '#')) {
-            is_comment = true;
-            continue;
-        }
-        if (c == '"') {
-            is_quoted = !is_quoted;
-            continue;
-        }
-        if (c == '\\') {
-            if (!unescape(r, &plain)) {
-                return SY_E_PARSE;
-            }
-            if (plain == '\0') {
-                continue;
-            }
-        }
-        if (buf_add_char(&r->value, plain) != SY_E_OK) {
-            return SY_E_NOMEM;
-        }
-        keep = r->value.len;
     }
 }
 

@@ -25,7 +25,7 @@ or_default(uint32_t value, uint32_t standard)
 static enum sy_code
 copy_list(struct strv *to, char *const *from)
 {
-    to->max = LIMIT_ROOTS * 2;
+    to->max = (size_t)LIMIT_ROOTS * 2;
     return from != NULL ? strv_add_all(to, from) : SY_E_OK;
 }
 

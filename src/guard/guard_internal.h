@@ -188,8 +188,8 @@ struct guard_node *node_by_wd(const struct guard *g, int wd);
 void node_set_wd(struct guard *g, struct guard_node *node, int wd);
 /* Depth first, parents before children: `after` NULL for the first; NULL at the end. */
 struct guard_node *node_walk(const struct guard *g, const struct guard_node *after);
-/* The next one that is not below `node`. */
-struct guard_node *node_beside(const struct guard *g, const struct guard_node *node);
+/* The next one that is not below `after`. */
+struct guard_node *node_beside(const struct guard *g, const struct guard_node *after);
 /* A whole tree below `path` that is known, or NULL. */
 struct guard_node *node_at(const struct guard *g, const char *path);
 struct guard_file *node_file(const struct guard_node *node, const char *name);

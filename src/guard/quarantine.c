@@ -94,6 +94,7 @@ copy_bytes(int from, int to, int64_t *left)
     }
 }
 
+/* Recursion is bounded by COPY_DEPTH. NOLINTBEGIN(misc-no-recursion) */
 static bool copy_tree(int from_fd, const char *from, int to_fd, const char *to, int64_t *left,
                       int depth);
 
@@ -179,15 +180,24 @@ remove_tree(int dir_fd, const char *name, int depth)
     (void)unlinkat(dir_fd, name, AT_REMOVEDIR);
 }
 
+/* NOLINTEND(misc-no-recursion) */
+
+struct source {
+    int dir_fd;
+    const char *dir_path;
+    const char *name;
+};
+
 /* From another file system. */
 static bool
-move_far(int dir_fd, const char *dir_path, const char *name, int run_fd, const char *to,
-         struct buf *path, const char **ret_why)
+move_far(const struct source *from, int run_fd, const char *to, struct buf *path,
+         const char **ret_why)
 {
+    int dir_fd = from->dir_fd;
     char temp[TEMP_NAME];
     int64_t left = COPY_BYTES;
 
-    if (!temp_name(temp) || move(dir_fd, name, dir_fd, temp) != 0) {
+    if (!temp_name(temp) || move(dir_fd, from->name, dir_fd, temp) != 0) {
         *ret_why = "it could not be renamed";
         return false;
     }
@@ -197,13 +207,14 @@ move_far(int dir_fd, const char *dir_path, const char *name, int run_fd, const c
     }
     remove_tree(run_fd, to, COPY_DEPTH);
     buf_reset(path);
-    return buf_addf(path, "%s/%s", dir_path, temp) == SY_E_OK;
+    return buf_addf(path, "%s/%s", from->dir_path, temp) == SY_E_OK;
 }
 
 bool
 quarantine_move(struct guard *g, int dir_fd, const char *dir_path, const char *name,
                 struct buf *ret_path, const char **ret_why)
 {
+    const struct source from = {.dir_fd = dir_fd, .dir_path = dir_path, .name = name};
     char to[NAME_KEPT + 32];
 
     buf_reset(ret_path);
@@ -226,7 +237,7 @@ quarantine_move(struct guard *g, int dir_fd, const char *dir_path, const char *n
     if (sys == EXDEV) {
         size_t len = ret_path->len;
 
-        if (!move_far(dir_fd, dir_path, name, run_fd, to, ret_path, ret_why)) {
+        if (!move_far(&from, run_fd, to, ret_path, ret_why)) {
             return false;
         }
         if (ret_path->len != len) {

@@ -114,6 +114,19 @@ add_entry(struct listing *l, const struct record *r, enum entry_type type)
 }
 
 static enum sy_code
+list_one(const struct guard *g, const struct guard_node *node, int fd, const struct record *r,
+         struct listing *l)
+{
+    if (str_eq(r->name, ".") || str_eq(r->name, "..")) {
+        return SY_E_OK;
+    }
+
+    enum entry_type type = type_of(fd, r);
+
+    return is_wanted(g, node, r->name, type) ? add_entry(l, r, type) : SY_E_OK;
+}
+
+static enum sy_code
 list(const struct guard *g, const struct guard_node *node, int fd, struct listing *l)
 {
     _Alignas(struct record) char bytes[32768];
@@ -127,20 +140,12 @@ list(const struct guard *g, const struct guard_node *node, int fd, struct listin
         for (const char *at = bytes; at < bytes + n;) {
             const struct record *r = (const struct record *)(const void *)at;
 
+            enum sy_code rc = list_one(g, node, fd, r, l);
+
+            if (rc != SY_E_OK) {
+                return rc;
+            }
             at += r->len;
-            if (str_eq(r->name, ".") || str_eq(r->name, "..")) {
-                continue;
-            }
-
-            enum entry_type type = type_of(fd, r);
-
-            if (is_wanted(g, node, r->name, type)) {
-                enum sy_code rc = add_entry(l, r, type);
-
-                if (rc != SY_E_OK) {
-                    return rc;
-                }
-            }
         }
     }
 }

@@ -72,7 +72,7 @@ call_protect_begin(struct orch_call *c, struct sy_error *err)
 static void
 tell(struct orch_call *c, const struct guard_findings *f)
 {
-    SY_AUTO(buf_fini) struct buf text = {.max = LIMIT_PATH * 4};
+    SY_AUTO(buf_fini) struct buf text = {.max = (size_t)LIMIT_PATH * 4};
     uint32_t more = f->more;
     bool has_told = false;
 

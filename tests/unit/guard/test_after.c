@@ -8,8 +8,11 @@
 
 #include <cmocka.h>
 
+#include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -399,6 +402,98 @@ runs_that_overlap_are_looked_at_by_the_first_to_end(void **state)
     assert_non_null(strstr(after(y), "quarantined create W/.mcp.json"));
 }
 
+/* Some directory on another file system than W; NULL: this machine has none. */
+static char *
+other_file_system(const struct yard *y)
+{
+    static char template[64];
+    struct stat here;
+    struct stat there;
+
+    (void)snprintf(template, sizeof(template), "/dev/shm/guard-test-XXXXXX");
+    if (stat(y->base, &here) != 0 || stat("/dev/shm", &there) != 0 || here.st_dev == there.st_dev) {
+        return NULL;
+    }
+    return mkdtemp(template);
+}
+
+static void
+a_quarantine_on_another_file_system_gets_a_whole_copy(void **state)
+{
+    struct yard *y = *state;
+    char *roots[] = {mem_unconst(yard_path(y, "W")), NULL};
+    char *far = other_file_system(y);
+    const struct guard_options o = {.roots = roots, .state_dir = far};
+    char line[256];
+
+    if (far == NULL) {
+        print_message("no second file system here: nothing to see\n");
+        return;
+    }
+    yard_guard_options(y, &o);
+    yard_begin(y);
+    yard_run(y, "mkdir -p .vscode/a/b && echo deep >.vscode/a/b/f && ln -s nowhere .vscode/l && "
+                "echo env >.envrc");
+
+    const char *told = after(y);
+
+    assert_non_null(strstr(told, "quarantined create W/.vscode"));
+    assert_non_null(strstr(told, "quarantined create W/.envrc"));
+    assert_int_equal(yard_try(y, "test -z \"$(ls -A)\""), 0);
+    (void)snprintf(line, sizeof(line),
+                   "cd %s/quarantine/* && grep -q deep *-.vscode/a/b/f && test -L *-.vscode/l && "
+                   "grep -q env *-.envrc",
+                   far);
+    assert_int_equal(yard_try(y, line), 0);
+    guard_free(y->g);
+    y->g = NULL;
+    (void)snprintf(line, sizeof(line), "rm -r %s", far);
+    yard_run(y, line);
+}
+
+static void
+directories_swapped_for_links_during_walks_lead_nowhere(void **state)
+{
+    struct yard *y = *state;
+    char *roots[] = {mem_unconst(yard_path(y, "W")), NULL};
+    const struct guard_options o = {.roots = roots, .is_short = true};
+    pid_t pid;
+
+    yard_run(y, "mkdir -p ../out/.git/hooks ../out/.vscode d e && git init -q d/r");
+    pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        /* d is a directory and a link out of the root, in turn. */
+        char real[512];
+        char link_path[512];
+        char spare[512];
+
+        (void)snprintf(real, sizeof(real), "%s/W/d", y->base);
+        (void)snprintf(link_path, sizeof(link_path), "%s/l", y->base);
+        (void)snprintf(spare, sizeof(spare), "%s/out", y->base);
+        if (symlink(spare, link_path) != 0) {
+            _exit(1);
+        }
+        for (;;) {
+            (void)renameat2(AT_FDCWD, real, AT_FDCWD, link_path, RENAME_EXCHANGE);
+        }
+    }
+    for (int i = 0; i < 300; i++) {
+        yard_guard_options(y, &o);
+
+        const char *marks = yard_marks_now(y);
+
+        /* Either the directory that was there, or nothing. */
+        assert_null(strstr(marks, "W/d/.git"));
+        assert_null(strstr(marks, "W/d/.vscode"));
+        assert_null(strstr(marks, "out/"));
+        guard_free(y->g);
+        y->g = NULL;
+    }
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
 static void
 without_a_state_directory_it_says_that_it_could_not(void **state)
 {
@@ -497,6 +592,8 @@ main(void)
         IN_YARD(links_swapped_in_lead_nowhere),
         IN_YARD(names_with_newlines_are_names),
         IN_YARD(runs_that_overlap_are_looked_at_by_the_first_to_end),
+        IN_YARD(a_quarantine_on_another_file_system_gets_a_whole_copy),
+        IN_YARD(directories_swapped_for_links_during_walks_lead_nowhere),
         IN_YARD(without_a_state_directory_it_says_that_it_could_not),
         IN_YARD(a_finding_is_a_denial_with_a_way_out),
         IN_YARD(each_allocation_of_a_look_may_fail),

@@ -1,15 +1,15 @@
 /*
  * The process room inside an engine, against bare C:
  *
- *     bench_spawn spawn [-n ROUNDS] [-m HEAP_MIB]
+ *     bench_spawn spawn [-n ROUNDS] [-m HEAP_MIB] [-l LAUNCHER]
  *     bench_spawn capture [-n ROUNDS] [-m MIB] WRITER
  *
  * spawn: with a touched heap of HEAP_MIB, a bare posix_spawn and wait of
  * /bin/true against the same in the engine, without and with the
  * workspace-write sandbox: as sessions run it, which make the next process
  * ready while a command runs (that work is inside the measured time), and with
- * nothing made ready. capture: MIB mebibytes written by pipe_writer
- * through process and output chain, against bare read loops. Prints JSON.
+ * nothing made ready; with shellyard-launch both in its full tier too. capture: MIB mebibytes
+ * written by pipe_writer through process and output chain, against bare read loops. Prints JSON.
  */
 #include <errno.h>
 #include <poll.h>
@@ -25,18 +25,21 @@
 #include "base/str.h"
 #include "measure.h"
 #include "output/output.h"
+#include "process/launcher.h"
 #include "process/pool.h"
 #include "sandbox/sandbox.h"
 
-static const char usage[] = "usage: bench_spawn spawn [-n ROUNDS] [-m HEAP_MIB]\n"
+static const char usage[] = "usage: bench_spawn spawn [-n ROUNDS] [-m HEAP_MIB] [-l LAUNCHER]\n"
                             "       bench_spawn capture [-n ROUNDS] [-m MIB] WRITER\n";
 
 #define WARMUP_ROUNDS 2
 
-enum run_kind { BARE, NO_SANDBOX, SANDBOXED, UNPREPARED, RUN_KINDS };
+enum run_kind { BARE, NO_SANDBOX, SANDBOXED, UNPREPARED, FULL, FULL_UNPREPARED, RUN_KINDS };
 
 struct engine {
-    struct process_pool *pools[2]; /* without and with the sandbox: each has a spare */
+    struct process_pool *pools[3]; /* without and with the sandbox, full: each has a spare */
+    struct launcher *launcher;
+    struct template *template; /* NULL: no launcher */
     struct sandbox_policy policy;
     struct sandbox_plan *plan;
     struct sandbox_ready *ready;
@@ -73,7 +76,7 @@ engine_init(struct engine *e)
     sandbox_probe(&caps);
     check(sandbox_plan_new(&e->plan, &e->policy, &caps, &err), &err, "planning the sandbox");
     check(sandbox_ready_new(&e->ready, e->plan, &err), &err, "preparing the sandbox");
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < 3; i++) {
         check(process_pool_new(&e->pools[i], true, &err), &err, "making a pool");
     }
 }
@@ -83,6 +86,9 @@ engine_fini(struct engine *e)
 {
     process_pool_free(e->pools[0]);
     process_pool_free(e->pools[1]);
+    process_pool_free(e->pools[2]);
+    template_unref(e->template);
+    launcher_free(e->launcher);
     sandbox_ready_free(e->ready);
     sandbox_plan_free(e->plan);
     sandbox_policy_fini(&e->policy);
@@ -123,8 +129,8 @@ static enum sy_code
 start_in_engine(struct engine *e, struct process **ret, const struct exec_env *env,
                 struct output_chain *chain, struct sy_error *err)
 {
-    const struct sandbox_base base = sandbox_ready_base(env->sandbox);
-    struct process_pool *pool = e->pools[env->sandbox != NULL];
+    const struct sandbox_base base = process_base(env);
+    struct process_pool *pool = e->pools[env->template != NULL ? 2 : env->sandbox != NULL];
 
     enum sy_code rc = process_pool_take(pool, ret, &base, err);
 
@@ -150,8 +156,9 @@ run_in_engine(struct engine *e, enum run_kind kind, char *const argv[], uint64_t
 
     check(chain != NULL ? SY_E_OK : SY_E_NOMEM, &err, "output chain");
     env.sandbox = kind != NO_SANDBOX ? e->ready : NULL;
-    check(kind != UNPREPARED ? start_in_engine(e, &p, &env, chain, &err)
-                             : process_start(&p, &env, chain, &err),
+    env.template = kind == FULL || kind == FULL_UNPREPARED ? e->template : NULL;
+    check(kind != UNPREPARED && kind != FULL_UNPREPARED ? start_in_engine(e, &p, &env, chain, &err)
+                                                        : process_start(&p, &env, chain, &err),
           &err, "starting");
     check(process_drive(p, &err), &err, "running");
     check(output_finish(chain), &err, "finishing the output");
@@ -259,25 +266,38 @@ write_variants(const char *unit, const char *const *names, struct series *series
 }
 
 static void
-bench_spawn(size_t rounds, size_t heap_mib)
+bench_spawn(size_t rounds, size_t heap_mib, const char *launcher)
 {
-    static const char *const names[] = {"BASE", "engine, no sandbox", "engine, workspace-write",
-                                        "engine, workspace-write, nothing prepared"};
+    static const char *const names[] = {
+        "BASE",
+        "engine, no sandbox",
+        "engine, workspace-write",
+        "engine, workspace-write, nothing prepared",
+        "engine, full tier",
+        "engine, full tier, nothing prepared",
+    };
     static char program[] = BASE_PROGRAM;
     char *argv[] = {program, NULL};
     struct series series[RUN_KINDS];
     struct sy_error err = {0};
     struct engine e;
 
+    size_t kinds = launcher != NULL ? RUN_KINDS : FULL;
+
     engine_init(&e);
     heap_touch(heap_mib);
-    for (size_t i = 0; i < RUN_KINDS; i++) {
+    if (launcher != NULL) {
+        check(launcher_start(&e.launcher, launcher, &err), &err, "starting the launcher");
+        check(launcher_make_template(e.launcher, &e.template, &e.policy, &err), &err,
+              "making a template");
+    }
+    for (size_t i = 0; i < kinds; i++) {
         check(series_init(&series[i], rounds), &err, "series");
     }
     uint64_t before_kb = proc_status_kb(getpid(), "VmHWM");
 
     for (size_t round = 0; round < WARMUP_ROUNDS + rounds; round++) {
-        for (size_t i = 0; i < RUN_KINDS; i++) {
+        for (size_t i = 0; i < kinds; i++) {
             uint64_t start_ns = clock_mono_ns();
 
             if (i == BARE) {
@@ -290,7 +310,7 @@ bench_spawn(size_t rounds, size_t heap_mib)
             }
         }
     }
-    write_variants("wall_ms", names, series, RUN_KINDS,
+    write_variants("wall_ms", names, series, kinds,
                    (int64_t)(proc_status_kb(getpid(), "VmHWM") - before_kb));
     engine_fini(&e);
 }
@@ -350,6 +370,7 @@ main(int argc, char **argv)
 {
     size_t rounds = 0;
     size_t mib = 0;
+    const char *launcher = NULL;
     char **a = argv + 2;
 
     if (argc < 2) {
@@ -360,12 +381,14 @@ main(int argc, char **argv)
             rounds = option_number("-n", a[1], BENCH_ROUNDS_MAX);
         } else if (str_eq(*a, "-m")) {
             mib = option_number("-m", a[1], 1U << 14);
+        } else if (str_eq(*a, "-l") && a[1] != NULL) {
+            launcher = a[1];
         } else {
             bench_usage(usage);
         }
     }
     if (str_eq(argv[1], "spawn") && *a == NULL) {
-        bench_spawn(rounds > 0 ? rounds : 60, mib > 0 ? mib : 512);
+        bench_spawn(rounds > 0 ? rounds : 60, mib > 0 ? mib : 512, launcher);
     } else if (str_eq(argv[1], "capture") && *a != NULL && a[1] == NULL) {
         bench_capture(rounds > 0 ? rounds : 5, mib > 0 ? mib : 512, *a);
     } else {

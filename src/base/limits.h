@@ -59,6 +59,10 @@
 #define LIMIT_SNAPSHOT_MS    10000
 #define LIMIT_SNAPSHOT_BYTES 1048576U /* 1 MiB */
 
+/* How long making a sandbox of the full tier may take: some milliseconds, more
+ * where many things are mounted. */
+#define LIMIT_LAUNCH_MS 10000
+
 /* Arguments of one command, and variables of one environment. */
 #define LIMIT_ARGV 65536U
 #define LIMIT_ENV  8192U

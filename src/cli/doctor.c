@@ -12,6 +12,7 @@
 #include "cli/verbs.h"
 #include "command/command.h"
 #include "orchestrator/orchestrator.h"
+#include "process/launcher.h"
 #include "tools/tools.h"
 
 enum level { LEVEL_OK, LEVEL_WARN, LEVEL_FAIL };
@@ -112,6 +113,7 @@ check_sandbox(struct doctor *d)
     static const char fix[] = "see 'shellyard sandbox check'";
     struct sandbox_plan *plan = NULL;
     struct sandbox_caps caps;
+    char launcher[LIMIT_PATH];
     struct sy_error err = {0};
     char absent[SY_ERR_MSG_MAX] = "";
     size_t len = 0;
@@ -120,13 +122,14 @@ check_sandbox(struct doctor *d)
         return;
     }
     sandbox_probe(&caps);
+    launcher_probe(&caps, cli_launcher_path(launcher), &d->engine.turn.sandbox);
     if (sandbox_plan_new(&plan, &d->engine.turn.sandbox, &caps, &err) != SY_E_OK) {
         find(d, LEVEL_FAIL, "sandbox", fix, "%s", err.msg);
         sandbox_plan_free(plan);
         return;
     }
-    find(d, LEVEL_OK, "sandbox", NULL, "%s, Landlock ABI %d, Linux %s", sandbox_plan_tier(plan),
-         sandbox_plan_abi(plan), caps.release);
+    find(d, LEVEL_OK, "sandbox", NULL, "%s, Landlock ABI %d, Linux %s",
+         sandbox_tier_name(sandbox_plan_tier(plan)), sandbox_plan_abi(plan), caps.release);
     for (int i = 0; i < FEATURE_COUNT; i++) {
         enum sandbox_feature f = (enum sandbox_feature)i;
         size_t more = strlen(sandbox_feature_name(f)) + 2;

@@ -268,11 +268,24 @@ exec_run_fini(struct exec_run *x)
     fd_close(&x->signal_fd);
 }
 
+/*
+ * One command from a fresh process: namespaces would cost more than all the rest,
+ * so they are made where they are asked for (sandbox.tier, sandbox.min_tier).
+ */
+static void
+choose_tier(struct cli_engine *e)
+{
+    if (str_eq(e->config.sandbox.tier, "auto") && e->turn.sandbox.min_tier != TIER_FULL) {
+        e->turn.sandbox.max_tier = TIER_NO_NAMESPACE;
+    }
+}
+
 static enum sy_code
 start(struct exec_run *x, const struct cli_args *args, struct sy_error *err)
 {
     SY_AUTO(exec_request_fini) struct exec_request request = {0};
     struct session_options options = {0};
+    char launcher[LIMIT_PATH];
     enum sy_code rc = process_pool_new(&x->pool, false, err);
 
     if (rc == SY_E_OK) {
@@ -285,6 +298,7 @@ start(struct exec_run *x, const struct cli_args *args, struct sy_error *err)
         rc = cli_engine_turn(&x->engine, err);
     }
     if (rc == SY_E_OK) {
+        choose_tier(&x->engine);
         rc = make_request(&request, args, x->engine.cwd, err);
     }
     if (rc != SY_E_OK) {
@@ -300,6 +314,9 @@ start(struct exec_run *x, const struct cli_args *args, struct sy_error *err)
         request.on_raw_arg = &x->stream;
     }
     rc = session_new(&x->session, &options, err);
+    if (rc == SY_E_OK && x->engine.turn.sandbox.max_tier == TIER_FULL) {
+        rc = session_use_launcher(x->session, cli_launcher_path(launcher), err);
+    }
     if (rc == SY_E_OK) {
         rc = watch_signals(&x->signal_fd, err);
     }

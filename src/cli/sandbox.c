@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "base/str.h"
+#include "process/launcher.h"
 #include "process/process.h"
 #include "sandbox/sandbox.h"
 
@@ -115,7 +116,12 @@ check_limits_json(struct jw *w, const struct check *c)
 static bool
 check_run(struct check *c, const struct sandbox_policy *policy)
 {
+    char launcher[LIMIT_PATH];
+
     sandbox_probe_deep(&c->caps);
+    if (policy->max_tier == TIER_FULL) {
+        launcher_probe(&c->caps, cli_launcher_path(launcher), policy);
+    }
     (void)!cgroup_home_new(&c->cgroups, NULL, NULL, &c->no_cgroups);
     return sandbox_plan_new(&c->plan, policy, &c->caps, &c->err) == SY_E_OK &&
            sandbox_ready_new(&c->ready, c->plan, &c->err) == SY_E_OK;
@@ -193,9 +199,13 @@ check_text(struct buf *out, const struct check *c)
     }
     if (rc == SY_E_OK) {
         rc = c->err.code == SY_E_OK
-                 ? buf_addf(out, "workspace-write: can be held (%s)\n", sandbox_plan_tier(c->plan))
+                 ? buf_addf(out, "workspace-write: can be held (tier %s)\n",
+                            sandbox_tier_name(sandbox_plan_tier(c->plan)))
                  : buf_addf(out, "workspace-write: can NOT be held: %s\n  fix: %s\n", c->err.msg,
                             check_fix(c));
+    }
+    if (rc == SY_E_OK && !c->caps.has_full_tier && c->caps.full_reason[0] != '\0') {
+        rc = buf_addf(out, "  tier full: can't be had: %s\n", c->caps.full_reason);
     }
     if (rc == SY_E_OK) {
         rc = check_features_text(out, c);
@@ -251,7 +261,11 @@ check_json(struct buf *out, const struct check *c)
     jw_key_bool(&w, "seccomp_notify", c->caps.has_seccomp_notify);
     jw_key_bool(&w, "user_namespaces", c->caps.has_user_namespaces);
     if (c->plan != NULL) {
-        jw_key_str(&w, "tier", sandbox_plan_tier(c->plan));
+        jw_key_str(&w, "tier", sandbox_tier_name(sandbox_plan_tier(c->plan)));
+    }
+    jw_key_bool(&w, "full_tier", c->caps.has_full_tier);
+    if (c->caps.full_reason[0] != '\0') {
+        jw_key_str(&w, "full_tier_reason", c->caps.full_reason);
     }
     if (c->err.code != SY_E_OK) {
         jw_key_str(&w, "error", c->err.msg);

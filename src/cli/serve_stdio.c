@@ -121,9 +121,16 @@ run_loop(struct serve *s, protocol_new_fn *front, int in_fd, int out_fd, struct 
 static enum sy_code
 run_engine(struct serve *s, protocol_new_fn *front, int in_fd, int out_fd, struct sy_error *err)
 {
+    char launcher[LIMIT_PATH];
     enum sy_code rc =
         tool_context_new(&s->context, &s->engine.config, s->engine.cwd, environ, &s->loop, err);
 
+    if (rc == SY_E_OK) {
+        rc = tool_context_use_launcher(s->context, cli_launcher_path(launcher), err);
+        if (rc != SY_E_OK) {
+            tool_context_free(s->context);
+        }
+    }
     if (rc == SY_E_OK) {
         rc = run_loop(s, front, in_fd, out_fd, err);
         tool_context_free(s->context);

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -113,4 +114,30 @@ cli_executable(char ret[LIMIT_PATH], bool *ret_by_proc)
     }
     memcpy(ret, path, len + 1);
     return 0;
+}
+
+/* Beside the program, or where installed programs of ours are. */
+const char *
+cli_launcher_path(char ret[LIMIT_PATH])
+{
+    static const char *const places[] = {"shellyard-launch", "libexec/shellyard/shellyard-launch",
+                                         "../libexec/shellyard/shellyard-launch"};
+    char self[LIMIT_PATH];
+    bool by_proc = true;
+
+    if (cli_executable(self, &by_proc) == 0) {
+        char *slash = strrchr(self, '/');
+
+        if (slash != NULL) {
+            *slash = '\0';
+        }
+        for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+            if (snprintf(ret, LIMIT_PATH, "%s/%s", self, places[i]) < (int)LIMIT_PATH &&
+                access(ret, X_OK) == 0) {
+                return ret;
+            }
+        }
+    }
+    (void)snprintf(ret, LIMIT_PATH, "%s", SY_LIBEXECDIR "/shellyard/shellyard-launch");
+    return access(ret, X_OK) == 0 ? ret : NULL;
 }

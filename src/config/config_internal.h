@@ -72,7 +72,7 @@ struct config_row {
     size_t offset;    /* of the member in struct config */
 };
 
-#define CONFIG_KEYS 31U
+#define CONFIG_KEYS 34U
 
 extern const struct config_row config_rows[CONFIG_KEYS];
 

@@ -467,5 +467,5 @@ sy_result_tier(const struct sy_result *r)
 {
     const struct sandbox_plan *plan = orch_output(r->call)->plan;
 
-    return plan != NULL ? sandbox_plan_tier(plan) : "none";
+    return plan != NULL ? sandbox_tier_name(sandbox_plan_tier(plan)) : "none";
 }

@@ -66,6 +66,10 @@ struct session_options {
 enum sy_code session_new(struct session **ret, const struct session_options *options,
                          struct sy_error *err) SY_NODISCARD;
 void session_free(struct session *s);
+/* Where shellyard-launch is, before the first call; NULL: nowhere, and so no sandbox of the full
+ * tier. */
+enum sy_code session_use_launcher(struct session *s, const char *path,
+                                  struct sy_error *err) SY_NODISCARD;
 struct event_bus *session_bus(struct session *s);
 const char *session_id(const struct session *s);
 /* The user's shell, detected at first use. */

@@ -11,10 +11,14 @@ struct sandbox_entry {
     struct sandbox_policy policy;
     struct sandbox_plan *plan;
     struct sandbox_ready *ready; /* NULL: the mode is not enforced by us */
+    struct template *template;   /* of the full tier; NULL: another one */
     struct guard *guard;         /* of its writable roots; NULL: not needed so far */
     uint32_t refs;
     uint64_t used; /* clock of the cache, for the least recently used */
 };
+
+/* What a process for it is made ready for. */
+struct sandbox_base sandbox_entry_base(const struct sandbox_entry *e);
 
 /*
  * The prepared sandbox of `policy`, made now if it is not there or not fresh.

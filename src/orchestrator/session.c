@@ -8,6 +8,7 @@
 #include "base/str.h"
 #include "guard/guard.h"
 #include "orchestrator/orchestrator_internal.h"
+#include "process/launcher.h"
 
 /* Policies of one engine at a time: one for the engine, a few for turns. */
 #define SANDBOX_CACHE 8
@@ -15,6 +16,7 @@
 struct session {
     char id[17];
     char *shell_path;
+    char *launcher_path;
     char *home;
     bool login_snapshot;
     bool has_caps;
@@ -26,6 +28,7 @@ struct session {
     struct event_bus *bus;
     struct sandbox_caps caps;
     struct cgroup_home *cgroups;
+    struct launcher *launcher;
     struct shell shell;
     struct snapshot *snapshot;
     struct orch_call *first_waiter;
@@ -121,6 +124,7 @@ entry_free(struct sandbox_entry *e)
     }
     guard_free(e->guard);
     sandbox_policy_fini(&e->policy);
+    template_unref(e->template);
     sandbox_ready_free(e->ready);
     sandbox_plan_free(e->plan);
     mem_free(e);
@@ -140,13 +144,28 @@ session_free(struct session *s)
     for (size_t i = 0; i < SANDBOX_CACHE; i++) {
         entry_free(s->cache[i]);
     }
+    launcher_free(s->launcher);
     event_bus_free(s->bus);
     shell_fini(&s->shell);
     strv_fini(&s->environ_list);
     strv_fini(&s->protection.unprotected);
     mem_free(s->shell_path);
+    mem_free(s->launcher_path);
     mem_free(s->home);
     mem_free(s);
+}
+
+enum sy_code
+session_use_launcher(struct session *s, const char *path, struct sy_error *err)
+{
+    char *copy = path != NULL ? mem_strdup(path) : NULL;
+
+    if (path != NULL && copy == NULL) {
+        return sy_err_nomem(err);
+    }
+    mem_free(s->launcher_path);
+    s->launcher_path = copy;
+    return SY_E_OK;
 }
 
 struct event_bus *
@@ -256,7 +275,9 @@ same_policy(const struct sandbox_policy *a, const struct sandbox_policy *b)
 {
     if (a->mode != b->mode || a->has_network != b->has_network ||
         a->excludes_tmpdir != b->excludes_tmpdir ||
-        a->excludes_slash_tmp != b->excludes_slash_tmp || !same_text(a->cwd, b->cwd) ||
+        a->excludes_slash_tmp != b->excludes_slash_tmp || a->max_tier != b->max_tier ||
+        a->min_tier != b->min_tier || a->runs_as_self != b->runs_as_self ||
+        a->temp_bytes != b->temp_bytes || !same_text(a->cwd, b->cwd) ||
         !same_text(a->tmpdir, b->tmpdir) || a->writable_roots.n != b->writable_roots.n) {
         return false;
     }
@@ -288,16 +309,83 @@ session_keeps_spare(const struct session *s)
     return s->spare_mode == SPARE_ALWAYS;
 }
 
+/* Of the launcher there is one; a template that was killed with it needs another. */
+static enum sy_code
+make_template(struct session *s, struct sandbox_entry *e, struct sy_error *err)
+{
+    enum sy_code rc = SY_E_NOTFOUND;
+
+    for (int i = 0; i < 2 && rc == SY_E_NOTFOUND; i++) {
+        if (s->launcher == NULL) {
+            rc = launcher_start(&s->launcher, s->launcher_path, err);
+            if (rc != SY_E_OK) {
+                return rc;
+            }
+        }
+        rc = launcher_make_template(s->launcher, &e->template, &e->policy, err);
+        if (rc == SY_E_NOTFOUND) {
+            launcher_free(s->launcher);
+            s->launcher = NULL;
+        }
+    }
+    return rc;
+}
+
+/*
+ * The full tier, if the policy may have it: the whole of it is made here, and
+ * where that fails the reason goes with each answer.
+ */
+static enum sy_code
+try_full(struct session *s, struct sandbox_entry *e, struct sandbox_caps *caps)
+{
+    struct sy_error why = {0};
+
+    if (e->policy.max_tier != TIER_FULL || !sandbox_mode_is_enforced(e->policy.mode)) {
+        return SY_E_OK;
+    }
+    if (s->launcher_path == NULL) {
+        (void)snprintf(caps->full_reason, sizeof(caps->full_reason),
+                       "shellyard-launch was not found beside this program");
+        return SY_E_OK;
+    }
+
+    enum sy_code rc = make_template(s, e, &why);
+
+    if (rc == SY_E_NOMEM) {
+        return rc;
+    }
+    caps->has_full_tier = rc == SY_E_OK;
+    (void)snprintf(caps->full_reason, sizeof(caps->full_reason), "%.*s", SANDBOX_REASON - 1,
+                   rc == SY_E_OK ? "" : why.msg);
+    return SY_E_OK;
+}
+
+struct sandbox_base
+sandbox_entry_base(const struct sandbox_entry *e)
+{
+    struct sandbox_base base = sandbox_plan_base(e->plan);
+
+    base.template = e->template;
+    return base;
+}
+
 static enum sy_code
 make_ready(struct session *s, struct sandbox_entry *e, struct sy_error *err)
 {
-    enum sy_code rc = sandbox_plan_new(&e->plan, &e->policy, session_caps(s), err);
+    struct sandbox_caps caps = *session_caps(s);
+
+    /* A policy that can't be had in any tier says so in its own words. */
+    if (try_full(s, e, &caps) != SY_E_OK) {
+        return sy_err_nomem(err);
+    }
+
+    enum sy_code rc = sandbox_plan_new(&e->plan, &e->policy, &caps, err);
 
     if (rc != SY_E_OK) {
         return rc;
     }
 
-    const struct sandbox_base base = sandbox_plan_base(e->plan);
+    const struct sandbox_base base = sandbox_entry_base(e);
 
     /* Roots take about as long to open as a process to get ready. */
     session_make_spare(s, &base);
@@ -371,7 +459,8 @@ session_acquire_sandbox(struct session *s, const struct sandbox_policy *policy, 
         if (e == NULL || !same_policy(&e->policy, policy) || e->plan == NULL) {
             continue;
         }
-        if (e->ready == NULL || sandbox_ready_is_fresh(e->ready)) {
+        if ((e->ready == NULL || sandbox_ready_is_fresh(e->ready)) &&
+            (e->template == NULL || template_is_there(e->template))) {
             e->refs++;
             e->used = ++s->cache_clock;
             *ret = e;

@@ -101,6 +101,7 @@ start(struct orch_call *c, struct sy_error *err)
         .envp = strv_view(&c->env),
         .cwd = c->request.params.cwd,
         .sandbox = c->entry->ready,
+        .template = c->entry->template,
         .limits = c->turn.limits,
     };
     struct output_options options = {
@@ -118,7 +119,7 @@ start(struct orch_call *c, struct sy_error *err)
         return sy_err_nomem(err);
     }
 
-    const struct sandbox_base base = sandbox_ready_base(env.sandbox);
+    const struct sandbox_base base = process_base(&env);
 
     enum sy_code rc = process_pool_take(session_pool(c->session), &c->process, &base, err);
 
@@ -143,7 +144,8 @@ start(struct orch_call *c, struct sy_error *err)
 enum sy_code
 call_spawn(struct orch_call *c, struct sy_error *err)
 {
-    enum sy_code rc = check_cwd(c->request.params.cwd, err);
+    /* One that a command made in its own temporary directory is there for it alone. */
+    enum sy_code rc = c->entry->template != NULL ? SY_E_OK : check_cwd(c->request.params.cwd, err);
 
     if (rc != SY_E_OK) {
         return rc;

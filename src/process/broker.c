@@ -39,6 +39,7 @@
 struct call {
     uint64_t id;
     int listener_fd;
+    const struct broker_place *place;
     pid_t keeper;
     pid_t tid;
     pid_t tgid;
@@ -86,25 +87,59 @@ process_of(pid_t tid)
                : 0;
 }
 
+/* A link of /proc that leads into the caller's file tree. */
+static int
+open_of_caller(const struct call *c, const char *link)
+{
+    char path[64];
+
+    (void)snprintf(path, sizeof(path), "/proc/%d/%s", (int)c->tid, link);
+    return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+/*
+ * In a tree of its own: from the top of that, so that no link leads out of it.
+ * The name of the working directory is as the caller sees it.
+ */
+static int
+open_in_tree(const struct call *c, const char *name, int *ret_fd)
+{
+    char path[2 * LIMIT_PATH];
+    char link[64];
+    SY_FD top = open_of_caller(c, "root");
+    ssize_t n = 0;
+
+    if (top < 0) {
+        return EACCES;
+    }
+    if (name[0] != '/') {
+        (void)snprintf(link, sizeof(link), "/proc/%d/cwd", (int)c->tid);
+        n = readlink(link, path, LIMIT_PATH);
+        if (n <= 0 || path[0] != '/') {
+            return EACCES;
+        }
+        path[n++] = '/';
+    }
+    memcpy(path + n, name, strlen(name) + 1);
+    return limited_open_inside(top, path, ret_fd, BROKER_WAIT_MS);
+}
+
 /* The file that the caller's path names, as the caller would find it. */
 static int
 open_named(const struct call *c, int *ret_fd)
 {
     char name[sizeof(struct sockaddr_un)];
-    char path[64];
+    int sys = 0;
 
     memcpy(name, c->address.name, c->address.name_length);
     name[c->address.name_length] = '\0';
-    (void)snprintf(path, sizeof(path), "/proc/%d/cwd", (int)c->tid);
+    if (c->place->has_own_tree) {
+        sys = open_in_tree(c, name, ret_fd);
+    } else {
+        SY_FD cwd = open_of_caller(c, "cwd");
 
-    SY_FD cwd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-
-    if (cwd < 0) {
-        return EACCES;
+        sys = cwd < 0 ? EACCES : limited_open(cwd, name, ret_fd, BROKER_WAIT_MS);
     }
-
-    int sys = limited_open(cwd, name, ret_fd, BROKER_WAIT_MS);
-
     return sys == EBUSY || sys == ETIMEDOUT ? EACCES : sys;
 }
 
@@ -113,17 +148,32 @@ open_named(const struct call *c, int *ret_fd)
  * it: on overlayfs and btrfs stat(2) tells a layer's or a subvolume's.
  */
 static bool
-mounted_device(uint64_t mount_id, uint32_t *ret)
+mounted_device(const struct call *c, uint64_t mount_id, uint32_t *ret)
 {
     SY_AUTO(buf_fini) struct buf text = {.max = (size_t)4 << 20};
+    char path[64] = "/proc/self/mountinfo";
 
-    return fd_read_file("/proc/self/mountinfo", &text, NULL) == SY_E_OK && text.len > 0 &&
+    if (c->place->has_own_tree) {
+        (void)snprintf(path, sizeof(path), "/proc/%d/mountinfo", (int)c->tid);
+    }
+    return fd_read_file(path, &text, NULL) == SY_E_OK && text.len > 0 &&
            proc_mount_device(text.data, mount_id, ret);
+}
+
+/* Who the tree runs as: as root, the workspace's owner may. */
+static bool
+is_user_of_tree(const struct call *c, uid_t uid)
+{
+    char path[64];
+    struct stat st;
+
+    (void)snprintf(path, sizeof(path), "/proc/%d", (int)c->tid);
+    return stat(path, &st) == 0 && st.st_uid == uid;
 }
 
 /* Fills *t with the identity of the socket's file. */
 static int
-identify(int fd, struct listener_key *t)
+identify(const struct call *c, int fd, struct listener_key *t)
 {
     struct statx st;
     struct statfs fs;
@@ -136,13 +186,13 @@ identify(int fd, struct listener_key *t)
         return ECONNREFUSED;
     }
     /* bind(2) makes the file as its caller, and the tree can be nobody else. */
-    if (st.stx_uid != geteuid()) {
+    if (c->place->has_own_tree ? !is_user_of_tree(c, st.stx_uid) : st.stx_uid != geteuid()) {
         return EACCES;
     }
     t->ino = (uint32_t)st.stx_ino;
     t->dev = st.stx_dev_major << 20 | st.stx_dev_minor;
     if ((fs.f_type == OVERLAYFS_SUPER_MAGIC || fs.f_type == BTRFS_SUPER_MAGIC) &&
-        !mounted_device(st.stx_mnt_id, &t->dev)) {
+        !mounted_device(c, st.stx_mnt_id, &t->dev)) {
         return EACCES;
     }
     return 0;
@@ -204,9 +254,12 @@ hold_own(const struct call *c, const struct listener_key *key, int denied, int *
     uint64_t until_ns = clock_mono_ns() + SEARCH_NS;
     struct listener l = {0};
 
-    switch (listener_find(key, until_ns, &l)) {
+    switch (listener_find(key, c->place->diag_fd, until_ns, &l)) {
     case LISTENER_NONE:
-        return ECONNREFUSED; /* a file that a dead server left, say */
+        /* A file that a dead server left, say; or its server is in our network. */
+        return c->place->diag_fd >= 0 && listener_find(key, -1, until_ns, &l) != LISTENER_NONE
+                   ? denied
+                   : ECONNREFUSED;
     case LISTENER_UNSURE:
         return denied;
     case LISTENER_ONE:
@@ -226,7 +279,7 @@ connect_named(const struct call *c)
     int sys = open_named(c, &file);
 
     if (sys == 0) {
-        sys = identify(file, &t);
+        sys = identify(c, file, &t);
     }
     if (sys == 0) {
         sys = hold_own(c, &t, EACCES, &held);
@@ -286,7 +339,8 @@ decide(struct call *c, const struct seccomp_notif *n)
 
 /* One notification. false: there is none. */
 static bool
-answer_one(int listener_fd, pid_t (*keeper_of)(const void *arg, pid_t caller), const void *arg)
+answer_one(int listener_fd, const struct broker_place *place,
+           pid_t (*keeper_of)(const void *arg, pid_t caller), const void *arg)
 {
     /* The kernel may know a longer struct than our headers. */
     union {
@@ -307,6 +361,7 @@ answer_one(int listener_fd, pid_t (*keeper_of)(const void *arg, pid_t caller), c
     struct call c = {
         .id = got.n.id,
         .listener_fd = listener_fd,
+        .place = place,
         .tid = (pid_t)got.n.pid,
         .fd = (int)got.n.data.args[0],
     };
@@ -320,7 +375,8 @@ answer_one(int listener_fd, pid_t (*keeper_of)(const void *arg, pid_t caller), c
 }
 
 bool
-broker_step(int listener_fd, pid_t (*keeper_of)(const void *arg, pid_t caller), const void *arg)
+broker_step(int listener_fd, const struct broker_place *place,
+            pid_t (*keeper_of)(const void *arg, pid_t caller), const void *arg)
 {
     uint64_t end_ns = clock_mono_ns() + STEP_NS;
 
@@ -333,7 +389,7 @@ broker_step(int listener_fd, pid_t (*keeper_of)(const void *arg, pid_t caller), 
         if ((ready.revents & POLLIN) == 0) {
             return false;
         }
-        if (!answer_one(listener_fd, keeper_of, arg)) {
+        if (!answer_one(listener_fd, place, keeper_of, arg)) {
             return true;
         }
     }

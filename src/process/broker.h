@@ -23,7 +23,13 @@
  * listener can be closed.
  */
 #define BROKER_WAIT_MS 100
-bool broker_step(int listener_fd, pid_t (*keeper_of)(const void *arg, pid_t caller),
-                 const void *arg);
+
+/* Where the callers are. */
+struct broker_place {
+    int diag_fd;       /* for sock_diag(7) in their network; -1: they are in ours */
+    bool has_own_tree; /* their paths are in a mount namespace of their own */
+};
+bool broker_step(int listener_fd, const struct broker_place *place,
+                 pid_t (*keeper_of)(const void *arg, pid_t caller), const void *arg);
 
 #endif

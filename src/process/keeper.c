@@ -34,6 +34,14 @@ report(const struct keeper *k, enum keeper_report_kind kind)
     sy_raw6(SYS_sendto, KEEPER_CHANNEL_FD, (long)&r, (long)sizeof(r), MSG_NOSIGNAL, 0, 0);
 }
 
+RAW_CODE void
+keeper_tell_failure(int channel_fd, enum sandbox_stage stage, int sys)
+{
+    struct keeper_report r = {.kind = KEEPER_FAILED, .stage = (int32_t)stage, .sys = sys};
+
+    sy_raw6(SYS_sendto, channel_fd, (long)&r, (long)sizeof(r), MSG_NOSIGNAL, 0, 0);
+}
+
 /* Hands the listener to the engine and forgets it here. */
 RAW_CODE static void
 pass_listener(struct keeper *k)
@@ -100,7 +108,9 @@ arrange_descriptors(struct keeper *k)
     int channel = keeper_lift(job->channel_fd);
     int null =
         keeper_lift((int)sy_raw4(SYS_openat, AT_FDCWD, (long)"/dev/null", O_RDONLY | O_CLOEXEC, 0));
-    int engine = keeper_lift((int)sy_raw2(SYS_pidfd_open, job->engine_pid, 0));
+    int ruleset = keeper_lift(job->ruleset_fd);
+    int engine = keeper_lift(
+        job->engine_fd >= 0 ? job->engine_fd : (int)sy_raw2(SYS_pidfd_open, job->engine_pid, 0));
 
     if (out < 0 || err < 0 || channel < 0 || null < 0) {
         return null < 0 ? -null : EBADF;
@@ -118,10 +128,15 @@ arrange_descriptors(struct keeper *k)
         /* The channel alone tells then. */
         sy_raw1(SYS_close, KEEPER_ENGINE_FD);
     }
+    if (rc >= 0 && ruleset >= 0) {
+        rc = sy_raw3(SYS_dup3, ruleset, KEEPER_RULESET_FD, O_CLOEXEC);
+        job->ruleset_fd = KEEPER_RULESET_FD;
+    }
     if (rc < 0) {
         return (int)-rc;
     }
-    keeper_close_span(KEEPER_SIGNAL_FD, ~0U);
+    sy_raw1(SYS_close, KEEPER_SIGNAL_FD);
+    keeper_close_span(ruleset >= 0 ? KEEPER_FIRST_FREE : KEEPER_RULESET_FD, ~0U);
 
     kernel_sigset child_signal = 1UL << (SIGCHLD - 1);
 
@@ -145,6 +160,11 @@ arrange_descriptors(struct keeper *k)
 RAW_CODE static void
 kill_tree(const struct keeper *k)
 {
+    if (k->job->is_init) {
+        /* All of the namespace but us. */
+        sy_raw2(SYS_kill, -1, SIGKILL);
+        return;
+    }
     if (!k->has_exited) {
         sy_raw2(SYS_kill, -k->job->pid, SIGKILL);
         sy_raw2(SYS_kill, k->job->pid, SIGKILL);
@@ -288,6 +308,9 @@ keeper_main(void *arg)
          * and by the end of the channel that our exit gives. */
         job->stage = STAGE_KEEPER;
         job->sys = sys;
+        if (job->is_remote) {
+            keeper_tell_failure(job->channel_fd, STAGE_KEEPER, sys);
+        }
         return 1;
     }
 

@@ -46,6 +46,11 @@ struct keeper_job {
     /* Set before the start, only read by the keeper and its child. */
     bool starts_with_base; /* `base` is set already */
     bool has_base;         /* the keeper is under it already: made by a template */
+    bool is_init;          /* it is process 1 of a pid namespace of its own */
+    /* The engine shares no memory with it: what KEEPER_GO is about comes along in
+     * a file (keeper_spec.h), as the first descriptor, and not with the job. */
+    bool is_remote;
+    int engine_fd; /* a pidfd of the engine; -1: by engine_pid */
     int out_fd;
     int err_fd;
     int channel_fd;
@@ -60,7 +65,8 @@ struct keeper_job {
     const char *cwd;
     struct keeper_rlimit rlimits[KEEPER_RLIMITS];
     size_t n_rlimits;
-    bool has_ruleset; /* the first descriptor of KEEPER_GO */
+    bool has_ruleset; /* the first descriptor of KEEPER_GO; a remote one has ruleset_fd from its
+                         birth */
     /* Directories of the control groups, which the keeper removes where the engine
      * is gone and won't. */
     const char *cgroups[CGROUP_PLACES];
@@ -84,7 +90,15 @@ struct keeper_order {
     int32_t signal;
 };
 
-enum keeper_report_kind { KEEPER_EXITED = 1, KEEPER_DONE, KEEPER_FAILED, KEEPER_LISTENER };
+/* KEEPER_BORN: of a remote keeper, from who made it: `status` is its process id as the engine
+ * sees it, and its pidfd comes along. It may come after other reports. */
+enum keeper_report_kind {
+    KEEPER_EXITED = 1,
+    KEEPER_DONE,
+    KEEPER_FAILED,
+    KEEPER_LISTENER,
+    KEEPER_BORN
+};
 
 struct keeper_report {
     int32_t kind;
@@ -113,5 +127,11 @@ pid_t keeper_start(struct keeper_job *job, void *stack_top);
  * errno.
  */
 pid_t keeper_start_task(int (*fn)(void *), void *arg, void *stack_top);
+
+/* What a keeper runs, in the task that it will be; `arg` is its job. Returns when
+ * all is over. */
+int keeper_main(void *arg);
+/* Tells the engine, over a keeper's channel, that there will be no command. */
+void keeper_tell_failure(int channel_fd, enum sandbox_stage stage, int sys);
 
 #endif

@@ -15,6 +15,7 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
+#include "process/keeper_spec.h"
 #include "sandbox/linux/raw_syscall.h"
 
 RAW_CODE __attribute__((noreturn)) static void
@@ -75,6 +76,7 @@ reset_signals(void)
 
 /* What came along with KEEPER_GO. Any number in *cgroup_fds is ours to close. */
 struct go_fds {
+    int spec_fd; /* -1: none */
     int cgroup_fds[CGROUP_PLACES];
     size_t n_cgroups;
 };
@@ -84,7 +86,9 @@ sort_fds(struct keeper_job *job, struct go_fds *ret, const int *fds, size_t n)
 {
     size_t i = 0;
 
-    if (job->has_ruleset && n > 0) {
+    if (job->is_remote && n > 0) {
+        ret->spec_fd = fds[i++];
+    } else if (job->has_ruleset && n > 0) {
         job->ruleset_fd = fds[i++];
     }
     while (i < n && ret->n_cgroups < CGROUP_PLACES) {
@@ -235,15 +239,32 @@ apply_limits(struct keeper_job *job, const struct go_fds *fds)
     }
 }
 
+RAW_CODE static void
+take_spec(struct keeper_job *job, int fd)
+{
+    if (!job->is_remote) {
+        return;
+    }
+
+    int sys = fd >= 0 ? keeper_spec_load(job, fd) : EPROTO;
+
+    /* Shared with the keeper, which needs it no more. */
+    sy_raw1(SYS_close, fd);
+    if (sys != 0) {
+        child_die(job, STAGE_ORDER, sys);
+    }
+}
+
 RAW_CODE __attribute__((noreturn)) static void
 child_main(const struct keeper *k)
 {
     struct keeper_job *job = k->job;
     enum sandbox_stage stage = STAGE_NONE;
-    struct go_fds fds = {.n_cgroups = 0};
+    struct go_fds fds = {.spec_fd = -1, .n_cgroups = 0};
 
     make_ready(k);
     await_go(k, &fds);
+    take_spec(job, fds.spec_fd);
     apply_limits(job, &fds);
 
     long rc = sy_raw1(SYS_chdir, (long)job->cwd);

@@ -19,7 +19,13 @@
 #endif
 
 /* The keeper's own descriptors; 0-2 are the command's until it has started. */
-enum { KEEPER_CHANNEL_FD = 3, KEEPER_ENGINE_FD = 4, KEEPER_SIGNAL_FD = 5, KEEPER_FIRST_FREE = 6 };
+enum {
+    KEEPER_CHANNEL_FD = 3,
+    KEEPER_ENGINE_FD = 4,
+    KEEPER_SIGNAL_FD = 5,
+    KEEPER_RULESET_FD = 6, /* of a remote keeper */
+    KEEPER_FIRST_FREE = 7
+};
 
 struct keeper {
     struct keeper_job *job;
@@ -36,8 +42,6 @@ struct keeper {
 
 typedef unsigned long kernel_sigset; /* 64 signals on both architectures */
 
-/* What a keeper runs; `arg` is its job. */
-int keeper_main(void *arg);
 /* Moves fd out of the way of the fixed numbers. Returns it, or -errno. */
 int keeper_lift(int fd);
 /* Closes [first, last] whatever the kernel has: close_range(2) is 5.9. */

@@ -242,8 +242,8 @@ opens_at_once(int dir_fd, const char *path, int *ret_fd)
     return fd >= 0;
 }
 
-int
-limited_open(int dir_fd, const char *path, int *ret_fd, int timeout_ms)
+static int
+open_limited(int dir_fd, const char *path, uint64_t resolve, int *ret_fd, int timeout_ms)
 {
     size_t n = strlen(path) + 1;
     struct slot *s = n <= sizeof(slots[0].bytes) ? slot_take() : NULL;
@@ -251,12 +251,12 @@ limited_open(int dir_fd, const char *path, int *ret_fd, int timeout_ms)
     if (s == NULL) {
         return EBUSY;
     }
-    if (opens_at_once(dir_fd, path, ret_fd)) {
+    if (resolve == RESOLVE_NO_MAGICLINKS && opens_at_once(dir_fd, path, ret_fd)) {
         slot_give_back(s);
         return 0;
     }
     memcpy(s->bytes, path, n);
-    s->how = (struct open_how){.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_MAGICLINKS};
+    s->how = (struct open_how){.flags = O_PATH | O_CLOEXEC, .resolve = resolve};
     s->keeps_rights = false;
     s->nr = SYS_openat2;
     s->args[0] = dir_fd;
@@ -271,6 +271,18 @@ limited_open(int dir_fd, const char *path, int *ret_fd, int timeout_ms)
         *ret_fd = (int)fd;
     }
     return fd >= 0 ? 0 : (int)-fd;
+}
+
+int
+limited_open(int dir_fd, const char *path, int *ret_fd, int timeout_ms)
+{
+    return open_limited(dir_fd, path, RESOLVE_NO_MAGICLINKS, ret_fd, timeout_ms);
+}
+
+int
+limited_open_inside(int top_fd, const char *path, int *ret_fd, int timeout_ms)
+{
+    return open_limited(top_fd, path, RESOLVE_NO_MAGICLINKS | RESOLVE_IN_ROOT, ret_fd, timeout_ms);
 }
 
 int

@@ -23,6 +23,8 @@
 int limited_read(pid_t tid, uintptr_t there, void *ret, size_t n, int timeout_ms);
 /* Opens a file as a mere place (O_PATH), from a directory, through no magic link. */
 int limited_open(int dir_fd, const char *path, int *ret_fd, int timeout_ms);
+/* The same with a directory that is the top of all: no path leads out of it. */
+int limited_open_inside(int top_fd, const char *path, int *ret_fd, int timeout_ms);
 /* connect(2). The peer sees the helper's process id. */
 int limited_connect(int fd, const struct sockaddr *address, socklen_t length, int timeout_ms);
 

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <poll.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -25,7 +26,6 @@
 #define WALKS 3
 
 #define TCP_LISTEN_STATE 10 /* the state number that unix_diag uses too */
-#define QUESTION         1U
 
 #ifndef SIOCUNIXFILE /* linux/un.h, which clashes with sys/un.h */
 #    define SIOCUNIXFILE (SIOCPROTOPRIVATE + 0)
@@ -38,7 +38,7 @@ is_over(uint64_t until_ns)
 }
 
 static bool
-ask(int fd)
+ask(int fd, uint32_t sequence)
 {
     struct {
         struct nlmsghdr header;
@@ -47,7 +47,7 @@ ask(int fd)
         .header = {.nlmsg_len = sizeof(question),
                    .nlmsg_type = SOCK_DIAG_BY_FAMILY,
                    .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP,
-                   .nlmsg_seq = QUESTION},
+                   .nlmsg_seq = sequence},
         .request = {.sdiag_family = AF_UNIX,
                    .udiag_states = 1U << TCP_LISTEN_STATE,
                    .udiag_show = UDIAG_SHOW_NAME | UDIAG_SHOW_VFS   },
@@ -78,13 +78,29 @@ receive(int fd, struct diag_search *s)
     diag_search_take(s, reply, (size_t)got);
 }
 
-enum listener_answer
-listener_find(const struct listener_key *key, uint64_t until_ns, struct listener *ret)
+static void
+forget_answers(int diag_fd)
 {
-    struct diag_search s = {.key = key, .sequence = QUESTION};
-    SY_FD fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+    char byte = 0;
 
-    if (fd < 0 || !ask(fd)) {
+    while (diag_fd >= 0 && recv(diag_fd, &byte, sizeof(byte), MSG_DONTWAIT | MSG_TRUNC) > 0) {
+    }
+}
+
+enum listener_answer
+listener_find(const struct listener_key *key, int diag_fd, uint64_t until_ns, struct listener *ret)
+{
+    /* A shared socket may still hold answers to a question that was given up. */
+    static atomic_uint last_sequence;
+    struct diag_search s = {.key = key, .sequence = atomic_fetch_add(&last_sequence, 1) + 1};
+    SY_FD own = diag_fd < 0 ? socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG) : -1;
+    int fd = diag_fd < 0 ? own : diag_fd;
+
+    if (fd < 0) {
+        return LISTENER_UNSURE;
+    }
+    forget_answers(diag_fd);
+    if (!ask(fd, s.sequence)) {
         return LISTENER_UNSURE;
     }
     while (!s.is_complete && !s.is_broken && !is_over(until_ns)) {

@@ -19,8 +19,9 @@ enum listener_answer {
     LISTENER_UNSURE, /* two that look alike, or it can't be found out */
 };
 
-/* The socket that listens there (sock_diag(7)). */
-enum listener_answer listener_find(const struct listener_key *key, uint64_t until_ns,
+/* The socket that listens there (sock_diag(7)). `diag_fd` is a socket for the question in
+ * the network to look in; -1: ours. */
+enum listener_answer listener_find(const struct listener_key *key, int diag_fd, uint64_t until_ns,
                                    struct listener *ret);
 
 /*

@@ -80,6 +80,13 @@ make(struct process_pool *pool, struct process **ret, const struct sandbox_base 
 {
     enum sy_code rc = SY_E_NOTFOUND;
 
+    if (base != NULL && base->template != NULL) {
+        rc = process_prepare_by(ret, base, base->template, err);
+        return rc == SY_E_NOTFOUND
+                   ? sy_err_set(err, SY_E_SANDBOX,
+                                "the sandbox's process was killed just now: call once more")
+                   : rc;
+    }
     /* Without a filter there is nothing to share. A template that is gone is
      * replaced once. */
     for (int i = 0; i < 2 && pool->uses_templates && base != NULL && base->program != NULL; i++) {

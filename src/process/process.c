@@ -23,6 +23,9 @@
 
 #define NS_PER_MS 1000000ULL
 
+/* What the kernel may take to end a namespace whose first process was killed. */
+#define KEEPER_END_MS 2000
+
 pid_t
 process_keeper(const struct process *p)
 {
@@ -36,7 +39,15 @@ process_keeper(const struct process *p)
 static void
 wait_for_keeper(struct process *p)
 {
-    pid_t pid = process_keeper(p);
+    pid_t pid = p->is_remote ? 0 : process_keeper(p);
+
+    /* A remote one without a last word was killed: the kernel is ending all in its
+     * namespace. */
+    if (p->is_remote && p->pidfd >= 0 && p->result.outcome == PROCESS_RUNNING) {
+        struct pollfd end = {.fd = p->pidfd, .events = POLLIN};
+
+        (void)poll(&end, 1, KEEPER_END_MS);
+    }
 
     while (pid > 0 && waitpid(pid, NULL, __WALL) < 0 && errno == EINTR) {
     }
@@ -57,7 +68,7 @@ static void
 end_channel(struct process *p)
 {
     char word[sizeof(struct keeper_report)];
-    ssize_t got = p->channel_fd >= 0 && p->is_of_template ? 1 : 0;
+    ssize_t got = p->channel_fd >= 0 && (p->is_of_template || p->is_remote) ? 1 : 0;
 
     if (got > 0) {
         shutdown(p->channel_fd, SHUT_WR);
@@ -159,6 +170,13 @@ explain_failure(struct process *p, enum sandbox_stage stage, int sys)
                    sy_errno_text(sys));
         err->sys = sys;
         break;
+    case STAGE_POLICY:
+    case STAGE_NAMESPACES:
+    case STAGE_ID_MAPS:
+    case STAGE_MOUNTS:
+    case STAGE_PROC:
+    case STAGE_LOOPBACK:
+    case STAGE_IDENTITY:
     case STAGE_RLIMITS:
     case STAGE_CAPABILITIES:
     case STAGE_NO_NEW_PRIVS:
@@ -225,6 +243,9 @@ take_report(struct process *p, const struct keeper_report *r, uint64_t now_ns)
     switch ((enum keeper_report_kind)r->kind) {
     case KEEPER_LISTENER:
         break; /* its descriptor was taken by receive() */
+    case KEEPER_BORN:
+        p->keeper_pid = r->status;
+        break;
     case KEEPER_EXITED:
         p->has_exited = true;
         set_outcome(p, r->status);
@@ -266,11 +287,25 @@ receive(struct process *p, struct keeper_report *ret)
         const struct cmsghdr *c = CMSG_FIRSTHDR(&message);
 
         if (c != NULL && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(int))) {
-            fd_close(&p->listener_fd);
-            memcpy(&p->listener_fd, CMSG_DATA(c), sizeof(int));
+            int *place = ret->kind == KEEPER_BORN ? &p->pidfd : &p->listener_fd;
+
+            fd_close(place);
+            memcpy(place, CMSG_DATA(c), sizeof(int));
         }
     }
     return got;
+}
+
+void
+process_take_birth(struct process *p)
+{
+    struct keeper_report r;
+
+    if (p->pidfd < 0 &&
+        recv(p->channel_fd, &r, sizeof(r), MSG_PEEK | MSG_DONTWAIT) == (ssize_t)sizeof(r) &&
+        r.kind == KEEPER_BORN && receive(p, &r) == (ssize_t)sizeof(r)) {
+        take_report(p, &r, 0);
+    }
 }
 
 static enum sy_code
@@ -403,10 +438,12 @@ owner_of_call(const void *arg, pid_t caller)
 static enum sy_code
 answer(struct process *p, uint64_t now_ns, struct sy_error *err)
 {
+    const struct broker_place place = {.diag_fd = p->diag_fd, .has_own_tree = p->is_remote};
     enum sy_code rc = take_reports(p, now_ns, err);
 
     process_limits_look(p, now_ns);
-    if (p->listener_fd >= 0 && (p->has_ended || !broker_step(p->listener_fd, owner_of_call, p))) {
+    if (p->listener_fd >= 0 &&
+        (p->has_ended || !broker_step(p->listener_fd, &place, owner_of_call, p))) {
         fd_close(&p->listener_fd);
     }
     return rc;
@@ -473,6 +510,8 @@ process_free(struct process *p)
     cgroup_free(p->cgroup);
     fd_close(&p->channel_fd);
     fd_close(&p->listener_fd);
+    fd_close(&p->pidfd);
+    fd_close(&p->diag_fd);
     template_unref(p->template);
     fd_close(&p->read_fd[STREAM_STDOUT]);
     fd_close(&p->read_fd[STREAM_STDERR]);

@@ -31,6 +31,7 @@ struct exec_env {
     char *const *envp;
     const char *cwd;                     /* absolute */
     const struct sandbox_ready *sandbox; /* NULL: none */
+    struct template *template;           /* of the full tier; NULL: none. Borrowed */
     struct resource_limits limits;
     struct cgroup_home *cgroups; /* NULL: memory and processes are held by looking at them */
 };
@@ -65,7 +66,7 @@ enum sy_code process_prepare(struct process **ret, const struct sandbox_base *ba
 /* The base, if it was not known before. */
 void process_set_base(struct process *p, const struct sandbox_base *base);
 /* Does it still wait, and can it still get a sandbox with this base (NULL: any)? */
-bool process_is_prepared(const struct process *p, const struct sandbox_base *base);
+bool process_is_prepared(struct process *p, const struct sandbox_base *base);
 /*
  * How a limit of that resource would be held with these control groups (NULL: none)
  * for a command of this user.
@@ -79,6 +80,8 @@ enum resource_means process_limit_means(enum resource r, const struct cgroup_hom
  */
 enum sy_code process_go(struct process *p, const struct exec_env *env, struct output_chain *chain,
                         struct sy_error *err) SY_NODISCARD;
+/* What a process must have been prepared for to get this command. */
+struct sandbox_base process_base(const struct exec_env *env);
 /* Both at once. */
 enum sy_code process_start(struct process **ret, const struct exec_env *env,
                            struct output_chain *chain, struct sy_error *err) SY_NODISCARD;

@@ -11,6 +11,9 @@ struct process {
     struct keeper_job job;
     struct template *template; /* that made the keeper, until it has gone; NULL: we did */
     bool is_of_template;       /* made by one: the listener is for others of it too */
+    bool is_remote;            /* its keeper is in a pid namespace of its own (launcher.h) */
+    int pidfd;                 /* of a remote keeper; -1: not known yet */
+    int diag_fd;               /* of a remote one's network; -1: ours */
     struct process_pool *pool; /* NULL: of none */
     struct process *next;      /* in the pool */
     bool knows_base;           /* job.base is set */
@@ -40,6 +43,8 @@ struct process {
  * SY_E_NOTFOUND: the template is gone. */
 enum sy_code process_prepare_by(struct process **ret, const struct sandbox_base *base,
                                 struct template *t, struct sy_error *err);
+/* Takes what a remote keeper's maker says of it, if it is there. */
+void process_take_birth(struct process *p);
 /* The number of its keeper, 0 if there is none. */
 pid_t process_keeper(const struct process *p);
 /* Takes it out of its pool. */

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/mem.h"
+#include "process/keeper_spec.h"
 
 /* One cached stack: most engines run one command at a time, and its pages are
  * then mapped already. */
@@ -104,6 +105,16 @@ open_pipes(struct process *p, int ret_write[STREAM_COUNT], int *ret_keeper_end,
 static enum sy_code
 clone_keeper(struct process *p, struct template *t, struct sy_error *err)
 {
+    if (t != NULL && template_is_remote(t)) {
+        if (!template_make_keeper(t, &p->job, NULL)) {
+            return SY_E_NOTFOUND;
+        }
+        p->is_remote = true;
+        p->job.is_remote = true;
+        p->diag_fd = template_diag_fd(t) >= 0 ? fcntl(template_diag_fd(t), F_DUPFD_CLOEXEC, 0) : -1;
+        return SY_E_OK;
+    }
+
     void *stack_top = (char *)p->stack + KEEPER_STACK;
 
     if (t != NULL) {
@@ -139,17 +150,20 @@ start_keeper(struct process *p, const struct sandbox_base *base, struct template
     if (rc != SY_E_OK) {
         return rc;
     }
-    p->stack = stack_get();
-    if (p->stack == NULL) {
-        return sy_err_nomem(err);
+    if (t == NULL || !template_is_remote(t)) {
+        p->stack = stack_get();
+        if (p->stack == NULL) {
+            return sy_err_nomem(err);
+        }
     }
     p->job = (struct keeper_job){
-        .base = base != NULL ? *base : (struct sandbox_base){NULL, NULL},
+        .base = base != NULL ? *base : (struct sandbox_base){0},
         .starts_with_base = base != NULL,
         .out_fd = out,
         .err_fd = errfd,
         .channel_fd = keeper_end,
         .engine_pid = getpid(),
+        .engine_fd = -1,
         .ruleset_fd = -1,
         .listener_fd = -1,
     };
@@ -170,6 +184,8 @@ process_prepare_by(struct process **ret, const struct sandbox_base *base, struct
     p->id = atomic_fetch_add(&next_id, 1);
     p->channel_fd = -1;
     p->listener_fd = -1;
+    p->pidfd = -1;
+    p->diag_fd = -1;
     p->read_fd[STREAM_STDOUT] = -1;
     p->read_fd[STREAM_STDERR] = -1;
     p->linger_ns = UINT64_MAX;
@@ -192,13 +208,16 @@ process_prepare(struct process **ret, const struct sandbox_base *base, struct sy
 }
 
 bool
-process_is_prepared(const struct process *p, const struct sandbox_base *base)
+process_is_prepared(struct process *p, const struct sandbox_base *base)
 {
     char byte = 0;
 
+    if (p->is_remote) {
+        process_take_birth(p);
+    }
     /* A keeper that waits has nothing to say; one that is gone has ended the
      * channel. */
-    return !p->has_gone &&
+    return !p->has_gone && (base == NULL || (base->template != NULL) == p->is_remote) &&
            (!p->knows_base || base == NULL || sandbox_base_equal(&p->job.base, base)) &&
            recv(p->channel_fd, &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
 }
@@ -217,10 +236,11 @@ process_set_base(struct process *p, const struct sandbox_base *base)
     (void)send(p->channel_fd, &order, sizeof(order), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/* The order to execute, with the ruleset and the ways into control groups. A keeper that is gone
- * needs none: its last word, or the end of the channel, tells what happened. */
+/* The order to execute, with the ruleset (a remote one: the command) and the ways into control
+ * groups. A keeper that is gone needs none: its last word, or the end of the channel, tells what
+ * happened. */
 static enum sy_code
-send_go(const struct process *p, int ruleset_fd, struct sy_error *err)
+send_go(const struct process *p, int first_fd, struct sy_error *err)
 {
     struct keeper_order order = {.kind = KEEPER_GO};
     struct iovec part = {.iov_base = &order, .iov_len = sizeof(order)};
@@ -229,8 +249,8 @@ send_go(const struct process *p, int ruleset_fd, struct sy_error *err)
         char room[CMSG_SPACE(sizeof(int) * KEEPER_GO_FDS)];
     } control = {{0}};
     struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
-    int fds[KEEPER_GO_FDS] = {ruleset_fd};
-    size_t n = ruleset_fd >= 0 ? 1 : 0;
+    int fds[KEEPER_GO_FDS] = {first_fd};
+    size_t n = first_fd >= 0 ? 1 : 0;
 
     if (p->cgroup != NULL) {
         n += cgroup_entrances(p->cgroup, fds + n);
@@ -282,18 +302,37 @@ leave_template(struct process *p, struct sy_error *err)
     return SY_E_OK;
 }
 
+static enum sy_code
+go_remote(const struct process *p, struct sy_error *err)
+{
+    SY_FD spec = -1;
+    enum sy_code rc = keeper_spec_new(&spec, &p->job, err);
+
+    return rc == SY_E_OK ? send_go(p, spec, err) : rc;
+}
+
+struct sandbox_base
+process_base(const struct exec_env *env)
+{
+    struct sandbox_base base = sandbox_ready_base(env->sandbox);
+
+    base.template = env->template;
+    return base;
+}
+
 enum sy_code
 process_go(struct process *p, const struct exec_env *env, struct output_chain *chain,
            struct sy_error *err)
 {
-    const struct sandbox_base base = sandbox_ready_base(env->sandbox);
+    const struct sandbox_base base = process_base(env);
 
     if (!p->knows_base) {
         p->job.base = base;
         p->knows_base = true;
     }
     /* What it was made ready for is what it gets, or a command would run outside. */
-    SY_ASSERT(!p->has_gone && sandbox_base_equal(&p->job.base, &base));
+    SY_ASSERT(!p->has_gone && sandbox_base_equal(&p->job.base, &base) &&
+              p->is_remote == (base.template != NULL));
     p->script_argv = script_argv_new(env);
     if (p->script_argv == NULL) {
         return sy_err_nomem(err);
@@ -307,12 +346,15 @@ process_go(struct process *p, const struct exec_env *env, struct output_chain *c
     p->started_ns = clock_mono_ns();
     p->has_gone = true;
 
+    enum sy_code rc = process_limits_begin(p, env, err);
+
+    if (rc == SY_E_OK && p->is_remote) {
+        return go_remote(p, err);
+    }
+
     int ruleset_fd = env->sandbox != NULL ? sandbox_ready_fd(env->sandbox) : -1;
 
     p->job.has_ruleset = ruleset_fd >= 0;
-
-    enum sy_code rc = process_limits_begin(p, env, err);
-
     if (rc == SY_E_OK) {
         rc = leave_template(p, err);
     }
@@ -323,10 +365,10 @@ enum sy_code
 process_start(struct process **ret, const struct exec_env *env, struct output_chain *chain,
               struct sy_error *err)
 {
-    const struct sandbox_base base = sandbox_ready_base(env->sandbox);
+    const struct sandbox_base base = process_base(env);
     struct process *p = NULL;
 
-    enum sy_code rc = process_prepare(&p, &base, err);
+    enum sy_code rc = process_prepare_by(&p, &base, env->template, err);
 
     if (rc != SY_E_OK) {
         return rc;

@@ -17,6 +17,8 @@
 #include "base/fd.h"
 #include "base/mem.h"
 #include "process/keeper_internal.h"
+#include "process/launch_wire.h"
+#include "process/template_internal.h"
 #include "sandbox/linux/raw_syscall.h"
 
 /* What keepers need of us: standard output and error, and their channel. */
@@ -34,7 +36,9 @@ struct template
     int channel_fd;
     int listener_fd;
     unsigned refs;
-    bool has_told; /* what follows */
+    bool is_remote; /* a process of its own, made by the launcher */
+    int diag_fd;    /* remote: for sock_diag(7) in its network; -1: as ours */
+    bool has_told;  /* what follows */
     enum sandbox_stage stage;
     int sys;
 };
@@ -215,6 +219,7 @@ template_start(struct template **ret, const struct sandbox_base *base, struct sy
     t->base = *base;
     t->channel_fd = -1;
     t->listener_fd = -1;
+    t->diag_fd = -1;
 
     enum sy_code rc = start(t, err);
 
@@ -226,12 +231,82 @@ template_start(struct template **ret, const struct sandbox_base *base, struct sy
     return SY_E_OK;
 }
 
+enum sy_code
+template_new_remote(struct template **ret, int channel_fd, int diag_fd, struct sy_error *err)
+{
+    struct template *t = mem_alloc_zero(1, sizeof(*t));
+
+    if (t == NULL) {
+        return sy_err_nomem(err);
+    }
+    t->refs = 1;
+    t->is_remote = true;
+    t->has_told = true;
+    t->channel_fd = channel_fd;
+    t->diag_fd = diag_fd;
+    t->listener_fd = -1;
+    *ret = t;
+    return SY_E_OK;
+}
+
+bool
+template_is_remote(const struct template *t)
+{
+    return t->is_remote;
+}
+
+int
+template_diag_fd(const struct template *t)
+{
+    return t->diag_fd;
+}
+
+bool
+template_is_there(const struct template *t)
+{
+    char byte = 0;
+
+    return recv(t->channel_fd, &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
+}
+
+int
+template_channel_fd(const struct template *t)
+{
+    return t->channel_fd;
+}
+
+bool
+template_send_marks(struct template *t, int marks_fd)
+{
+    struct launch_order order = {.kind = LAUNCH_MARKS};
+    struct fd_message m;
+
+    fd_message_init(&m, &order, sizeof(order), 1);
+    *fd_message_fds(&m) = marks_fd;
+    return sendmsg(t->channel_fd, &m.message, MSG_NOSIGNAL) == (ssize_t)sizeof(order);
+}
+
+static bool
+order_remote(const struct template *t, const struct keeper_job *job)
+{
+    struct launch_order order = {.kind = LAUNCH_KEEPER};
+    const int fds[JOB_FDS] = {job->out_fd, job->err_fd, job->channel_fd};
+    struct fd_message m;
+
+    fd_message_init(&m, &order, sizeof(order), JOB_FDS);
+    memcpy(fd_message_fds(&m), fds, sizeof(fds));
+    return sendmsg(t->channel_fd, &m.message, MSG_NOSIGNAL) == (ssize_t)sizeof(order);
+}
+
 bool
 template_make_keeper(struct template *t, struct keeper_job *job, void *stack_top)
 {
     struct template_order order = {.job = job, .stack_top = stack_top};
     struct fd_message m;
 
+    if (t->is_remote) {
+        return order_remote(t, job);
+    }
     fd_message_init(&m, &order, sizeof(order), JOB_FDS);
 
     int fds[JOB_FDS] = {job->out_fd, job->err_fd, job->channel_fd};
@@ -299,6 +374,7 @@ template_unref(struct template *t)
     }
     fd_close(&t->channel_fd);
     fd_close(&t->listener_fd);
+    fd_close(&t->diag_fd);
     while (t->pid > 0 && waitpid(t->pid, NULL, __WALL) < 0 && errno == EINTR) {
     }
     if (t->stack != NULL) {

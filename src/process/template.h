@@ -34,6 +34,12 @@ bool template_make_keeper(struct template *t, struct keeper_job *job, void *stac
  */
 bool template_await(struct template *t, int *ret_fd, enum sandbox_stage *ret_stage,
                     int *ret_sys) SY_NODISCARD;
+/* Is it a process of its own (launcher.h)? Its keepers share no memory with us. */
+bool template_is_remote(const struct template *t);
+/* A remote one: does its process live? */
+bool template_is_there(const struct template *t);
+/* Borrowed; a socket for sock_diag(7) in the network of its commands; -1: ours. */
+int template_diag_fd(const struct template *t);
 const struct sandbox_base *template_base(const struct template *t);
 /* One more owner; the same pointer. */
 struct template *template_ref(struct template *t);

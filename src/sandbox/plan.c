@@ -45,10 +45,10 @@ sandbox_plan_feature(const struct sandbox_plan *plan, enum sandbox_feature f)
     return plan->features[f];
 }
 
-const char *
+enum sandbox_tier
 sandbox_plan_tier(const struct sandbox_plan *plan)
 {
-    return plan->is_enforced ? "landlock+seccomp" : "none";
+    return plan->tier;
 }
 
 enum sandbox_mode
@@ -63,12 +63,57 @@ sandbox_plan_has_network(const struct sandbox_plan *plan)
     return plan->has_network;
 }
 
+const char *
+sandbox_plan_cwd(const struct sandbox_plan *plan)
+{
+    return plan->cwd;
+}
+
+const char *
+sandbox_plan_root(const struct sandbox_plan *plan, size_t i)
+{
+    for (size_t k = 0; k < plan->n_rules; k++) {
+        enum plan_origin origin = plan->rules[k].origin;
+
+        if ((origin == ORIGIN_CWD || origin == ORIGIN_ROOT) && i-- == 0) {
+            return plan->rules[k].path;
+        }
+    }
+    return NULL;
+}
+
+static const char *
+path_of(const struct sandbox_plan *plan, enum plan_origin origin)
+{
+    for (size_t i = 0; i < plan->n_rules; i++) {
+        if (plan->rules[i].origin == origin) {
+            return plan->rules[i].path;
+        }
+    }
+    return NULL;
+}
+
+const char *
+sandbox_plan_tmpdir(const struct sandbox_plan *plan)
+{
+    return path_of(plan, ORIGIN_TMPDIR);
+}
+
+bool
+sandbox_plan_writes_tmp(const struct sandbox_plan *plan)
+{
+    return path_of(plan, ORIGIN_SLASH_TMP) != NULL;
+}
+
 void
 sandbox_plan_write(struct jw *w, const struct sandbox_plan *plan)
 {
     jw_object(w);
     jw_key_str(w, "mode", sandbox_mode_name(plan->mode));
-    jw_key_str(w, "tier", sandbox_plan_tier(plan));
+    jw_key_str(w, "tier", sandbox_tier_name(plan->tier));
+    if (plan->weaker[0] != '\0') {
+        jw_key_str(w, "tier_reason", plan->weaker);
+    }
     jw_key_int(w, "landlock_abi", plan->abi);
     jw_key_str(w, "network", plan->has_network ? "on" : "off");
     jw_key(w, "features");
@@ -98,19 +143,23 @@ set_features(struct sandbox_plan *plan, const struct sandbox_caps *caps)
 {
     enum feature_state *f = plan->features;
     bool is_on = plan->is_enforced;
+    bool is_full = plan->tier == TIER_FULL;
     int abi = plan->abi;
 
     for (size_t i = 0; i < FEATURE_COUNT; i++) {
         f[i] = FEATURE_ABSENT;
     }
     f[FEATURE_FS_WRITE] = state_if(is_on);
-    f[FEATURE_FS_REFER] = state_if(is_on && abi >= 2);
-    f[FEATURE_FS_TRUNCATE] = state_if(is_on && abi >= 3);
+    f[FEATURE_FS_REFER] = state_if(is_full || (is_on && abi >= 2));
+    f[FEATURE_FS_TRUNCATE] = state_if(is_full || (is_on && abi >= 3));
     f[FEATURE_DEVICE_IOCTL] = state_if(is_on && abi >= 5);
     f[FEATURE_NETWORK] = state_if(is_on && !plan->has_network);
-    f[FEATURE_UNIX_ABSTRACT] = state_if(is_on && abi >= 6);
+    f[FEATURE_FS_METADATA] = state_if(is_full);
+    f[FEATURE_PID_NAMESPACE] = state_if(is_full);
+    f[FEATURE_PRIVATE_TMP] = state_if(is_full);
+    f[FEATURE_UNIX_ABSTRACT] = state_if(is_on && (abi >= 6 || (is_full && !plan->has_network)));
     f[FEATURE_UNIX_PATH] = state_if(is_on && (abi >= 9 || plan->has_broker));
-    f[FEATURE_SIGNAL_SCOPE] = state_if(is_on && abi >= 6);
+    f[FEATURE_SIGNAL_SCOPE] = state_if(is_full || (is_on && abi >= 6));
     f[FEATURE_SECCOMP] = state_if(is_on);
     f[FEATURE_NO_NEW_PRIVS] = state_if(is_on);
     f[FEATURE_CAPABILITIES] = state_if(is_on);
@@ -239,10 +288,29 @@ refuse_kernel(const struct sandbox_caps *caps, struct sy_error *err)
 }
 
 static enum sy_code
+refuse_tier(const struct sandbox_policy *policy, const struct sandbox_caps *caps,
+            struct sy_error *err)
+{
+    if (policy->max_tier < policy->min_tier) {
+        return sy_err_set(
+            err, SY_E_SANDBOX,
+            "sandbox.min_tier asks for '%s', but the sandbox may be at most '%s' here "
+            "(sandbox.tier): change one of them",
+            sandbox_tier_name(policy->min_tier), sandbox_tier_name(policy->max_tier));
+    }
+    return sy_err_set(err, SY_E_SANDBOX,
+                      "a sandbox of tier '%s' can't be made here: %s; repair that, or set "
+                      "sandbox.min_tier: no-namespace",
+                      sandbox_tier_name(policy->min_tier),
+                      caps->full_reason[0] != '\0' ? caps->full_reason : "it was not tried");
+}
+
+static enum sy_code
 fill(struct sandbox_plan *plan, const struct sandbox_policy *policy,
      const struct sandbox_caps *caps, struct sy_error *err)
 {
     bool is_wanted = sandbox_mode_is_enforced(policy->mode);
+    bool is_too_weak = false;
 
     plan->mode = policy->mode;
     plan->has_network = sandbox_policy_has_network(policy);
@@ -257,9 +325,24 @@ fill(struct sandbox_plan *plan, const struct sandbox_policy *policy,
     }
     plan->is_enforced = is_wanted && caps->landlock_abi >= 1 && caps->has_seccomp_filter;
     plan->is_refused = is_wanted && !plan->is_enforced;
+    plan->tier = !plan->is_enforced                                     ? TIER_NONE
+                 : caps->has_full_tier && policy->max_tier == TIER_FULL ? TIER_FULL
+                                                                        : TIER_NO_NAMESPACE;
+    if (plan->tier == TIER_NO_NAMESPACE && policy->max_tier == TIER_FULL) {
+        memcpy(plan->weaker, caps->full_reason, sizeof(plan->weaker));
+    }
+    if (plan->is_enforced && plan->tier < policy->min_tier) {
+        plan->is_enforced = false;
+        plan->is_refused = true;
+        plan->tier = TIER_NONE;
+        is_too_weak = true;
+    }
     plan->abi = plan->is_enforced ? caps->landlock_abi : 0;
     plan->errata = plan->is_enforced ? caps->landlock_errata : 0;
     set_features(plan, caps);
+    if (is_too_weak) {
+        return refuse_tier(policy, caps, err);
+    }
     if (plan->is_refused) {
         return refuse_kernel(caps, err);
     }
@@ -344,7 +427,7 @@ sandbox_plan_dump(const struct sandbox_plan *plan, struct buf *out)
 
     jw_object(&w);
     jw_key_str(&w, "mode", sandbox_mode_name(plan->mode));
-    jw_key_str(&w, "tier", sandbox_plan_tier(plan));
+    jw_key_str(&w, "tier", sandbox_tier_name(plan->tier));
     jw_key_str(&w, "cwd", plan->cwd);
     jw_key_bool(&w, "network", plan->has_network);
     if (plan->is_enforced) {

@@ -30,6 +30,33 @@ sandbox_mode_parse(enum sandbox_mode *ret, const char *name)
     return false;
 }
 
+static const char *const tier_names[] = {
+    [TIER_NONE] = "none",
+    [TIER_NO_NAMESPACE] = "no-namespace",
+    [TIER_FULL] = "full",
+};
+
+#define TIER_COUNT (sizeof(tier_names) / sizeof(tier_names[0]))
+
+const char *
+sandbox_tier_name(enum sandbox_tier tier)
+{
+    SY_ASSERT((size_t)tier < TIER_COUNT);
+    return tier_names[tier];
+}
+
+bool
+sandbox_tier_parse(enum sandbox_tier *ret, const char *name)
+{
+    for (size_t i = 0; i < TIER_COUNT; i++) {
+        if (str_eq(name, tier_names[i])) {
+            *ret = (enum sandbox_tier)i;
+            return true;
+        }
+    }
+    return false;
+}
+
 bool
 sandbox_mode_is_enforced(enum sandbox_mode mode)
 {
@@ -67,6 +94,10 @@ sandbox_policy_copy(struct sandbox_policy *ret, const struct sandbox_policy *fro
         .has_network = from->has_network,
         .excludes_tmpdir = from->excludes_tmpdir,
         .excludes_slash_tmp = from->excludes_slash_tmp,
+        .max_tier = from->max_tier,
+        .min_tier = from->min_tier,
+        .runs_as_self = from->runs_as_self,
+        .temp_bytes = from->temp_bytes,
     };
     enum sy_code rc = SY_E_NOMEM;
 

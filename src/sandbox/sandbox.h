@@ -22,6 +22,16 @@ const char *sandbox_mode_name(enum sandbox_mode mode);
 bool sandbox_mode_parse(enum sandbox_mode *ret, const char *name) SY_NODISCARD;
 
 /*
+ * How strong a sandbox is, weakest first: none, Landlock and seccomp with a
+ * broker, or these inside namespaces with a file tree of their own.
+ */
+enum sandbox_tier { TIER_NONE, TIER_NO_NAMESPACE, TIER_FULL };
+
+/* "none", "no-namespace", "full". */
+const char *sandbox_tier_name(enum sandbox_tier tier);
+bool sandbox_tier_parse(enum sandbox_tier *ret, const char *name) SY_NODISCARD;
+
+/*
  * What commands may do. Made from configuration (and a turn's cwd), never from
  * a call's arguments. Owns its strings; only read once made. Later layers
  * (protected subpaths, denied reads, domains) are further members.
@@ -34,6 +44,10 @@ struct sandbox_policy {
     bool has_network;           /* network_access */
     bool excludes_tmpdir;       /* exclude_tmpdir_env_var */
     bool excludes_slash_tmp;    /* exclude_slash_tmp */
+    enum sandbox_tier max_tier; /* not above, of what is there; TIER_NONE counts as no-namespace */
+    enum sandbox_tier min_tier; /* refuse below */
+    bool runs_as_self;          /* started as root: not as the workspace's owner */
+    uint64_t temp_bytes; /* most in temporary directories (full tier); 0: half of the memory */
 };
 
 void sandbox_policy_fini(struct sandbox_policy *p);
@@ -65,6 +79,7 @@ bool sandbox_policy_has_network(const struct sandbox_policy *p);
     X(FEATURE_FD_CLOSE, "fd_close", "no inherited descriptors")                                    \
     X(FEATURE_TREE_KILL, "tree_kill", "every descendant ended with the command")                   \
     X(FEATURE_PID_NAMESPACE, "pid_namespace", "processes outside invisible")                       \
+    X(FEATURE_PRIVATE_TMP, "private_tmp", "temporary directories of its own")                      \
     X(FEATURE_DENY_READ, "deny_read", "secrets unreadable")
 
 enum sandbox_feature {
@@ -80,6 +95,8 @@ const char *sandbox_feature_name(enum sandbox_feature f);
 const char *sandbox_feature_text(enum sandbox_feature f);
 const char *feature_state_name(enum feature_state s);
 
+#define SANDBOX_REASON 200
+
 /* What this kernel can do, asked once (a few system calls). */
 struct sandbox_caps {
     int landlock_abi; /* 0: absent; else as landlock_create_ruleset(2) says */
@@ -89,7 +106,11 @@ struct sandbox_caps {
     bool has_seccomp_notify;
     bool has_close_range;
     bool has_user_namespaces; /* a try, not a sysctl; filled by `check` only */
-    char release[65];         /* uname -r */
+    /* A whole sandbox of the full tier has been made and thrown away (launcher);
+     * else full_reason says what kept it from being. */
+    bool has_full_tier;
+    char full_reason[SANDBOX_REASON];
+    char release[65]; /* uname -r */
 };
 
 void sandbox_probe(struct sandbox_caps *ret);
@@ -113,11 +134,17 @@ enum sy_code sandbox_plan_new(struct sandbox_plan **ret, const struct sandbox_po
                               const struct sandbox_caps *caps, struct sy_error *err) SY_NODISCARD;
 void sandbox_plan_free(struct sandbox_plan *plan);
 enum feature_state sandbox_plan_feature(const struct sandbox_plan *plan, enum sandbox_feature f);
-/* "landlock+seccomp" or "none"; the tier that every answer carries. */
-const char *sandbox_plan_tier(const struct sandbox_plan *plan);
+/* The tier that every answer carries. */
+enum sandbox_tier sandbox_plan_tier(const struct sandbox_plan *plan);
 /* What the plan was made for. */
 enum sandbox_mode sandbox_plan_mode(const struct sandbox_plan *plan);
 bool sandbox_plan_has_network(const struct sandbox_plan *plan);
+/* Paths as the policy has them. The i-th directory of the user's that may be written (the
+ * workspace, the configured ones), NULL beyond; $TMPDIR, NULL: may not be; may /tmp be? */
+const char *sandbox_plan_cwd(const struct sandbox_plan *plan);
+const char *sandbox_plan_root(const struct sandbox_plan *plan, size_t i);
+const char *sandbox_plan_tmpdir(const struct sandbox_plan *plan);
+bool sandbox_plan_writes_tmp(const struct sandbox_plan *plan);
 /* The object that every answer carries under "sandbox": mode, tier, Landlock
  * ABI, network, and each feature's state. */
 void sandbox_plan_write(struct jw *w, const struct sandbox_plan *plan);
@@ -148,6 +175,13 @@ int sandbox_ready_fd(const struct sandbox_ready *ready);
     X(STAGE_NONE, "none")                                                                          \
     X(STAGE_KEEPER, "starting the keeper")                                                         \
     X(STAGE_CLONE, "starting the process")                                                         \
+    X(STAGE_POLICY, "reading the policy")                                                          \
+    X(STAGE_NAMESPACES, "making namespaces")                                                       \
+    X(STAGE_ID_MAPS, "mapping the user into its namespace")                                        \
+    X(STAGE_MOUNTS, "mounting")                                                                    \
+    X(STAGE_PROC, "mounting /proc")                                                                \
+    X(STAGE_LOOPBACK, "raising the loopback interface")                                            \
+    X(STAGE_IDENTITY, "becoming the workspace's owner")                                            \
     X(STAGE_SESSION, "setsid")                                                                     \
     X(STAGE_DEATH_SIGNAL, "setting the parent-death signal")                                       \
     X(STAGE_STDIO, "standard descriptors")                                                         \
@@ -175,10 +209,13 @@ const char *sandbox_stage_text(enum sandbox_stage s);
  * its command, directory and roots are known. Compare with sandbox_base_equal.
  */
 struct seccomp_program;
+struct template;
 struct sandbox_base {
     const struct seccomp_program *program; /* NULL: nothing to enforce */
     /* The same for a process whose connect(2) has a broker; NULL: none. */
     const struct seccomp_program *broker_program;
+    /* Of the full tier: the template that makes it (process/template.h); NULL: none. */
+    struct template *template;
 };
 
 /* Of a plan, and of what was made of it. Of an unenforced plan, and of no sandbox
@@ -189,7 +226,8 @@ struct sandbox_base sandbox_ready_base(const struct sandbox_ready *ready);
 static inline bool
 sandbox_base_equal(const struct sandbox_base *a, const struct sandbox_base *b)
 {
-    return a->program == b->program && a->broker_program == b->broker_program;
+    return a->program == b->program && a->broker_program == b->broker_program &&
+           a->template == b->template;
 }
 
 /*
@@ -205,10 +243,13 @@ sandbox_base_equal(const struct sandbox_base *a, const struct sandbox_base *b)
  * none (network on, or a listener could not be had). Without a listener every
  * connect(2) is refused.
  *
+ * sandbox_apply_privileges: of these, capabilities and no_new_privs alone.
+ *
  * sandbox_apply_paths: Landlock, by the ruleset's descriptor in this process.
  */
 int sandbox_apply_base(const struct sandbox_base *base, volatile int *ret_listener,
                        enum sandbox_stage *ret_stage);
+int sandbox_apply_privileges(enum sandbox_stage *ret_stage);
 int sandbox_apply_paths(const struct sandbox_base *base, int ruleset_fd,
                         enum sandbox_stage *ret_stage);
 /* Both, without a broker. `ready` NULL: no core dumps, nothing else. */

@@ -35,6 +35,9 @@ struct plan_rule {
 
 struct sandbox_plan {
     enum sandbox_mode mode;
+    enum sandbox_tier tier;
+    char weaker[SANDBOX_REASON]; /* why it is not the full tier, though it could be; "": it is, or
+                                    need not */
     char *cwd;
     bool has_network;
     bool has_broker;  /* connect(2) to Unix sockets is judged by the engine */

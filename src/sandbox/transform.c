@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/utf8.h"
+#include "sandbox/document.h"
 #include "sandbox/macos/seatbelt.h"
 #include "sandbox/windows/token.h"
 
@@ -160,16 +161,7 @@ write_policy(struct buf *out, const struct elsewhere_request *r)
     struct jw w = {.out = out};
 
     jw_object(&w);
-    jw_key_int(&w, "version", 1);
-    jw_key_str(&w, "mode", sandbox_mode_name(p->mode));
-    jw_key_str(&w, "cwd", p->cwd);
-    write_list(&w, "writable_roots", strv_view(&p->writable_roots));
-    if (p->tmpdir != NULL) {
-        jw_key_str(&w, "tmpdir", p->tmpdir);
-    }
-    jw_key_bool(&w, "network_access", p->has_network);
-    jw_key_bool(&w, "exclude_tmpdir_env_var", p->excludes_tmpdir);
-    jw_key_bool(&w, "exclude_slash_tmp", p->excludes_slash_tmp);
+    sandbox_policy_write(&w, p);
     write_list(&w, "deny_read", r->deny_read);
     write_list(&w, "protected_names", elsewhere_names(r));
     if (r->proxy_port != 0 && !p->has_network) {

@@ -73,6 +73,12 @@ tool_context_new(struct tool_context **ret, const struct config *config, const c
     return SY_E_OK;
 }
 
+enum sy_code
+tool_context_use_launcher(struct tool_context *c, const char *path, struct sy_error *err)
+{
+    return session_use_launcher(c->session, path, err);
+}
+
 void
 tool_context_free(struct tool_context *c)
 {

@@ -129,9 +129,9 @@ add_sandbox_line(struct buf *ret, const struct sandbox_plan *plan)
         return SY_E_OK;
     }
 
-    enum sy_code rc =
-        buf_addf(ret, "Sandbox: %s (%s), network %s", sandbox_mode_name(sandbox_plan_mode(plan)),
-                 sandbox_plan_tier(plan), sandbox_plan_has_network(plan) ? "on" : "off");
+    enum sy_code rc = buf_addf(
+        ret, "Sandbox: %s (%s), network %s", sandbox_mode_name(sandbox_plan_mode(plan)),
+        sandbox_tier_name(sandbox_plan_tier(plan)), sandbox_plan_has_network(plan) ? "on" : "off");
     bool is_first = true;
 
     for (int i = 0; i < FEATURE_COUNT && rc == SY_E_OK; i++) {

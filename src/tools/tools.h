@@ -92,6 +92,9 @@ enum sy_code tool_context_new(struct tool_context **ret, const struct config *co
                               const char *cwd, char *const *environ_list, struct uv_loop_s *loop,
                               struct sy_error *err) SY_NODISCARD;
 /* All calls must be over. Closes a timer: run the loop once more afterwards. */
+/* As session_use_launcher, for the session of these tools. */
+enum sy_code tool_context_use_launcher(struct tool_context *c, const char *path,
+                                       struct sy_error *err) SY_NODISCARD;
 void tool_context_free(struct tool_context *c);
 const struct config *tool_context_config(const struct tool_context *c);
 struct session *tool_context_session(struct tool_context *c);

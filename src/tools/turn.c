@@ -39,6 +39,11 @@ fill_sandbox(struct sandbox_policy *ret, const struct config *config, const char
     ret->has_network = config->sandbox.network_access;
     ret->excludes_tmpdir = config->sandbox.exclude_tmpdir_env_var;
     ret->excludes_slash_tmp = config->sandbox.exclude_slash_tmp;
+    ret->runs_as_self = str_eq(config->sandbox.run_as, "self");
+    ret->max_tier = str_eq(config->sandbox.tier, "no-namespace") ? TIER_NO_NAMESPACE : TIER_FULL;
+    ret->min_tier = str_eq(config->sandbox.tier, "full") || str_eq(config->sandbox.min_tier, "full")
+                        ? TIER_FULL
+                        : TIER_NO_NAMESPACE;
     ret->cwd = buf_take(&normal);
     if (ret->cwd == NULL) {
         return SY_E_NOMEM;

@@ -123,4 +123,29 @@ static const struct expectation expectations[] = {
     {"socket-pair",           0,      WORKS,      0},
 };
 
+/* In the full tier others can't even be seen, and what is outside is read-only. */
+static const struct {
+    const char *name;
+    int inside;
+} full_expectations[] = {
+    {"take-descriptor",       ESRCH },
+    {"kill",                  ESRCH },
+    {"tgkill",                ESRCH },
+    {"pidfd-signal",          EBADF },
+    {"create-outside",        EROFS },
+    {"overwrite-outside",     EROFS },
+    {"open-truncate-outside", EROFS },
+    {"truncate-outside",      EROFS },
+    {"unlink-outside",        EROFS },
+    {"mkdir-outside",         EROFS },
+    {"rmdir-outside",         EROFS },
+    {"symlink-outside",       EROFS },
+    {"fifo-outside",          EROFS },
+    {"through-link",          EROFS },
+    {"through-proc",          EROFS },
+    {"memory-of-victim",      ENOENT},
+    {"environment-of-victim", ENOENT},
+    {"root-of-victim",        ENOENT},
+};
+
 #endif

@@ -54,7 +54,7 @@ act_take_descriptor(void)
     long pidfd = syscall(SYS_pidfd_open, probe_env_number("PROBE_VICTIM"), 0);
 
     if (pidfd < 0) {
-        return 2000;
+        return errno; /* where it can't even be seen */
     }
     TRY(SYS_pidfd_getfd, pidfd, 0, 0);
 }

@@ -27,7 +27,7 @@ def examples(guide):
 def copy_tree(root, copy):
     for name in ("meson.build", "meson_options.txt"):
         shutil.copy(os.path.join(root, name), copy)
-    for name in ("src", "include", "docs"):
+    for name in ("src", "include", "docs", "libexec"):
         shutil.copytree(os.path.join(root, name), os.path.join(copy, name))
 
 

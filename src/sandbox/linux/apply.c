@@ -137,6 +137,18 @@ load_filters(const struct sandbox_base *base, volatile int *ret_listener)
 }
 
 int
+sandbox_apply_privileges(enum sandbox_stage *ret_stage)
+{
+    long r = drop_capabilities();
+
+    if (r < 0) {
+        return failed(ret_stage, STAGE_CAPABILITIES, r);
+    }
+    r = control(PR_SET_NO_NEW_PRIVS, 1, 0);
+    return r < 0 ? failed(ret_stage, STAGE_NO_NEW_PRIVS, r) : 0;
+}
+
+int
 sandbox_apply_base(const struct sandbox_base *base, volatile int *ret_listener,
                    enum sandbox_stage *ret_stage)
 {
@@ -148,13 +160,10 @@ sandbox_apply_base(const struct sandbox_base *base, volatile int *ret_listener,
     if (base->program == NULL) {
         return 0;
     }
-    r = drop_capabilities();
-    if (r < 0) {
-        return failed(ret_stage, STAGE_CAPABILITIES, r);
-    }
-    r = control(PR_SET_NO_NEW_PRIVS, 1, 0);
-    if (r < 0) {
-        return failed(ret_stage, STAGE_NO_NEW_PRIVS, r);
+    int sys = sandbox_apply_privileges(ret_stage);
+
+    if (sys != 0) {
+        return sys;
     }
     r = load_filters(base, ret_listener);
     if (r < 0) {

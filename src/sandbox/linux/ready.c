@@ -25,7 +25,7 @@ sandbox_ready_free(struct sandbox_ready *ready)
 struct sandbox_base
 sandbox_plan_base(const struct sandbox_plan *plan)
 {
-    struct sandbox_base base = {NULL, NULL};
+    struct sandbox_base base = {0};
 
     if (!plan->is_enforced) {
         return base;
@@ -42,7 +42,7 @@ sandbox_plan_base(const struct sandbox_plan *plan)
 struct sandbox_base
 sandbox_ready_base(const struct sandbox_ready *ready)
 {
-    return ready != NULL ? ready->base : (struct sandbox_base){NULL, NULL};
+    return ready != NULL ? ready->base : (struct sandbox_base){0};
 }
 
 int

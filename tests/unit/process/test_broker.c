@@ -393,7 +393,7 @@ a_sockets_number_alone_proves_nothing(void **state)
     (void)w;
     assert_true(fd >= 0); // it listens to the end of the test
     name[0] = '\0';
-    assert_int_equal(listener_find(&key, until_ns, &l), LISTENER_ONE);
+    assert_int_equal(listener_find(&key, -1, until_ns, &l), LISTENER_ONE);
 
     SY_FD held = listener_hold(&l, getpid(), 1, until_ns);
 

@@ -129,6 +129,13 @@ plans_are_those_of_the_golden_files(void **state)
     policy.mode = SANDBOX_EXTERNAL;
     check_golden("external-sandbox", &policy, &caps);
     policy = workspace();
+    policy.max_tier = TIER_FULL;
+    caps.has_full_tier = true;
+    check_golden("workspace-write-full", &policy, &caps);
+    policy.has_network = true;
+    caps.landlock_abi = 3;
+    check_golden("workspace-write-full-network-abi3", &policy, &caps);
+    policy = workspace();
     caps = kernel(0);
     check_golden("refused-no-landlock", &policy, &caps);
 }
@@ -214,7 +221,7 @@ a_kernel_that_can_not_hold_it_is_refused_with_the_remedy(void **state)
     assert_non_null(plan);
     assert_int_equal(sandbox_plan_feature(plan, FEATURE_FS_WRITE), FEATURE_ABSENT);
     assert_int_equal(sandbox_plan_feature(plan, FEATURE_SECCOMP), FEATURE_ABSENT);
-    assert_string_equal(sandbox_plan_tier(plan), "none");
+    assert_int_equal(sandbox_plan_tier(plan), TIER_NONE);
     assert_int_equal(sandbox_ready_new(&ready, plan, &err), SY_E_SANDBOX);
     assert_null(ready);
     sandbox_plan_free(plan);
@@ -247,7 +254,7 @@ modes_that_are_not_ours_need_nothing_of_the_kernel(void **state)
     caps.has_seccomp_filter = false;
     policy.mode = SANDBOX_DANGER_FULL_ACCESS;
     assert_int_equal(sandbox_plan_new(&plan, &policy, &caps, NULL), SY_E_OK);
-    assert_string_equal(sandbox_plan_tier(plan), "none");
+    assert_int_equal(sandbox_plan_tier(plan), TIER_NONE);
     assert_int_equal(sandbox_plan_feature(plan, FEATURE_RLIMITS), FEATURE_ENFORCED);
     assert_int_equal(sandbox_plan_feature(plan, FEATURE_NETWORK), FEATURE_ABSENT);
     assert_int_equal(sandbox_ready_new(&ready, plan, NULL), SY_E_OK);
@@ -339,6 +346,62 @@ planning_survives_each_failed_allocation(void **state)
     fault_run(plan_and_dump, NULL);
 }
 
+/* The plan's error, and what tier it has. */
+static enum sy_code
+plan_tier(const struct sandbox_policy *policy, const struct sandbox_caps *caps,
+          enum sandbox_tier *ret_tier, struct sy_error *err)
+{
+    struct sandbox_plan *plan = NULL;
+    enum sy_code rc = sandbox_plan_new(&plan, policy, caps, err);
+
+    *ret_tier = sandbox_plan_tier(plan);
+    sandbox_plan_free(plan);
+    return rc;
+}
+
+static void
+a_tier_below_the_least_wanted_is_refused_with_the_reason(void **state)
+{
+    struct sandbox_policy policy = workspace();
+    struct sandbox_caps caps = kernel(7);
+    enum sandbox_tier tier = TIER_NONE;
+    struct sy_error err = {0};
+
+    (void)state;
+    policy.max_tier = TIER_FULL;
+    policy.min_tier = TIER_FULL;
+    (void)snprintf(caps.full_reason, sizeof(caps.full_reason), "making namespaces failed: EPERM");
+    assert_int_equal(plan_tier(&policy, &caps, &tier, &err), SY_E_SANDBOX);
+    assert_int_equal(tier, TIER_NONE);
+    assert_non_null(strstr(err.msg, "making namespaces failed: EPERM"));
+    assert_non_null(strstr(err.msg, "sandbox.min_tier: no-namespace"));
+    /* The control: with the tier there, or a lower one wanted, it is made. */
+    caps.has_full_tier = true;
+    assert_int_equal(plan_tier(&policy, &caps, &tier, &err), SY_E_OK);
+    assert_int_equal(tier, TIER_FULL);
+    caps.has_full_tier = false;
+    policy.min_tier = TIER_NO_NAMESPACE;
+    assert_int_equal(plan_tier(&policy, &caps, &tier, &err), SY_E_OK);
+    assert_int_equal(tier, TIER_NO_NAMESPACE);
+}
+
+static void
+limits_of_the_tier_that_contradict_each_other_are_named(void **state)
+{
+    struct sandbox_policy policy = workspace();
+    struct sandbox_caps caps = kernel(7);
+    enum sandbox_tier tier = TIER_FULL;
+    struct sy_error err = {0};
+
+    (void)state;
+    caps.has_full_tier = true;
+    policy.max_tier = TIER_NO_NAMESPACE;
+    policy.min_tier = TIER_FULL;
+    assert_int_equal(plan_tier(&policy, &caps, &tier, &err), SY_E_SANDBOX);
+    assert_int_equal(tier, TIER_NONE);
+    assert_non_null(strstr(err.msg, "sandbox.tier"));
+}
+
 int
 main(int argc, char **argv)
 {
@@ -352,6 +415,8 @@ main(int argc, char **argv)
         cmocka_unit_test(what_the_policy_asks_for_is_told_from_what_the_kernel_lacks),
         cmocka_unit_test(a_root_that_can_not_be_one_is_named),
         cmocka_unit_test(planning_survives_each_failed_allocation),
+        cmocka_unit_test(a_tier_below_the_least_wanted_is_refused_with_the_reason),
+        cmocka_unit_test(limits_of_the_tier_that_contradict_each_other_are_named),
     };
 
     assert_int_equal(argc, 2);

@@ -180,7 +180,7 @@ a_result_says_everything_once_in_each_form(void **state)
     assert_string_equal(js_str(js_get(sandbox, "mode")), "workspace-write");
     assert_string_equal(js_str(js_get(js_get(sandbox, "features"), "fs_write")), "enforced");
     assert_non_null(strstr(buf_view(&a.text), "Exit code: 3\n"));
-    assert_non_null(strstr(buf_view(&a.text), "Sandbox: workspace-write (landlock+seccomp)"));
+    assert_non_null(strstr(buf_view(&a.text), "Sandbox: workspace-write (no-namespace)"));
     assert_non_null(strstr(buf_view(&a.text), "Output:\nout\nerr\n"));
 }
 

@@ -1,0 +1,103 @@
+#ifndef SY_LAUNCHER_LAUNCHER_INTERNAL_H
+#define SY_LAUNCHER_LAUNCHER_INTERNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "process/launch_wire.h"
+#include "sandbox/sandbox.h"
+
+/* What could not be done. */
+struct failure {
+    enum sandbox_stage stage;
+    int sys;
+    char detail[sizeof(((struct launch_report *)0)->detail)];
+};
+
+/* Fills *f and returns false. `about` is a path or a word; NULL: nothing to add. */
+bool failed(struct failure *f, enum sandbox_stage stage, int sys, const char *about);
+
+/*
+ * The yard: what all templates of one launcher stand in. A user namespace, unless
+ * we are root with the right to mount, and a mount namespace with one tmpfs in
+ * it, that holds the temporary directories of the session and what lies over
+ * hidden things.
+ */
+struct yard {
+    bool is_open;
+    bool has_user_namespace;
+};
+
+bool yard_open(struct yard *y, uint64_t temp_bytes, struct failure *f);
+
+/* Where the yard's tmpfs is, and what is in it. Templates move it from there. */
+#define YARD_PLACE "/tmp"
+#define YARD_TMP   YARD_PLACE "/tmp"
+#define YARD_SHM   YARD_PLACE "/shm"
+#define YARD_RUN   YARD_PLACE "/run"
+#define YARD_DEV   YARD_PLACE "/dev"
+#define YARD_DIR   YARD_PLACE "/empty"
+#define YARD_FILE  YARD_PLACE "/nothing"
+
+/* The file tree of one policy, in a mount namespace of the caller's own. */
+struct tree {
+    int empty_dir_fd; /* detached mounts of what lies over hidden things */
+    int empty_file_fd;
+};
+
+/*
+ * Makes the caller's mount namespace what the plan says: everything read-only, small
+ * /dev and /run, private temporary directories, writable roots. Uses the yard's tmpfs up: it
+ * is no longer at its place afterwards.
+ */
+bool tree_build(struct tree *t, const struct sandbox_plan *plan, struct failure *f);
+/* Adds marks (process/launch_wire.h). A path that is gone is left out: there is nothing to protect.
+ */
+bool tree_mark(const struct tree *t, const char *marks, size_t n, struct failure *f);
+/* The part of it that each run has for itself: a /proc of its pid namespace. */
+bool tree_enter_run(struct failure *f);
+
+/* Mount calls by descriptor, as thin as can be: a descriptor or 0, or a negative errno value. */
+int mount_clone(const char *path, bool with_below);
+int mount_clone_fd(int fd, bool with_below);
+int mount_restrict(int mount_fd, uint64_t attributes, bool with_below);
+#define MOUNT_READ_ONLY 0x1U
+#define MOUNT_NO_SUID   0x2U
+#define MOUNT_NO_DEV    0x4U
+#define MOUNT_NO_EXEC   0x8U
+int mount_put(int mount_fd, const char *path);
+int mount_put_fd(int mount_fd, int target_fd);
+
+/* Who commands run as. */
+struct identity {
+    bool changes;
+    uid_t uid;
+    gid_t gid;
+};
+
+/* Of the policy: as root, the owner of its workspace. */
+bool identity_find(struct identity *ret, const struct sandbox_policy *policy, bool is_root,
+                   struct failure *f);
+bool identity_become(const struct identity *who, struct failure *f);
+
+/*
+ * The process of one policy: makes namespaces and tree, tells the engine, and makes
+ * keepers until its channel ends. Never returns.
+ */
+struct template_start {
+    int policy_fd;
+    int channel_fd;
+    int engine_fd;
+};
+void template_run(const struct yard *y, const struct template_start *start)
+    __attribute__((noreturn));
+
+/* A message with its descriptors (at most LAUNCH_FDS, close-on-exec; the others are -1). Returns
+ * as recvmsg(2), with a message that was cut as -1 and EMSGSIZE. */
+#define LAUNCH_FDS 3
+ssize_t receive_with_fds(int channel_fd, void *bytes, size_t n, int fds[LAUNCH_FDS]);
+bool send_with_fd(int channel_fd, const void *bytes, size_t n, int fd);
+
+#endif

@@ -1,0 +1,297 @@
+/* The process of one policy (launcher_internal.h). */
+#include <errno.h>
+#include <fcntl.h>
+#include <net/if.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <linux/netlink.h>
+
+#include "base/fd.h"
+#include "launcher/launcher_internal.h"
+#include "process/keeper.h"
+#include "sandbox/document.h"
+
+struct template_process {
+    int channel_fd;
+    int engine_fd;
+    struct sandbox_policy policy;
+    struct sandbox_plan *plan;
+    struct sandbox_ready *ready;
+    struct identity who;
+    struct tree tree;
+};
+
+#define POLICY_BYTES ((size_t)1 << 20)
+#define MARKS_BYTES  ((size_t)16 << 20)
+
+static bool
+read_whole(int fd, struct buf *ret, enum sandbox_stage stage, struct failure *f)
+{
+    struct sy_error err = {0};
+
+    if (lseek(fd, 0, SEEK_SET) != 0 || fd_read_all(fd, ret, &err) != SY_E_OK) {
+        return failed(f, stage, err.sys != 0 ? err.sys : EIO, err.msg);
+    }
+    return true;
+}
+
+static bool
+read_policy(struct template_process *t, int fd, struct failure *f)
+{
+    SY_AUTO(buf_fini) struct buf text = {.max = POLICY_BYTES};
+    struct sy_error err = {0};
+
+    if (!read_whole(fd, &text, STAGE_POLICY, f)) {
+        return false;
+    }
+    if (sandbox_policy_read(&t->policy, buf_view(&text), text.len, &err) != SY_E_OK) {
+        return failed(f, STAGE_POLICY, EINVAL, err.msg);
+    }
+    if (!sandbox_mode_is_enforced(t->policy.mode)) {
+        return failed(f, STAGE_POLICY, EINVAL, "a mode that is not enforced needs no launcher");
+    }
+    return true;
+}
+
+/* A namespace of its own begins with a loopback interface that is down. */
+static bool
+raise_loopback(struct failure *f)
+{
+    SY_FD fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    struct ifreq request = {.ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING};
+
+    if (fd < 0 || ioctl(fd, SIOCSIFFLAGS, &request) != 0) {
+        return failed(f, STAGE_LOOPBACK, errno, NULL);
+    }
+    return true;
+}
+
+static bool
+enter_namespaces(const struct template_process *t, struct failure *f)
+{
+    bool has_network = sandbox_policy_has_network(&t->policy);
+
+    if (unshare(CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | (has_network ? 0 : CLONE_NEWNET)) !=
+        0) {
+        return failed(f, STAGE_NAMESPACES, errno, NULL);
+    }
+    return has_network || raise_loopback(f);
+}
+
+static bool
+make_plan(struct template_process *t, struct failure *f)
+{
+    struct sandbox_caps caps;
+    struct sy_error err = {0};
+
+    sandbox_probe(&caps);
+    caps.has_full_tier = true; /* we are about to see */
+    if (sandbox_plan_new(&t->plan, &t->policy, &caps, &err) != SY_E_OK) {
+        return failed(f, STAGE_POLICY, EINVAL, err.msg);
+    }
+    return true;
+}
+
+/* fork(2), with a process id namespace and a copy of the tree for the child. */
+static pid_t
+fork_run(int *ret_pidfd)
+{
+    return (pid_t)syscall(
+        SYS_clone, CLONE_NEWPID | CLONE_NEWNS | (ret_pidfd != NULL ? CLONE_PIDFD : 0) | SIGCHLD,
+        NULL, ret_pidfd, NULL, 0);
+}
+
+/* Everything that a run does has to work here, or the tier is not there. */
+static bool
+try_run(const struct template_process *t, struct failure *f)
+{
+    int result[2];
+
+    if (pipe2(result, O_CLOEXEC) != 0) {
+        return failed(f, STAGE_NAMESPACES, errno, NULL);
+    }
+
+    SY_FD from = result[0];
+    SY_FD to = result[1];
+    pid_t pid = fork_run(NULL);
+
+    if (pid < 0) {
+        return failed(f, STAGE_NAMESPACES, errno, "process id namespace");
+    }
+    if (pid == 0) {
+        struct failure inner = {STAGE_NONE, 0, ""};
+
+        (void)(tree_enter_run(&inner) && identity_become(&t->who, &inner));
+        _exit(write(to, &inner, sizeof(inner)) == (ssize_t)sizeof(inner) ? 0 : 1);
+    }
+    fd_close(&to);
+    if (read(from, f, sizeof(*f)) != (ssize_t)sizeof(*f)) {
+        return failed(f, STAGE_NAMESPACES, ECHILD, "the first process of a namespace ended");
+    }
+    return f->stage == STAGE_NONE;
+}
+
+static bool
+prepare(struct template_process *t, const struct yard *y, int policy_fd, struct failure *f)
+{
+    struct sy_error err = {0};
+
+    /* The workspace may be where the yard's tmpfs lies until the tree is built. */
+    if (!read_policy(t, policy_fd, f) || !enter_namespaces(t, f) || !make_plan(t, f) ||
+        !tree_build(&t->tree, t->plan, f) ||
+        !identity_find(&t->who, &t->policy, geteuid() == 0 && !y->has_user_namespace, f)) {
+        return false;
+    }
+    if (sandbox_ready_new(&t->ready, t->plan, &err) != SY_E_OK) {
+        return failed(f, STAGE_LANDLOCK, err.sys != 0 ? err.sys : EINVAL, err.msg);
+    }
+    return try_run(t, f);
+}
+
+static bool
+report(const struct template_process *t, const struct failure *f, int fd)
+{
+    struct launch_report r = {.version = LAUNCH_VERSION, .stage = (int32_t)f->stage, .sys = f->sys};
+
+    memcpy(r.detail, f->detail, sizeof(r.detail));
+    return send_with_fd(t->channel_fd, &r, sizeof(r), fd);
+}
+
+/* The keeper, process 1 of its namespace, up to where all keepers are alike. */
+static int
+run_keeper(const struct template_process *t, const int fds[LAUNCH_FDS])
+{
+    struct failure f = {STAGE_NONE, 0, ""};
+    struct keeper_job job = {
+        .is_init = true,
+        .is_remote = true,
+        .starts_with_base = true,
+        .base = sandbox_ready_base(t->ready),
+        .out_fd = fds[0],
+        .err_fd = fds[1],
+        .channel_fd = fds[2],
+        .engine_fd = t->engine_fd,
+        .ruleset_fd = sandbox_ready_fd(t->ready),
+        .listener_fd = -1,
+    };
+    enum sandbox_stage stage = STAGE_NONE;
+
+    if (!tree_enter_run(&f) || !identity_become(&t->who, &f)) {
+        keeper_tell_failure(job.channel_fd, f.stage, f.sys);
+        return 1;
+    }
+
+    int sys = sandbox_apply_privileges(&stage);
+
+    if (sys != 0) {
+        keeper_tell_failure(job.channel_fd, stage, sys);
+        return 1;
+    }
+    return keeper_main(&job);
+}
+
+static void
+make_keeper(const struct template_process *t, const int fds[LAUNCH_FDS])
+{
+    struct keeper_report born = {.kind = KEEPER_BORN};
+    SY_FD pidfd = -1;
+    pid_t pid = fork_run(&pidfd);
+
+    if (pid == 0) {
+        _exit(run_keeper(t, fds));
+    }
+    if (pid < 0) {
+        keeper_tell_failure(fds[2], STAGE_CLONE, errno);
+        return;
+    }
+    born.status = pid;
+    (void)send_with_fd(fds[2], &born, sizeof(born), pidfd);
+}
+
+/* Half of the marks are none: the template ends with those that it could not make. */
+static bool
+take_marks(const struct template_process *t, int fd)
+{
+    SY_AUTO(buf_fini) struct buf marks = {.max = MARKS_BYTES};
+    struct failure f = {STAGE_NONE, 0, ""};
+    bool is_ok = read_whole(fd, &marks, STAGE_MOUNTS, &f) &&
+                 tree_mark(&t->tree, buf_view(&marks), marks.len, &f);
+
+    return report(t, &f, -1) && is_ok;
+}
+
+static bool
+take_order(const struct template_process *t)
+{
+    struct launch_order order = {0};
+    int fds[LAUNCH_FDS];
+    ssize_t got = receive_with_fds(t->channel_fd, &order, sizeof(order), fds);
+    bool goes_on = false;
+
+    if (got < 0) {
+        return errno == EAGAIN || errno == EINTR;
+    }
+    if (got == (ssize_t)sizeof(order) && order.kind == LAUNCH_KEEPER && fds[2] >= 0) {
+        make_keeper(t, fds);
+        goes_on = true;
+    } else if (got == (ssize_t)sizeof(order) && order.kind == LAUNCH_MARKS && fds[0] >= 0) {
+        goes_on = take_marks(t, fds[0]);
+    }
+    for (size_t i = 0; i < LAUNCH_FDS; i++) {
+        fd_close(&fds[i]);
+    }
+    return goes_on;
+}
+
+static void
+serve(const struct template_process *t)
+{
+    struct pollfd fds[2] = {
+        {.fd = t->channel_fd, .events = POLLIN},
+        {.fd = t->engine_fd,  .events = POLLIN},
+    };
+
+    for (;;) {
+        if (poll(fds, 2, -1) < 0 && errno != EINTR) {
+            return;
+        }
+        if ((fds[1].revents & POLLIN) != 0 || (fds[0].revents != 0 && !take_order(t))) {
+            return;
+        }
+    }
+}
+
+void
+template_run(const struct yard *y, const struct template_start *start)
+{
+    struct template_process t = {
+        .channel_fd = start->channel_fd, .engine_fd = start->engine_fd, .tree = {-1, -1}
+    };
+    struct failure f = {STAGE_NONE, 0, ""};
+
+    prctl(PR_SET_NAME, "sy-template", 0, 0, 0);
+    if (!prepare(&t, y, start->policy_fd, &f)) {
+        (void)report(&t, &f, -1);
+        _exit(1);
+    }
+    /* Nobody looks into us or our keepers, whoever they run as. */
+    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+
+    SY_FD diag = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+
+    if (report(&t, &f, diag)) {
+        fd_close(&diag);
+        serve(&t);
+    }
+    _exit(0);
+}

@@ -1,0 +1,69 @@
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include "base/fd.h"
+#include "launcher/launcher_internal.h"
+
+union control {
+    struct cmsghdr header;
+    char room[CMSG_SPACE(sizeof(int) * LAUNCH_FDS)];
+};
+
+ssize_t
+receive_with_fds(int channel_fd, void *bytes, size_t n, int fds[LAUNCH_FDS])
+{
+    struct iovec part = {.iov_base = bytes, .iov_len = n};
+    union control control = {.header = {0}};
+    struct msghdr message = {.msg_iov = &part,
+                             .msg_iovlen = 1,
+                             .msg_control = &control,
+                             .msg_controllen = sizeof(control.room)};
+    ssize_t got = recvmsg(channel_fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+    size_t count = 0;
+
+    for (size_t i = 0; i < LAUNCH_FDS; i++) {
+        fds[i] = -1;
+    }
+    if (got < 0) {
+        return got;
+    }
+
+    const struct cmsghdr *c = CMSG_FIRSTHDR(&message);
+
+    if (c != NULL && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS) {
+        count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        memcpy(fds, CMSG_DATA(c), count * sizeof(int));
+    }
+    if ((message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) {
+        for (size_t i = 0; i < LAUNCH_FDS; i++) {
+            fd_close(&fds[i]);
+        }
+        errno = EMSGSIZE;
+        return -1;
+    }
+    return got;
+}
+
+bool
+send_with_fd(int channel_fd, const void *bytes, size_t n, int fd)
+{
+    union {
+        const void *from;
+        void *to;
+    } unconst = {.from = bytes}; /* sendmsg(2) only reads */
+    struct iovec part = {.iov_base = unconst.to, .iov_len = n};
+    union control control = {.header = {0}};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+
+    if (fd >= 0) {
+        message.msg_control = &control;
+        message.msg_controllen = CMSG_SPACE(sizeof(int));
+        control.header.cmsg_len = CMSG_LEN(sizeof(int));
+        control.header.cmsg_level = SOL_SOCKET;
+        control.header.cmsg_type = SCM_RIGHTS;
+        memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
+    }
+    return sendmsg(channel_fd, &message, MSG_NOSIGNAL) == (ssize_t)n;
+}

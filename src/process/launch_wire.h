@@ -1,0 +1,60 @@
+#ifndef SY_PROCESS_LAUNCH_WIRE_H
+#define SY_PROCESS_LAUNCH_WIRE_H
+
+#include <stdint.h>
+
+/*
+ * What engine and shellyard-launch say to each other, over sockets of
+ * SOCK_SEQPACKET that came into being as pairs: nobody else can speak on them.
+ * Both are of one build; the version is for the case that an installation was
+ * replaced under a running engine.
+ *
+ *   control channel, engine to launcher: struct launch_request
+ *     LAUNCH_TEMPLATE: the policy (a file, sandbox/document.h), the template's
+ *     end of its channel, a pidfd of the engine
+ *
+ *   template channel, engine to template: struct launch_order
+ *     LAUNCH_KEEPER: standard output and error, the keeper's end of its channel
+ *     LAUNCH_MARKS: a file of marks, see below
+ *   and back: struct launch_report, first whether it is ready, with a socket for
+ *     sock_diag(7) of its network, then one for each LAUNCH_MARKS
+ *
+ *   keeper channel: process/keeper.h; the template adds KEEPER_BORN
+ *
+ * The end of a channel is the end of who listens on it, keepers excepted: they
+ * end with their own.
+ */
+#define LAUNCH_VERSION 1
+
+enum launch_request_kind { LAUNCH_TEMPLATE = 1 };
+
+struct launch_request {
+    int32_t version;
+    int32_t kind;
+};
+
+#define LAUNCH_TEMPLATE_FDS 3
+
+enum launch_order_kind { LAUNCH_KEEPER = 1, LAUNCH_MARKS };
+
+struct launch_order {
+    int32_t kind;
+};
+
+#define LAUNCH_KEEPER_FDS 3
+
+struct launch_report {
+    int32_t version;
+    int32_t stage; /* enum sandbox_stage; STAGE_NONE: it is ready */
+    int32_t sys;
+    char detail[236]; /* what it was about, or "" */
+};
+
+/*
+ * Marks: one after the other, each a letter, the absolute path and a NUL, as many as the file has.
+ */
+#define LAUNCH_MARK_READ_ONLY 'r' /* bound on itself, read-only */
+#define LAUNCH_MARK_PIN       'p' /* bound on itself: can't be renamed or removed */
+#define LAUNCH_MARK_HIDE      'h' /* an empty file or directory lies over it */
+
+#endif

@@ -159,7 +159,7 @@
 
 /* What is kept of a protected file, to put it back, and of all of them. A git
  * configuration has some KiB, an agent's folder some hundred. */
-#define LIMIT_GUARD_COPY   262144U /* 256 KiB */
+#define LIMIT_GUARD_COPY   262144U  /* 256 KiB */
 #define LIMIT_GUARD_COPIES 4194304U /* 4 MiB */
 
 /* Paths that git configurations name (core.hooksPath, include.path). */

@@ -73,7 +73,7 @@ struct config_row {
     size_t offset;    /* of the member in struct config */
 };
 
-#define CONFIG_KEYS 36U
+#define CONFIG_KEYS 38U
 
 extern const struct config_row config_rows[CONFIG_KEYS];
 

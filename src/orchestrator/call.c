@@ -102,6 +102,7 @@ finish(struct orch_call *c, enum exec_status status)
         snprintf(c->output.note, sizeof(c->output.note), "memory ran out at the end of the output");
     }
     call_judge_limits(c, status);
+    call_protect_end(c);
     call_gather_denials(c);
     c->state = ORCH_DONE;
     call_emit_end(c);
@@ -554,6 +555,7 @@ orch_call_free(struct orch_call *c)
     c->wake = NULL;
     leave_snapshot(c);
     process_free(c->process);
+    call_protect_end(c);
     output_free(c->chain);
     session_release_sandbox(c->session, c->entry);
     strv_fini(&c->env);

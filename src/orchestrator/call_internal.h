@@ -26,6 +26,7 @@ struct orch_call {
     uint64_t started_ns;
     uint64_t expires_ns;
     bool has_begun;               /* the begin event was told */
+    bool is_protected;            /* the guard of its entry was told of it */
     enum exec_status kill_status; /* EXEC_EXITED: nothing was killed */
     struct exec_output output;
     struct buf last_line;
@@ -47,6 +48,11 @@ void call_gather_denials(struct orch_call *c);
 
 /* One more sentence of output.note (call.c). */
 void call_add_note(struct orch_call *c, const char *text);
+
+/* Protected paths: before the command starts, after the last of it ended (protect.c). The
+ * second may be called any number of times. */
+enum sy_code call_protect_begin(struct orch_call *c, struct sy_error *err) SY_NODISCARD;
+void call_protect_end(struct orch_call *c);
 
 /* Events (emit.c). */
 void call_emit_begin(struct orch_call *c);

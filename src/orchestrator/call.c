@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -309,8 +310,10 @@ on_process(struct orch_call *c, uint64_t now_ns)
 {
     struct sy_error err = {0};
     bool is_done = false;
-    enum sy_code rc = process_step(c->process, now_ns, &is_done, &err);
+    enum sy_code rc = SY_E_OK;
 
+    call_protect_refresh(c);
+    rc = process_step(c->process, now_ns, &is_done, &err);
     if (rc != SY_E_OK && c->state != ORCH_KILL) {
         call_kill(c, EXEC_FAILED);
         c->output.err = err;
@@ -430,6 +433,19 @@ orch_signal(struct orch_call *c, int signal_number)
     }
 }
 
+static size_t
+watch_run(const struct orch_call *c, struct process_watch out[PROCESS_WATCHES])
+{
+    size_t n = process_watches(c->process, out);
+    int fd = call_protect_fd(c);
+
+    if (fd >= 0) {
+        /* One for all calls of the sandbox, as its id. */
+        out[n++] = (struct process_watch){.fd = fd, .events = POLLIN, .id = 0};
+    }
+    return n;
+}
+
 size_t
 orch_watches(const struct orch_call *c, struct process_watch out[PROCESS_WATCHES])
 {
@@ -438,7 +454,7 @@ orch_watches(const struct orch_call *c, struct process_watch out[PROCESS_WATCHES
         return c->owns_snapshot ? snapshot_watches(session_snapshot(c->session), out) : 0;
     case ORCH_RUN:
     case ORCH_KILL:
-        return process_watches(c->process, out);
+        return watch_run(c, out);
     case ORCH_APPROVAL:
     case ORCH_SANDBOX:
     case ORCH_SPAWN:

@@ -53,6 +53,10 @@ void call_add_note(struct orch_call *c, const char *text);
  * second may be called any number of times. */
 enum sy_code call_protect_begin(struct orch_call *c, struct sy_error *err) SY_NODISCARD;
 void call_protect_end(struct orch_call *c);
+/* While it runs, where mounts hold them: readable when call_protect_refresh has something to do;
+ * -1: never. A file that a person replaces is held again at once. */
+int call_protect_fd(const struct orch_call *c);
+void call_protect_refresh(struct orch_call *c);
 
 /* Events (emit.c). */
 void call_emit_begin(struct orch_call *c);

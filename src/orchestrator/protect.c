@@ -2,6 +2,8 @@
 #include "base/mem.h"
 #include "guard/guard.h"
 #include "orchestrator/call_internal.h"
+#include "process/launch_wire.h"
+#include "process/launcher.h"
 
 /* A session for one command looks at the top of each root and the repository there, before
  * and after: a walk of a large tree would cost more than the command. */
@@ -28,6 +30,7 @@ make_guard(struct orch_call *c, struct sy_error *err)
         .homes = homes,
         .unprotected = strv_view(&p->unprotected),
         .is_short = !session_keeps_spare(c->session),
+        .has_mounts = c->entry->template != NULL,
     };
 
     if (rc != SY_E_OK) {
@@ -50,6 +53,65 @@ make_guard(struct orch_call *c, struct sy_error *err)
     return rc;
 }
 
+/* What the guard wants to be held by mounts, into the tree of the entry's sandbox. */
+static enum sy_code
+bind_marks(const struct orch_call *c, const struct guard_marks *m, struct sy_error *err)
+{
+    SY_AUTO(buf_fini) struct buf text = {.max = LIMIT_MARKS};
+
+    for (size_t i = 0; i < m->n; i++) {
+        char kind = m->v[i].action == GUARD_PIN ? LAUNCH_MARK_PIN : LAUNCH_MARK_READ_ONLY;
+        enum sy_code rc = launch_mark_add(&text, kind, m->v[i].path);
+
+        if (rc != SY_E_OK) {
+            return rc == SY_E_NOMEM
+                       ? sy_err_nomem(err)
+                       : sy_err_set(err, SY_E_SANDBOX, "too many names to protect below '%.120s'",
+                                    c->entry->policy.cwd);
+        }
+    }
+    return text.len > 0 ? launcher_add_marks(c->entry->template, text.data, text.len, err)
+                        : SY_E_OK;
+}
+
+static enum sy_code
+begin_with_marks(struct orch_call *c, struct sy_error *err)
+{
+    struct guard_marks marks = {0};
+    enum sy_code rc = guard_begin(c->entry->guard, &marks, err);
+
+    if (rc == SY_E_OK) {
+        c->is_protected = true;
+        rc = bind_marks(c, &marks, err);
+    }
+    guard_marks_fini(&marks);
+    return rc;
+}
+
+int
+call_protect_fd(const struct orch_call *c)
+{
+    return c->is_protected && c->entry->template != NULL ? guard_fd(c->entry->guard) : -1;
+}
+
+void
+call_protect_refresh(struct orch_call *c)
+{
+    struct guard_marks marks = {0};
+    struct sy_error err = {0};
+
+    if (call_protect_fd(c) < 0) {
+        return;
+    }
+    if (guard_refresh(c->entry->guard, &marks, &err) != SY_E_OK ||
+        bind_marks(c, &marks, &err) != SY_E_OK) {
+        /* What a person replaced meanwhile would be open to the command. */
+        call_kill(c, EXEC_FAILED);
+        c->output.err = err;
+    }
+    guard_marks_fini(&marks);
+}
+
 enum sy_code
 call_protect_begin(struct orch_call *c, struct sy_error *err)
 {
@@ -61,6 +123,9 @@ call_protect_begin(struct orch_call *c, struct sy_error *err)
     }
     if (c->entry->guard == NULL) {
         rc = make_guard(c, err);
+    }
+    if (rc == SY_E_OK && c->entry->template != NULL) {
+        return begin_with_marks(c, err);
     }
     if (rc == SY_E_OK) {
         rc = guard_begin(c->entry->guard, NULL, err);
@@ -79,6 +144,9 @@ tell(struct orch_call *c, const struct guard_findings *f)
     for (size_t i = 0; i < f->n; i++) {
         if (f->v[i].verdict == GUARD_HARMLESS) {
             continue;
+        }
+        if (guard_finding_denial(&c->output.denials, &f->v[i]) != SY_E_OK) {
+            c->output.denials.more++;
         }
         if (has_told) {
             more++;
@@ -109,4 +177,5 @@ call_protect_end(struct orch_call *c)
     }
     tell(c, &findings);
     guard_findings_fini(&findings);
+    guard_rest(c->entry->guard);
 }

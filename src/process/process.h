@@ -95,7 +95,8 @@ struct sandbox_base process_base(const struct exec_env *env);
 enum sy_code process_start(struct process **ret, const struct exec_env *env,
                            struct output_chain *chain, struct sy_error *err) SY_NODISCARD;
 
-#define PROCESS_WATCHES 4
+/* Room for one more, of whoever looks after the process. */
+#define PROCESS_WATCHES 5
 struct process_watch {
     int fd;
     short events;   /* of poll(2) */

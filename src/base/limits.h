@@ -162,4 +162,37 @@
 /* How long a refused client may take to read why before the proxy hangs up. */
 #define LIMIT_PROXY_LINGER_MS 1000U
 
+/* What the guard of protected paths looks at: directories below the roots of one
+ * policy (each costs a watch and about 200 bytes), how deep, and for how long at
+ * once. A large monorepo has 50,000; beyond this the answer says so. */
+#define LIMIT_GUARD_DIRS    65536U
+#define LIMIT_GUARD_DEPTH   96U
+#define LIMIT_GUARD_WALK_MS 2000U
+
+/* Names of one directory that are of interest at once. */
+#define LIMIT_GUARD_NAMES 33554432U /* 32 MiB */
+
+/* Protected files that are compared after each run, without mounts. */
+#define LIMIT_GUARD_FILES 4096U
+
+/* What is kept of a protected file, to put it back, and of all of them. A git
+ * configuration has some KiB, an agent's folder some hundred. */
+#define LIMIT_GUARD_COPY   262144U  /* 256 KiB */
+#define LIMIT_GUARD_COPIES 4194304U /* 4 MiB */
+
+/* Paths that git configurations name (core.hooksPath, include.path). */
+#define LIMIT_GUARD_EXTRAS 256U
+
+/* A git configuration file that is read. Submodules make some hundred KiB. */
+#define LIMIT_GIT_CONFIG 1048576U /* 1 MiB */
+
+/* Placeholders of all engines of one user, engines that share one, and the file
+ * that lists them. */
+#define LIMIT_GUARD_PLACEHOLDERS 1024U
+#define LIMIT_GUARD_OWNERS       64U
+#define LIMIT_GUARD_JOURNAL      8388608U /* 8 MiB */
+
+/* Findings of one run that are told; more are counted. */
+#define LIMIT_GUARD_FINDINGS 64U
+
 #endif

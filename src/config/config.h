@@ -23,11 +23,13 @@ struct config {
         bool network_access;
         bool exclude_tmpdir_env_var;
         bool exclude_slash_tmp;
-        bool required;        /* false lifts "fail closed"; never a tool argument */
-        const char *tier;     /* full | auto | no-namespace */
-        const char *min_tier; /* full | no-namespace */
-        const char *run_as;   /* owner | self */
-        const char *report;   /* default | full */
+        bool required;                 /* false lifts "fail closed"; never a tool argument */
+        const char *tier;              /* full | auto | no-namespace */
+        const char *min_tier;          /* full | no-namespace */
+        const char *run_as;            /* owner | self */
+        const char *report;            /* default | full */
+        bool protect;                  /* names that others run programs from stay as they are */
+        struct strv unprotected_names; /* those of them that don't */
     } sandbox;
     struct {
         struct strv allow; /* hosts in reach while sandbox.network_access is false */

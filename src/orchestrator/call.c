@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -103,6 +104,7 @@ finish(struct orch_call *c, enum exec_status status)
         snprintf(c->output.note, sizeof(c->output.note), "memory ran out at the end of the output");
     }
     call_judge_limits(c, status);
+    call_protect_end(c);
     call_gather_denials(c);
     call_leave_network(c);
     c->state = ORCH_DONE;
@@ -310,11 +312,11 @@ on_process(struct orch_call *c, uint64_t now_ns)
 {
     struct sy_error err = {0};
     bool is_done = false;
+    enum sy_code rc = SY_E_OK;
 
     call_network_step(c);
-
-    enum sy_code rc = process_step(c->process, now_ns, &is_done, &err);
-
+    call_protect_refresh(c);
+    rc = process_step(c->process, now_ns, &is_done, &err);
     if (rc != SY_E_OK && c->state != ORCH_KILL) {
         call_kill(c, EXEC_FAILED);
         c->output.err = err;
@@ -435,6 +437,19 @@ orch_signal(struct orch_call *c, int signal_number)
     }
 }
 
+static size_t
+watch_run(const struct orch_call *c, struct process_watch out[PROCESS_WATCHES])
+{
+    size_t n = call_network_watch(c, out, process_watches(c->process, out));
+    int fd = call_protect_fd(c);
+
+    if (fd >= 0) {
+        /* One for all calls of the sandbox, as its id. */
+        out[n++] = (struct process_watch){.fd = fd, .events = POLLIN, .id = 0};
+    }
+    return n;
+}
+
 size_t
 orch_watches(const struct orch_call *c, struct process_watch out[PROCESS_WATCHES])
 {
@@ -443,7 +458,7 @@ orch_watches(const struct orch_call *c, struct process_watch out[PROCESS_WATCHES
         return c->owns_snapshot ? snapshot_watches(session_snapshot(c->session), out) : 0;
     case ORCH_RUN:
     case ORCH_KILL:
-        return call_network_watch(c, out, process_watches(c->process, out));
+        return watch_run(c, out);
     case ORCH_APPROVAL:
     case ORCH_SANDBOX:
     case ORCH_SPAWN:
@@ -567,6 +582,7 @@ orch_call_free(struct orch_call *c)
     leave_snapshot(c);
     process_free(c->process);
     network_leave(c->seat);
+    call_protect_end(c);
     output_free(c->chain);
     session_release_sandbox(c->session, c->entry);
     strv_fini(&c->env);

@@ -28,6 +28,7 @@ struct orch_call {
     uint64_t started_ns;
     uint64_t expires_ns;
     bool has_begun;               /* the begin event was told */
+    bool is_protected;            /* the guard of its entry was told of it */
     enum exec_status kill_status; /* EXEC_EXITED: nothing was killed */
     struct exec_output output;
     struct buf last_line;
@@ -58,6 +59,15 @@ void call_network_step(struct orch_call *c);
 
 /* One more sentence of output.note (call.c). */
 void call_add_note(struct orch_call *c, const char *text);
+
+/* Protected paths: before the command starts, after the last of it ended (protect.c). The
+ * second may be called any number of times. */
+enum sy_code call_protect_begin(struct orch_call *c, struct sy_error *err) SY_NODISCARD;
+void call_protect_end(struct orch_call *c);
+/* While it runs, where mounts hold them: readable when call_protect_refresh has something to do;
+ * -1: never. A file that a person replaces is held again at once. */
+int call_protect_fd(const struct orch_call *c);
+void call_protect_refresh(struct orch_call *c);
 
 /* Events (emit.c). */
 void call_emit_begin(struct orch_call *c);

@@ -60,6 +60,8 @@ struct session_options {
     bool login_snapshot;       /* run the login shell once */
     uint64_t snapshot_timeout_ms;
     char *const *environ_list; /* the engine's environment */
+    bool protects;             /* protected names below writable roots are guarded */
+    char *const *unprotected;  /* those of them that are not; NULL: none */
 };
 
 enum sy_code session_new(struct session **ret, const struct session_options *options,

@@ -13,6 +13,7 @@ struct sandbox_entry {
     struct sandbox_ready *ready; /* NULL: the mode is not enforced by us */
     struct network *network;     /* NULL: no call with an allow list yet (network.h) */
     struct template *template;   /* of the full tier; NULL: another one */
+    struct guard *guard;         /* of its writable roots; NULL: not needed so far */
     uint32_t refs;
     uint64_t used; /* clock of the cache, for the least recently used */
 };
@@ -30,6 +31,14 @@ enum sy_code session_acquire_sandbox(struct session *s, const struct sandbox_pol
                                      char ret_note[SY_ERR_MSG_MAX],
                                      struct sy_error *err) SY_NODISCARD;
 void session_release_sandbox(struct session *s, struct sandbox_entry *entry);
+
+/* What is protected below writable roots. */
+struct session_protection {
+    bool is_on;
+    struct strv unprotected;
+};
+
+const struct session_protection *session_protection(const struct session *s);
 
 /* A process for the next command is made ready, if the session wants one. */
 void session_make_spare(struct session *s, const struct sandbox_base *base);

@@ -6,6 +6,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "guard/guard.h"
 #include "orchestrator/network.h"
 #include "orchestrator/orchestrator_internal.h"
 #include "process/launch_wire.h"
@@ -37,6 +38,7 @@ struct session {
     uint64_t cache_clock;
     enum session_spare spare_mode;
     struct process_pool *pool;
+    struct session_protection protection;
 };
 
 static enum sy_code
@@ -55,10 +57,18 @@ fill(struct session *s, const struct session_options *o)
     s->login_snapshot = o->login_snapshot;
     s->snapshot_timeout_ms =
         o->snapshot_timeout_ms > 0 ? o->snapshot_timeout_ms : LIMIT_SNAPSHOT_MS;
+    s->protection =
+        (struct session_protection){.is_on = o->protects, .unprotected = {.max = GUARD_NAME_COUNT}};
     s->environ_list.max = LIMIT_ENV;
 
     enum sy_code rc = strv_add_all(&s->environ_list, o->environ_list);
 
+    if (rc != SY_E_OK) {
+        return rc;
+    }
+    if (o->unprotected != NULL) {
+        rc = strv_add_all(&s->protection.unprotected, o->unprotected);
+    }
     if (rc != SY_E_OK) {
         return rc;
     }
@@ -115,6 +125,7 @@ entry_free(struct sandbox_entry *e)
         return;
     }
     network_free(e->network);
+    guard_free(e->guard);
     sandbox_policy_fini(&e->policy);
     template_unref(e->template);
     sandbox_ready_free(e->ready);
@@ -140,6 +151,7 @@ session_free(struct session *s)
     event_bus_free(s->bus);
     shell_fini(&s->shell);
     strv_fini(&s->environ_list);
+    strv_fini(&s->protection.unprotected);
     mem_free(s->shell_path);
     mem_free(s->launcher_path);
     mem_free(s->home);
@@ -175,6 +187,12 @@ char *const *
 session_environ(const struct session *s)
 {
     return strv_view(&s->environ_list);
+}
+
+const struct session_protection *
+session_protection(const struct session *s)
+{
+    return &s->protection;
 }
 
 struct snapshot *

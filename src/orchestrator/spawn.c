@@ -130,7 +130,10 @@ start(struct orch_call *c, struct sy_error *err)
     if (rc != SY_E_OK) {
         return rc;
     }
-    rc = process_go(c->process, &env, c->chain, err);
+    rc = call_protect_begin(c, err);
+    if (rc == SY_E_OK) {
+        rc = process_go(c->process, &env, c->chain, err);
+    }
     if (rc != SY_E_OK) {
         process_free(c->process);
         c->process = NULL;

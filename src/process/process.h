@@ -97,8 +97,8 @@ struct sandbox_base process_base(const struct exec_env *env);
 enum sy_code process_start(struct process **ret, const struct exec_env *env,
                            struct output_chain *chain, struct sy_error *err) SY_NODISCARD;
 
-/* The last one is not of a process: whoever drives one may have something of its own to wait on. */
-#define PROCESS_WATCHES 5
+/* The last two are not of a process: whoever drives one may have things of its own to wait on. */
+#define PROCESS_WATCHES 6
 struct process_watch {
     int fd;
     short events;   /* of poll(2) */

@@ -223,5 +223,7 @@ session_options_from_config(struct session_options *ret, const struct config *co
         .login_snapshot = config->shell.snapshot,
         .snapshot_timeout_ms = (uint64_t)config->shell.snapshot_timeout_ms,
         .environ_list = environ_list,
+        .protects = config->sandbox.protect,
+        .unprotected = strv_view(&config->sandbox.unprotected_names),
     };
 }

@@ -1,0 +1,181 @@
+#include "base/limits.h"
+#include "base/mem.h"
+#include "guard/guard.h"
+#include "orchestrator/call_internal.h"
+#include "process/launch_wire.h"
+#include "process/launcher.h"
+
+/* A session for one command looks at the top of each root and the repository there, before
+ * and after: a walk of a large tree would cost more than the command. */
+#define SHORT_DIRS    1U
+#define SHORT_WALK_MS 5U
+
+static enum sy_code
+list_roots(struct strv *ret, const struct sandbox_policy *policy)
+{
+    enum sy_code rc = strv_add(ret, policy->cwd);
+
+    return rc == SY_E_OK ? strv_add_all(ret, strv_view(&policy->writable_roots)) : rc;
+}
+
+static enum sy_code
+make_guard(struct orch_call *c, struct sy_error *err)
+{
+    const struct session_protection *p = session_protection(c->session);
+    SY_AUTO(strv_fini) struct strv roots = {.max = LIMIT_ROOTS + 1};
+    SY_AUTO(buf_fini) struct buf state = {.max = LIMIT_PATH};
+    char *homes[] = {mem_unconst(session_home(c->session)), NULL};
+    enum sy_code rc = list_roots(&roots, &c->entry->policy);
+    struct guard_options o = {
+        .homes = homes,
+        .unprotected = strv_view(&p->unprotected),
+        .is_short = !session_keeps_spare(c->session),
+        .has_mounts = c->entry->template != NULL,
+    };
+
+    if (rc != SY_E_OK) {
+        return sy_err_nomem(err);
+    }
+    o.roots = strv_view(&roots);
+    if (o.is_short) {
+        o.dirs_max = SHORT_DIRS;
+        o.walk_ms = SHORT_WALK_MS;
+    }
+    if (guard_state_dir(&state, session_environ(c->session)) == SY_E_OK) {
+        o.state_dir = buf_view(&state);
+    }
+    rc = guard_new(&c->entry->guard, &o, err);
+    if (rc == SY_E_SYS && o.state_dir != NULL) {
+        /* No quarantine then: what is found is told. */
+        o.state_dir = NULL;
+        rc = guard_new(&c->entry->guard, &o, err);
+    }
+    return rc;
+}
+
+/* What the guard wants to be held by mounts, into the tree of the entry's sandbox. */
+static enum sy_code
+bind_marks(const struct orch_call *c, const struct guard_marks *m, struct sy_error *err)
+{
+    SY_AUTO(buf_fini) struct buf text = {.max = LIMIT_MARKS};
+
+    for (size_t i = 0; i < m->n; i++) {
+        char kind = m->v[i].action == GUARD_PIN ? LAUNCH_MARK_PIN : LAUNCH_MARK_READ_ONLY;
+        enum sy_code rc = launch_mark_add(&text, kind, m->v[i].path);
+
+        if (rc != SY_E_OK) {
+            return rc == SY_E_NOMEM
+                       ? sy_err_nomem(err)
+                       : sy_err_set(err, SY_E_SANDBOX, "too many names to protect below '%.120s'",
+                                    c->entry->policy.cwd);
+        }
+    }
+    return text.len > 0 ? launcher_add_marks(c->entry->template, text.data, text.len, err)
+                        : SY_E_OK;
+}
+
+static enum sy_code
+begin_with_marks(struct orch_call *c, struct sy_error *err)
+{
+    struct guard_marks marks = {0};
+    enum sy_code rc = guard_begin(c->entry->guard, &marks, err);
+
+    if (rc == SY_E_OK) {
+        c->is_protected = true;
+        rc = bind_marks(c, &marks, err);
+    }
+    guard_marks_fini(&marks);
+    return rc;
+}
+
+int
+call_protect_fd(const struct orch_call *c)
+{
+    return c->is_protected && c->entry->template != NULL ? guard_fd(c->entry->guard) : -1;
+}
+
+void
+call_protect_refresh(struct orch_call *c)
+{
+    struct guard_marks marks = {0};
+    struct sy_error err = {0};
+
+    if (call_protect_fd(c) < 0) {
+        return;
+    }
+    if (guard_refresh(c->entry->guard, &marks, &err) != SY_E_OK ||
+        bind_marks(c, &marks, &err) != SY_E_OK) {
+        /* What a person replaced meanwhile would be open to the command. */
+        call_kill(c, EXEC_FAILED);
+        c->output.err = err;
+    }
+    guard_marks_fini(&marks);
+}
+
+enum sy_code
+call_protect_begin(struct orch_call *c, struct sy_error *err)
+{
+    enum sy_code rc = SY_E_OK;
+
+    if (!session_protection(c->session)->is_on ||
+        c->entry->policy.mode != SANDBOX_WORKSPACE_WRITE || c->entry->ready == NULL) {
+        return SY_E_OK;
+    }
+    if (c->entry->guard == NULL) {
+        rc = make_guard(c, err);
+    }
+    if (rc == SY_E_OK && c->entry->template != NULL) {
+        return begin_with_marks(c, err);
+    }
+    if (rc == SY_E_OK) {
+        rc = guard_begin(c->entry->guard, NULL, err);
+    }
+    c->is_protected = rc == SY_E_OK;
+    return rc;
+}
+
+static void
+tell(struct orch_call *c, const struct guard_findings *f)
+{
+    SY_AUTO(buf_fini) struct buf text = {.max = (size_t)LIMIT_PATH * 4};
+    uint32_t more = f->more;
+    bool has_told = false;
+
+    for (size_t i = 0; i < f->n; i++) {
+        if (f->v[i].verdict == GUARD_HARMLESS) {
+            continue;
+        }
+        if (guard_finding_denial(&c->output.denials, &f->v[i]) != SY_E_OK) {
+            c->output.denials.more++;
+        }
+        if (has_told) {
+            more++;
+        } else if (guard_finding_sentence(&text, &f->v[i]) == SY_E_OK) {
+            has_told = true;
+        }
+    }
+    if (more > 0 && buf_addf(&text, "; and %u more", more) != SY_E_OK) {
+        return;
+    }
+    if (text.len > 0) {
+        call_add_note(c, buf_view(&text));
+    }
+}
+
+void
+call_protect_end(struct orch_call *c)
+{
+    struct guard_findings findings = {0};
+    struct sy_error err = {0};
+
+    if (!c->is_protected) {
+        return;
+    }
+    c->is_protected = false;
+    if (guard_after(c->entry->guard, &findings, &err) != SY_E_OK) {
+        call_add_note(c, "protected files were not looked at after the command: out of memory");
+    }
+    tell(c, &findings);
+    guard_findings_fini(&findings);
+    guard_rest(c->entry->guard);
+}

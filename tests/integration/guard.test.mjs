@@ -1,0 +1,91 @@
+// Protected names: what a command leaves that others would run goes away after it; each has a
+// control with sandbox.protect off, where the same act stays.
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { execFileSync } from 'node:child_process';
+import { eachFront, has, mustRun } from './lib/client.mjs';
+
+const OFF = { settings: { 'sandbox.protect': false } };
+
+function git(yard, ...args) {
+  return execFileSync('git', args, { cwd: yard.ws, env: { ...yard.env, GIT_CONFIG_NOSYSTEM: '1' }, encoding: 'utf8' });
+}
+
+/** All files of the quarantine, by what they hold. */
+function quarantine(yard) {
+  const top = path.join(yard.home, '.local/state/shellyard/quarantine');
+  if (!fs.existsSync(top)) {
+    return [];
+  }
+  return fs.readdirSync(top, { recursive: true, withFileTypes: true })
+    .filter((e) => e.isFile()).map((e) => fs.readFileSync(path.join(e.parentPath ?? e.path, e.name), 'utf8'));
+}
+
+const canary = (yard) => path.join(yard.dir, 'canary');
+const plants = (yard) => [
+  ['an executable hook', '.git/hooks/post-checkout',
+    `printf '#!/bin/sh\\ntouch ${canary(yard)}\\n' > .git/hooks/post-checkout && chmod +x .git/hooks/post-checkout`],
+  ['core.fsmonitor', '.git/config', `git config core.fsmonitor 'touch ${canary(yard)} #'`],
+  ['direnv', '.envrc', 'echo evil > .envrc'],
+];
+
+for (const index of [0, 1, 2]) {
+  eachFront(`what would run later is moved away: ${['hook', 'configuration', 'a new name'][index]}`, async (t, { yard, open }) => {
+    if (!mustRun(t, has('git'), 'no git')) {
+      return;
+    }
+    const [why, name, script] = plants(yard)[index];
+    const file = path.join(yard.ws, name);
+    git(yard, 'init', '-q');
+    const before = fs.existsSync(file) ? fs.readFileSync(file, 'utf8') : null;
+
+    const free = await open(OFF);
+    assert.equal((await free.run(script)).exitCode, 0);
+    assert.notEqual(fs.existsSync(file) ? fs.readFileSync(file, 'utf8') : null, before, 'without protection it stays');
+    if (before === null) {
+      fs.rmSync(file);
+    } else {
+      fs.writeFileSync(file, before);
+    }
+
+    const front = await open();
+    assert.equal((await front.run(script)).exitCode, 0, why);
+    assert.equal(fs.existsSync(file) ? fs.readFileSync(file, 'utf8') : null, before);
+    assert.equal(quarantine(yard).length, 1, 'nothing is lost');
+    git(yard, 'status');
+    git(yard, 'checkout', '-q', '-b', 'x');
+    assert.equal(fs.existsSync(canary(yard)), false, 'a later git runs nothing of the command');
+  });
+}
+
+eachFront('ordinary work is left alone, and a name can be lifted', async (t, { yard, open }) => {
+  if (!mustRun(t, has('git'), 'no git')) {
+    return;
+  }
+  git(yard, 'init', '-q');
+  const front = await open({ settings: { 'sandbox.unprotected_names': ['.envrc'] } });
+  const r = await front.run('echo 1 > f && git add f && git -c user.name=a -c user.email=a@b commit -qm 1 && git branch b '
+    + '&& git config branch.b.remote o && echo x > .envrc && git status --porcelain', { timeoutMs: 60_000 });
+
+  assert.equal(r.exitCode, 0, r.output);
+  assert.equal(r.output, '?? .envrc\n');
+  assert.equal(fs.readFileSync(path.join(yard.ws, '.envrc'), 'utf8'), 'x\n');
+  assert.match(git(yard, 'config', 'branch.b.remote'), /^o$/m);
+  assert.deepEqual(quarantine(yard), []);
+  // No state, no litter, where nothing was found.
+  assert.equal(fs.existsSync(path.join(yard.home, '.local/state/shellyard')), false);
+});
+
+eachFront('a repository at the top of a workspace is refused', async (t, { yard, open }) => {
+  if (!mustRun(t, has('git'), 'no git')) {
+    return;
+  }
+  const front = await open();
+  await front.run('git init -q', { timeoutMs: 60_000 });
+  assert.equal(fs.existsSync(path.join(yard.ws, '.git')), false);
+
+  const lifted = await open({ settings: { 'sandbox.unprotected_names': ['.git'] } });
+  await lifted.run('git init -q', { timeoutMs: 60_000 });
+  assert.equal(fs.existsSync(path.join(yard.ws, '.git')), true);
+});

@@ -1,0 +1,339 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/mem.h"
+#include "fault.h"
+#include "yard.h"
+
+static const char tops[] = "W/.agents ro/?\nW/.claude ro/?\nW/.codex ro/?\nW/.cursor ro/?\n"
+                           "W/.envrc ro/?\n";
+
+static void
+missing_names_at_the_top_become_placeholders_for_a_run(void **state)
+{
+    struct yard *y = *state;
+
+    yard_mkdir(y, "W/sub");
+    yard_mkdir(y, "W/.vscode");
+
+    unsigned long before = yard_hash(y);
+
+    yard_guard(y, true);
+    yard_begin(y);
+
+    const char *marks = yard_marks_now(y);
+
+    assert_true(strncmp(marks, tops, strlen(tops)) == 0);
+    assert_non_null(strstr(marks, "W/.git ro/?\n"));
+    assert_non_null(strstr(marks, "W/.mcp.json ro/?\n"));
+    assert_non_null(strstr(marks, "W/.vscode ro/\n"));
+    assert_null(strstr(marks, "W/sub"));
+    /* No run: none. */
+    assert_int_not_equal(yard_hash(y), before);
+    guard_free(y->g);
+    y->g = NULL;
+    assert_int_equal(yard_hash(y), before);
+}
+
+static void
+a_repository_gets_what_it_lacks_and_git_does_not_mind(void **state)
+{
+    struct yard *y = *state;
+
+    yard_run(y, "git init -q && rm -r .git/hooks .git/info && echo x >f && git add f && "
+                "git commit -q -m 1");
+    yard_guard(y, true);
+    yard_begin(y);
+
+    const char *marks = yard_marks_now(y);
+
+    assert_non_null(strstr(marks, "W/.git pin/\nW/.git/config ro\nW/.git/config.worktree ro?\n"
+                                  "W/.git/hooks ro/?\nW/.git/info"));
+    assert_int_equal(yard_try(y, "test -z \"$(git status --porcelain)\""), 0);
+    yard_run(y, "git -c extensions.worktreeConfig=true config --list && git log --oneline && "
+                "git check-attr -a f && git stash list && git gc -q && git branch b && "
+                "git fsck && rm -rf .git/logs");
+    guard_free(y->g);
+    y->g = NULL;
+    assert_int_equal(
+        yard_try(y,
+                 "git status && test ! -e .git/hooks -a "
+                 "! -e .git/info/attributes && test ! -e .git/config.worktree && test ! -e .codex"),
+        0);
+}
+
+static void
+attributes_of_a_repository_get_a_placeholder_that_is_empty(void **state)
+{
+    struct yard *y = *state;
+
+    yard_run(y, "git init -q");
+    yard_guard(y, true);
+    yard_begin(y);
+    assert_non_null(strstr(yard_marks_now(y), "W/.git/info pin/\nW/.git/info/attributes ro?\n"));
+    yard_run(y, "git check-attr -a f");
+    guard_free(y->g);
+    y->g = NULL;
+    assert_int_equal(yard_try(y, "test -e .git/info/exclude -a ! -e .git/info/attributes"), 0);
+}
+
+static void
+a_person_s_files_survive(void **state)
+{
+    struct yard *y = *state;
+
+    yard_run(y, "git init -q");
+    yard_guard(y, true);
+    yard_begin(y);
+    yard_file(y, "W/.codex/mine", "x");
+    /* An empty directory of the same name that is not ours. */
+    yard_run(y, "mkdir keep && rmdir .cursor && mv keep .cursor");
+    yard_file(y, "W/.git/info/attributes", "* text\n");
+    yard_run(y, "rmdir .idea");
+    guard_free(y->g);
+    y->g = NULL;
+    assert_string_equal(yard_text(y, "W/.codex/mine"), "x");
+    assert_true(yard_exists(y, "W/.cursor"));
+    assert_string_equal(yard_text(y, "W/.git/info/attributes"), "* text\n");
+    assert_false(yard_exists(y, "W/.idea"));
+    assert_false(yard_exists(y, "W/.agents"));
+}
+
+static void
+two_engines_share_them_and_the_last_removes_them(void **state)
+{
+    struct yard *y = *state;
+    unsigned long before = yard_hash(y);
+
+    yard_guard(y, true);
+    yard_begin(y);
+
+    struct guard *first = y->g;
+
+    yard_guard(y, true);
+    yard_begin(y);
+    assert_true(strncmp(yard_marks_now(y), tops, strlen(tops)) == 0);
+    guard_free(first);
+    assert_true(yard_exists(y, "W/.codex"));
+    /* A third one does not take them for anybody's. */
+    assert_int_equal(guard_recover(yard_path(y, "S"), NULL, NULL), SY_E_OK);
+    assert_true(yard_exists(y, "W/.codex"));
+    guard_free(y->g);
+    y->g = NULL;
+    assert_int_equal(yard_hash(y), before);
+}
+
+static void
+what_was_removed_meanwhile_is_made_again_for_the_next_run(void **state)
+{
+    struct yard *y = *state;
+    struct guard_marks m = {0};
+
+    yard_guard(y, true);
+    yard_begin(y);
+    (void)yard_marks_now(y);
+    yard_run(y, "rmdir .codex");
+    assert_int_equal(guard_begin(y->g, &m, NULL), SY_E_OK);
+    assert_string_equal(yard_marks(y, &m), "W/.codex ro/?\n");
+    guard_marks_fini(&m);
+    assert_true(yard_exists(y, "W/.codex"));
+}
+
+static uint32_t
+entries_of_state(const struct yard *y)
+{
+    uint32_t n = 0;
+    DIR *d = opendir(yard_path(y, "S/guard/owners"));
+
+    assert_non_null(d);
+    for (const struct dirent *e = readdir(d); e != NULL; e = readdir(d)) {
+        n += e->d_name[0] != '.';
+    }
+    (void)closedir(d);
+    return n;
+}
+
+/* In a child that is killed without a word, after about `us` or once all is made. */
+static void
+be_killed(struct yard *y, unsigned us, bool is_after)
+{
+    int ready[2];
+    pid_t pid;
+    char byte;
+
+    assert_int_equal(pipe(ready), 0);
+    pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        char *roots[] = {mem_unconst(yard_path(y, "W")), NULL};
+        const struct guard_options o = {
+            .roots = roots, .state_dir = yard_path(y, "S"), .has_mounts = true};
+        struct guard *g = NULL;
+
+        if (!is_after) {
+            (void)!write(ready[1], "x", 1);
+        }
+        for (;;) {
+            if (guard_new(&g, &o, NULL) == SY_E_OK && guard_begin(g, NULL, NULL) == SY_E_OK &&
+                is_after) {
+                (void)!write(ready[1], "x", 1);
+                (void)pause();
+            }
+            guard_free(g);
+            g = NULL;
+        }
+    }
+    (void)close(ready[1]);
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    (void)close(ready[0]);
+    if (us > 0) {
+        const struct timespec moment = {.tv_nsec = (long)us * 1000};
+
+        (void)ppoll(NULL, 0, &moment, NULL);
+    }
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+static void
+a_killed_engine_leaves_what_the_next_one_clears(void **state)
+{
+    struct yard *y = *state;
+    unsigned long before;
+    uint32_t removed = 0;
+
+    yard_run(y, "git init -q");
+    before = yard_hash(y);
+    be_killed(y, 0, true);
+    assert_int_not_equal(yard_hash(y), before);
+    yard_file(y, "W/.idea/mine", "x");
+    assert_int_equal(guard_recover(yard_path(y, "S"), &removed, NULL), SY_E_OK);
+    assert_true(removed > 5);
+    assert_string_equal(yard_text(y, "W/.idea/mine"), "x");
+    yard_run(y, "rm -r .idea");
+    assert_int_equal(yard_hash(y), before);
+    assert_int_equal(entries_of_state(y), 0);
+}
+
+static void
+two_hundred_runs_and_kills_at_any_moment_leave_the_tree_as_it_was(void **state)
+{
+    struct yard *y = *state;
+    unsigned long before;
+
+    yard_run(y, "git init -q && mkdir -p a/b .vscode && touch .envrc");
+    before = yard_hash(y);
+    for (unsigned i = 0; i < 60; i++) {
+        be_killed(y, 1 + i * 137 % 5000, false);
+    }
+    for (int i = 0; i < 200; i++) {
+        yard_guard(y, true);
+        yard_begin(y);
+        guard_free(y->g);
+        y->g = NULL;
+    }
+    assert_int_equal(yard_hash(y), before);
+    assert_int_equal(entries_of_state(y), 0);
+}
+
+static void
+rest_removes_them_until_the_next_run(void **state)
+{
+    struct yard *y = *state;
+    unsigned long before = yard_hash(y);
+
+    yard_guard(y, true);
+    yard_begin(y);
+    guard_rest(y->g); /* a run is active: nothing */
+    assert_int_not_equal(yard_hash(y), before);
+}
+
+static void
+a_state_directory_that_others_can_write_is_refused(void **state)
+{
+    struct yard *y = *state;
+    struct sy_error err = {0};
+
+    yard_mkdir(y, "S");
+    yard_chmod(y, "S", 0777);
+    assert_int_equal(guard_recover(yard_path(y, "S"), NULL, &err), SY_E_SYS);
+    assert_non_null(strstr(err.msg, "can be written by others"));
+    yard_chmod(y, "S", 0700);
+    assert_int_equal(guard_recover(yard_path(y, "S"), NULL, &err), SY_E_OK);
+}
+
+static enum sy_code
+begin_once(void *arg)
+{
+    struct yard *y = arg;
+    char *roots[] = {mem_unconst(yard_path(y, "W")), NULL};
+    /* Few names, or it takes long. */
+    char *lifted[] = {mem_unconst(".codex"),  mem_unconst(".agents"),
+                      mem_unconst(".claude"), mem_unconst(".cursor"),
+                      mem_unconst(".vscode"), mem_unconst(".idea"),
+                      mem_unconst(".envrc"),  NULL};
+    const struct guard_options o = {
+        .roots = roots, .state_dir = yard_path(y, "S"), .unprotected = lifted, .has_mounts = true};
+    struct guard *g = NULL;
+    struct guard_marks m = {0};
+    enum sy_code rc = guard_new(&g, &o, NULL);
+
+    if (rc == SY_E_OK) {
+        rc = guard_begin(g, &m, NULL);
+    }
+    guard_marks_fini(&m);
+    guard_free(g);
+    return rc;
+}
+
+static void
+each_allocation_may_fail_and_leaves_nothing_for_long(void **state)
+{
+    struct yard *y = *state;
+    unsigned long before;
+
+    yard_mkdir(y, "W/.git");
+    yard_file(y, "W/.git/config", "");
+    before = yard_hash(y);
+    fault_run_lenient(begin_once, y);
+    assert_int_equal(guard_recover(yard_path(y, "S"), NULL, NULL), SY_E_OK);
+    assert_int_equal(yard_hash(y), before);
+}
+
+#define IN_YARD(name) cmocka_unit_test_setup_teardown(name, yard_setup, yard_teardown)
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        IN_YARD(missing_names_at_the_top_become_placeholders_for_a_run),
+        IN_YARD(a_repository_gets_what_it_lacks_and_git_does_not_mind),
+        IN_YARD(attributes_of_a_repository_get_a_placeholder_that_is_empty),
+        IN_YARD(a_person_s_files_survive),
+        IN_YARD(two_engines_share_them_and_the_last_removes_them),
+        IN_YARD(what_was_removed_meanwhile_is_made_again_for_the_next_run),
+        IN_YARD(a_killed_engine_leaves_what_the_next_one_clears),
+        IN_YARD(two_hundred_runs_and_kills_at_any_moment_leave_the_tree_as_it_was),
+        IN_YARD(rest_removes_them_until_the_next_run),
+        IN_YARD(a_state_directory_that_others_can_write_is_refused),
+        IN_YARD(each_allocation_may_fail_and_leaves_nothing_for_long),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

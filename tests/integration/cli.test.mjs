@@ -335,7 +335,7 @@ test('sandbox explain says what exec then does', limit, async (t) => {
   assert.equal(run(yard, ['sandbox', 'explain', 'read', '/etc/hosts']).status, 0);
   const wrong = run(yard, ['sandbox', 'explain', 'exec', '/bin/true']);
   assert.equal(wrong.status, 2);
-  assert.match(wrong.stderr, /right are read, write, connect/);
+  assert.match(wrong.stderr, /right are read, write, create, delete, rename, truncate, chmod, connect/);
 });
 
 test('config show tells values and sources; config keys are all in the manual page', limit, (t) => {
@@ -608,7 +608,7 @@ test('the bash completion completes verbs, options and values', limit, (t) => {
     return r.stdout.trim().split(' ');
   };
   assert.deepEqual(complete('shellyard', 'do'), ['doctor']);
-  assert.deepEqual(complete('shellyard', 'sandbox', ''), ['check', 'explain', 'plan']);
+  assert.deepEqual(complete('shellyard', 'sandbox', ''), ['check', 'explain', 'learn', 'plan']);
   assert.deepEqual(complete('shellyard', 'sandbox', 'plan', '--platform', 'm'), ['macos']);
   assert.deepEqual(complete('shellyard', 'exec', '-s', 'w'), ['workspace-write']);
   assert.deepEqual(complete('shellyard', 'exec', '--lo'), ['--login']);

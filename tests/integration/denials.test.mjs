@@ -229,7 +229,7 @@ eachFront('report: full stops nothing that works', async (t, { open }) => {
   }
   const front = await open(FULL);
   const git = 'git -c user.name=n -c user.email=e@example.org';
-  const r = await front.run(`git init -q . && echo 1 > f && git add f && ${git} commit -qm m && git status --short && `
+  const r = await front.run(`git init -q r && cd r && echo 1 > f && git add f && ${git} commit -qm m && git status --short && `
     + `${git} commit -q --amend -m n && git gc -q && git log --format=%s`, { timeoutMs: 60_000 });
   assert.equal(r.output, 'n\n', r.text);
   const threads = 'import subprocess, threading\n'

@@ -159,7 +159,8 @@ test('an answer stays within 10,000 bytes unless more is asked for', limit, asyn
 });
 
 test('A05 A06 nothing waits for a person: pagers, editors, prompts', limit, async (t) => {
-  const { client } = await open(t, {}, {});
+  // A repository at the top of the workspace can't be made by a command otherwise.
+  const { client } = await open(t, { 'sandbox.unprotected_names': ['.git', '.git/config'] });
   const run = async (command) => (await call(client, 'shell_command', { command, timeout_ms: 20_000 })).structuredContent;
   const setup = await run('git init -q . && git config user.name t && git config user.email t@example.invalid && '
     + 'for i in 1 2 3; do echo $i > f && git add f && git commit -qm c$i || exit 1; done; git rev-parse HEAD');

@@ -97,8 +97,9 @@ eachFront('as root, commands run as the owner of the workspace', async (t, { yar
   }
   fs.chmodSync(yard.dir, 0o755);
   const front = await open({ settings: FULL });
-  const r = await front.run('id -u; id -g; id -G; echo x > a/f; cat /etc/shadow >/dev/null 2>&1 || echo refused');
-  assert.equal(r.output, '12345\n23456\n23456\nrefused\n');
+  const r = await front.run('id -u; id -g; id -G; echo x > a/f; wc -c 2>/dev/null < /etc/shadow || echo refused');
+  // Hidden, which an empty file shows, or closed by its own mode.
+  assert.match(r.output, /^12345\n23456\n23456\n(0|.*refused)\n$/);
   assert.equal(fs.statSync(path.join(yard.ws, 'a/f')).uid, 12345);
 
   const self = await open({ settings: { ...FULL, 'sandbox.run_as': 'self' } });
@@ -117,6 +118,57 @@ eachFront('git works in the full tier', async (t, { yard, open }) => {
 
   assert.equal(r.exitCode, 0, r.output);
   assert.match(r.output, /2\n$/);
+});
+
+const ATTACK = '(echo x >> .git/config) 2>/dev/null && echo config; (echo x > .git/hooks/post-checkout) 2>/dev/null && echo hook;'
+  + 'mv .git g 2>/dev/null && echo moved && mv g .git; mkdir -p .claude/x 2>/dev/null && echo claude; (echo x > .envrc) 2>/dev/null && echo envrc;'
+  + 'ln .git/config c 2>/dev/null && echo x >> c && echo link; (echo x > n && mv -f n .git/config) 2>/dev/null && echo replaced; true';
+
+eachFront('protected names hold in the full tier, and nothing is left of what holds them', async (t, { yard, open }) => {
+  if (!hasFull(t, yard)) {
+    return;
+  }
+  const git = (...words) => assert.equal(spawnSync('git', words, { cwd: yard.ws, env: yard.env }).status, 0, words.join(' '));
+  git('init', '-q');
+  const config = fs.readFileSync(path.join(yard.ws, '.git/config'), 'utf8');
+  const before = fs.readdirSync(yard.ws, { recursive: true }).sort();
+  const front = await open({ settings: FULL });
+  assert.equal((await front.run(ATTACK)).output, '');
+  assert.equal(fs.readFileSync(path.join(yard.ws, '.git/config'), 'utf8'), config);
+  fs.rmSync(path.join(yard.ws, 'n'), { force: true });
+  assert.deepEqual(fs.readdirSync(yard.ws, { recursive: true }).sort(), before);
+
+  // The person's own git replaces the file while a command runs; it is held again.
+  const other = front.run('touch started; while [ ! -e go ]; do sleep 0.01; done; (echo x >> .git/config) 2>&1; cat .git/config', { timeoutMs: 60_000 });
+  await waitFor(() => fs.existsSync(path.join(yard.ws, 'started')), 'the command runs');
+  git('config', 'user.name', 'somebody');
+  if (front.name === 'mcp') { // one command's guard does not watch
+    fs.writeFileSync(path.join(yard.ws, 'go'), '');
+    assert.match((await other).output, /Read-only file system[^]*name = somebody/);
+  } else {
+    fs.writeFileSync(path.join(yard.ws, 'go'), '');
+    await other;
+  }
+
+  const free = await open({ settings: { ...FULL, 'sandbox.protect': false } });
+  assert.equal((await free.run(ATTACK)).output, 'config\nhook\nmoved\nclaude\nenvrc\nlink\nreplaced\n', 'without protection all of it works');
+});
+
+eachFront('secrets are hidden in the full tier', async (t, { yard, open }) => {
+  if (!hasFull(t, yard)) {
+    return;
+  }
+  const key = path.join(yard.home, '.ssh/id_test');
+  fs.mkdirSync(path.dirname(key), { recursive: true });
+  fs.writeFileSync(key, 'the secret\n');
+  fs.symlinkSync(key, path.join(yard.ws, 'link'));
+  const script = `cat ${key}; cat link; cat /proc/self/root${key}; cd /proc/self/cwd/; cat ${path.relative(yard.ws, key)}; true`;
+  const front = await open({ settings: FULL });
+  const r = await front.run(script);
+  assert.ok(!r.output.includes('the secret'), r.output);
+  assert.equal(r.sandbox.features?.deny_read ?? 'enforced', 'enforced');
+  const allowed = await open({ settings: { ...FULL, 'sandbox.allow_read': [path.dirname(key)] } });
+  assert.equal((await allowed.run(script)).output.match(/the secret/g)?.length, 4, 'where it is allowed it is read');
 });
 
 test('an engine that is killed leaves nothing of a sandbox in the full tier', async (t) => {

@@ -14,6 +14,7 @@
 #include "base/str.h"
 #include "cli/exec_stream.h"
 #include "cli/verbs.h"
+#include "orchestrator/network.h"
 #include "tools/tools.h"
 
 /* How long a command may take to end after the first Ctrl-C. */
@@ -312,6 +313,11 @@ start(struct exec_run *x, const struct cli_args *args, struct sy_error *err)
     }
     if (rc == SY_E_OK) {
         rc = cli_engine_turn(&x->engine, err);
+    }
+    if (rc == SY_E_OK && !network_is_built() &&
+        sandbox_policy_network(&x->engine.turn.sandbox) == NETWORK_ALLOW_LIST) {
+        x->is_loaded = false; /* the full program has the proxy */
+        return sy_err_set(err, SY_E_NOTFOUND, "this program has no network proxy");
     }
     if (rc == SY_E_OK) {
         choose_tier(&x->engine);

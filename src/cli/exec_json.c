@@ -66,6 +66,7 @@ exec_json(struct buf *out, const struct exec_output *o, int status, const char *
         exec_limit_write(&w, &o->hit);
     }
     denial_list_write(&w, &o->denials);
+    exec_hosts_write(&w, &o->network_hosts);
     if (o->note[0] != '\0') {
         jw_key_str(&w, "note", o->note);
     }

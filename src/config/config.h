@@ -32,6 +32,9 @@ struct config {
         struct strv unprotected_names; /* those of them that don't */
     } sandbox;
     struct {
+        struct strv allow; /* hosts in reach while sandbox.network_access is false */
+    } network;
+    struct {
         const char *policy; /* never | unless-trusted | on-failure | on-request */
     } approval;
     struct {

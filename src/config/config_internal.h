@@ -48,6 +48,7 @@ enum config_content {
     CONFIG_PATH_OR_EMPTY, /* "" or an absolute path, "~" expanded */
     CONFIG_ROOT,          /* an absolute path without "..", "~" expanded */
     CONFIG_PATTERN,       /* a pattern of variable names */
+    CONFIG_HOST,          /* an entry of network.allow */
     CONFIG_PATH_PATTERN,  /* a pattern of paths, absolute, "~" expanded */
     CONFIG_VARIABLE,      /* NAME=value, NAME none of those that never pass */
 };
@@ -73,7 +74,7 @@ struct config_row {
     size_t offset;    /* of the member in struct config */
 };
 
-#define CONFIG_KEYS 38U
+#define CONFIG_KEYS 39U
 
 extern const struct config_row config_rows[CONFIG_KEYS];
 

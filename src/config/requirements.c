@@ -231,6 +231,14 @@ violation(const struct config_row *row, const struct config_value *v,
                         config_visible_path(&path, required_at->name), required_at->line);
 }
 
+static size_t
+allow_key(void)
+{
+    static const char allow[] = "network.allow";
+
+    return config_find_key(allow, sizeof(allow) - 1);
+}
+
 static enum sy_code
 check_key(const struct config_layers *layers, size_t key, const char *system_path,
           struct sy_error *err)
@@ -240,9 +248,11 @@ check_key(const struct config_layers *layers, size_t key, const char *system_pat
     bool is_given = system->values[key].is_set;
     const struct config_value *required =
         is_given ? &system->values[key] : &layers->of[CONFIG_FROM_DEFAULT].values[key];
+    size_t line = system->required_line[key] != 0 ? system->required_line[key]
+                                                  : system->required_line[allow_key()];
     struct config_place at = {.source = CONFIG_FROM_SYSTEM,
                               .name = system_path,
-                              .line = is_given ? required->place.line : system->required_line[key]};
+                              .line = is_given ? required->place.line : line};
 
     for (size_t source = CONFIG_FROM_USER; source < CONFIG_SOURCES; source++) {
         const struct config_value *v = &layers->of[source].values[key];
@@ -265,12 +275,21 @@ check_key(const struct config_layers *layers, size_t key, const char *system_pat
     return SY_E_OK;
 }
 
+/* Full network would lift an allow list that is required. */
+static bool
+is_required(const struct config_layer *system, size_t key)
+{
+    return system->required_line[key] != 0 ||
+           (str_eq(config_rows[key].info.key, "sandbox.network_access") &&
+            system->required_line[allow_key()] != 0);
+}
+
 enum sy_code
 config_check_requirements(const struct config_layers *layers, const char *system_path,
                           struct sy_error *err)
 {
     for (size_t key = 0; key < CONFIG_KEYS; key++) {
-        if (layers->of[CONFIG_FROM_SYSTEM].required_line[key] == 0) {
+        if (!is_required(&layers->of[CONFIG_FROM_SYSTEM], key)) {
             continue;
         }
 

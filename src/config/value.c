@@ -6,6 +6,7 @@
 #include "base/path_pattern.h"
 #include "base/str.h"
 #include "config/config_internal.h"
+#include "proxy/allow.h"
 
 void
 config_value_fini(struct config_value *v)
@@ -293,6 +294,26 @@ added(enum sy_code rc, const struct config_row *row, const struct config_place *
     return rc != SY_E_OK ? sy_err_nomem(err) : SY_E_OK;
 }
 
+/* The grammar is the proxy's own, so that what is accepted here is what it does. */
+static enum sy_code
+add_host(struct config_value *v, const struct config_row *row, const struct config_text *t,
+         struct sy_error *err)
+{
+    const char *const entry = t->bytes;
+    struct allow_list *list = NULL;
+    struct sy_error why = {0};
+    enum sy_code rc = allow_new(&list, &entry, 1, &why);
+
+    allow_free(list);
+    if (rc == SY_E_NOMEM) {
+        return sy_err_nomem(err);
+    }
+    if (rc != SY_E_OK) {
+        return config_error(err, &t->at, "%s", why.msg);
+    }
+    return added(strv_add(&v->list, t->bytes), row, &t->at, err);
+}
+
 enum sy_code
 config_value_item(struct config_value *v, const struct config_row *row, const struct config_text *t,
                   struct sy_error *err)
@@ -305,6 +326,9 @@ config_value_item(struct config_value *v, const struct config_row *row, const st
     }
     if (t->len == 0) {
         return config_error(err, &t->at, "an empty entry");
+    }
+    if (row->content == CONFIG_HOST) {
+        return add_host(v, row, t, err);
     }
     if (row->content != CONFIG_ROOT && row->content != CONFIG_PATH_PATTERN) {
         if (strchr(t->bytes, '=') != NULL) {

@@ -60,6 +60,7 @@ orch_submit(struct orch_call **ret, struct session *session, const struct turn_c
     c->state = ORCH_APPROVAL;
     c->expires_ns = UINT64_MAX;
     c->env.max = LIMIT_ENV;
+    c->output.network_hosts.max = NETWORK_HOSTS;
     c->argv.max = LIMIT_ARGV;
     c->program.max = LIMIT_PATH;
     c->last_line.max = (size_t)LIMIT_STREAM_KEEP * 4;
@@ -105,6 +106,7 @@ finish(struct orch_call *c, enum exec_status status)
     call_judge_limits(c, status);
     call_protect_end(c);
     call_gather_denials(c);
+    call_leave_network(c);
     c->state = ORCH_DONE;
     call_emit_end(c);
 }
@@ -312,6 +314,7 @@ on_process(struct orch_call *c, uint64_t now_ns)
     bool is_done = false;
     enum sy_code rc = SY_E_OK;
 
+    call_network_step(c);
     call_protect_refresh(c);
     rc = process_step(c->process, now_ns, &is_done, &err);
     if (rc != SY_E_OK && c->state != ORCH_KILL) {
@@ -380,6 +383,7 @@ orch_serve(struct orch_call *c, uint64_t now_ns)
 {
     struct sy_error err = {0};
 
+    call_network_step(c);
     if (c->state == ORCH_RUN && process_serve(c->process, now_ns, &err) != SY_E_OK) {
         call_kill(c, EXEC_FAILED);
         c->output.err = err;
@@ -436,7 +440,7 @@ orch_signal(struct orch_call *c, int signal_number)
 static size_t
 watch_run(const struct orch_call *c, struct process_watch out[PROCESS_WATCHES])
 {
-    size_t n = process_watches(c->process, out);
+    size_t n = call_network_watch(c, out, process_watches(c->process, out));
     int fd = call_protect_fd(c);
 
     if (fd >= 0) {
@@ -464,6 +468,12 @@ orch_watches(const struct orch_call *c, struct process_watch out[PROCESS_WATCHES
     return 0;
 }
 
+static uint64_t
+earlier(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
 uint64_t
 orch_deadline_ns(const struct orch_call *c)
 {
@@ -480,13 +490,13 @@ orch_deadline_ns(const struct orch_call *c)
         }
         return c->is_waiting ? UINT64_MAX : 0;
     case ORCH_RUN:
-        at = process_deadline_ns(c->process);
+        at = earlier(process_deadline_ns(c->process), call_network_deadline_ns(c));
         if (c->expires_ns < at && process_result(c->process)->outcome == PROCESS_RUNNING) {
             at = c->expires_ns;
         }
         return at;
     case ORCH_KILL:
-        return process_deadline_ns(c->process);
+        return earlier(process_deadline_ns(c->process), call_network_deadline_ns(c));
     case ORCH_DONE:
         break;
     }
@@ -571,6 +581,7 @@ orch_call_free(struct orch_call *c)
     c->wake = NULL;
     leave_snapshot(c);
     process_free(c->process);
+    network_leave(c->seat);
     call_protect_end(c);
     output_free(c->chain);
     session_release_sandbox(c->session, c->entry);
@@ -579,6 +590,7 @@ orch_call_free(struct orch_call *c)
     buf_fini(&c->program);
     buf_fini(&c->last_line);
     denial_list_fini(&c->output.denials);
+    strv_fini(&c->output.network_hosts);
     exec_request_fini(&c->request);
     turn_context_fini(&c->turn);
     mem_free(c);

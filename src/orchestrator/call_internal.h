@@ -1,6 +1,7 @@
 #ifndef SY_ORCHESTRATOR_CALL_INTERNAL_H
 #define SY_ORCHESTRATOR_CALL_INTERNAL_H
 
+#include "orchestrator/network.h"
 #include "orchestrator/orchestrator_internal.h"
 
 /* One call. Shared by call.c (the machine), spawn.c and emit.c. */
@@ -23,6 +24,7 @@ struct orch_call {
     struct buf program;
     struct output_chain *chain;
     struct process *process;
+    struct network_seat *seat; /* NULL: the network is no allow list */
     uint64_t started_ns;
     uint64_t expires_ns;
     bool has_begun;               /* the begin event was told */
@@ -45,6 +47,15 @@ void call_judge_limits(struct orch_call *c, enum exec_status status);
 /* Fills output.denials of a call that has ended: what was seen, then what can be
  * inferred (evidence.c). */
 void call_gather_denials(struct orch_call *c);
+
+/* An allow list (call_network.c). Join: before the environment is made; no seat where the list has
+ * no effect, which is noted. Leave: what it did goes into the output, its connections end. */
+enum sy_code call_join_network(struct orch_call *c, struct sy_error *err) SY_NODISCARD;
+void call_leave_network(struct orch_call *c);
+/* Adds to the n watches of the process. Returns how many there are. */
+size_t call_network_watch(const struct orch_call *c, struct process_watch *out, size_t n);
+uint64_t call_network_deadline_ns(const struct orch_call *c);
+void call_network_step(struct orch_call *c);
 
 /* One more sentence of output.note (call.c). */
 void call_add_note(struct orch_call *c, const char *text);

@@ -116,6 +116,7 @@ struct exec_output {
     bool pipe_was_held;
     struct resource_hit hit;           /* the limit that it met, if any */
     struct denial_list denials;        /* what the sandbox refused to it; lives as the call */
+    struct strv network_hosts;         /* "host:port" reached by an allow list; lives as the call */
     bool is_unobserved;                /* report: full was asked for and can't be had here */
     bool may_escalate;                 /* the caller may ask to run it outside the sandbox */
     const struct output_chain *output; /* NULL if nothing ran; lives as long as the call */
@@ -129,6 +130,8 @@ struct exec_output {
 #define EXEC_LIMIT_TEXT 200
 void exec_limit_text(char ret[EXEC_LIMIT_TEXT], const struct resource_hit *hit);
 void exec_limit_write(struct jw *w, const struct resource_hit *hit);
+/* The list "network_hosts" of an answer; nothing where no host was reached by an allow list. */
+void exec_hosts_write(struct jw *w, const struct strv *hosts);
 
 /*
  * What a tool asks for: params with `argv` filled, or `script` for a shell to

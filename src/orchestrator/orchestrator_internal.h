@@ -11,6 +11,7 @@ struct sandbox_entry {
     struct sandbox_policy policy;
     struct sandbox_plan *plan;
     struct sandbox_ready *ready; /* NULL: the mode is not enforced by us */
+    struct network *network;     /* NULL: no call with an allow list yet (network.h) */
     struct template *template;   /* of the full tier; NULL: another one */
     struct guard *guard;         /* of its writable roots; NULL: not needed so far */
     uint32_t refs;

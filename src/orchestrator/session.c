@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "guard/guard.h"
+#include "orchestrator/network.h"
 #include "orchestrator/orchestrator_internal.h"
 #include "process/launch_wire.h"
 #include "process/launcher.h"
@@ -123,6 +124,7 @@ entry_free(struct sandbox_entry *e)
     if (e == NULL) {
         return;
     }
+    network_free(e->network);
     guard_free(e->guard);
     sandbox_policy_fini(&e->policy);
     template_unref(e->template);
@@ -271,6 +273,7 @@ same_text(const char *a, const char *b)
     return a == b || (a != NULL && b != NULL && str_eq(a, b));
 }
 
+/* In the same order: another one may be made ready for nothing, no more. */
 static bool
 same_list(const struct strv *a, const struct strv *b)
 {
@@ -297,6 +300,7 @@ same_policy(const struct sandbox_policy *a, const struct sandbox_policy *b)
         return false;
     }
     return same_list(&a->writable_roots, &b->writable_roots) &&
+           same_list(&a->network_allow, &b->network_allow) &&
            same_list(&a->deny_read, &b->deny_read) && same_list(&a->deny_homes, &b->deny_homes) &&
            same_list(&a->allow_read, &b->allow_read) && a->denies_system == b->denies_system;
 }

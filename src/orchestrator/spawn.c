@@ -102,6 +102,7 @@ start(struct orch_call *c, struct sy_error *err)
         .cwd = c->request.params.cwd,
         .sandbox = c->entry->ready,
         .plan = c->entry->plan,
+        .gate = c->seat != NULL ? network_gate(c->seat) : NULL,
         .template = c->entry->template,
         .limits = c->turn.limits,
     };
@@ -150,6 +151,9 @@ call_spawn(struct orch_call *c, struct sy_error *err)
     /* One that a command made in its own temporary directory is there for it alone. */
     enum sy_code rc = c->entry->template != NULL ? SY_E_OK : check_cwd(c->request.params.cwd, err);
 
+    if (rc == SY_E_OK) {
+        rc = call_join_network(c, err);
+    }
     if (rc != SY_E_OK) {
         return rc;
     }
@@ -159,6 +163,12 @@ call_spawn(struct orch_call *c, struct sy_error *err)
     }
     if (rc != SY_E_OK) {
         return sy_err_nomem(err);
+    }
+    if (c->seat != NULL) {
+        rc = network_environment(c->seat, &c->env, err);
+        if (rc != SY_E_OK) {
+            return rc;
+        }
     }
     rc = build_argv(c, err);
     if (rc != SY_E_OK) {

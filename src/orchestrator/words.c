@@ -42,3 +42,17 @@ exec_signal_name(char ret[16], int number)
         snprintf(ret, 16, "%d", number);
     }
 }
+
+void
+exec_hosts_write(struct jw *w, const struct strv *hosts)
+{
+    if (hosts->n == 0) {
+        return;
+    }
+    jw_key(w, "network_hosts");
+    jw_array(w);
+    for (size_t i = 0; i < hosts->n; i++) {
+        jw_str(w, hosts->v[i]);
+    }
+    jw_end_array(w);
+}

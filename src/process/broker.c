@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -39,6 +40,7 @@
 struct call {
     uint64_t id;
     int listener_fd;
+    const struct process_gate *gate; /* NULL: none */
     const struct broker_place *place;
     pid_t keeper;
     pid_t tid;
@@ -47,7 +49,8 @@ struct call {
     char bytes[sizeof(struct sockaddr_storage)];
     size_t length;
     struct broker_address address; /* borrows from bytes */
-    bool is_refused;               /* by the policy: the kernel alone might have said yes */
+    bool is_listen_refused;
+    bool is_refused; /* by the policy: the kernel alone might have said yes */
 };
 
 /* The errno of a refusal that is the policy's. */
@@ -313,11 +316,68 @@ connect_abstract(struct call *c)
     return sys == 0 ? connect_for(c, c->bytes, c->length) : sys;
 }
 
-/* The errno that the caller's connect(2) gets, or 0. */
+/*
+ * The caller's own socket to the gate: nothing but TCP, whose destination is fixed once connect(2)
+ * was called, also where TCP_FASTOPEN_CONNECT puts the first packet off.
+ */
+static int
+connect_gate(const struct call *c)
+{
+    SY_FD sock = -1;
+    int protocol = 0;
+    socklen_t size = sizeof(protocol);
+    int sys = take_socket(c, &sock);
+
+    if (sys != 0) {
+        return sys;
+    }
+    if (getsockopt(sock, SOL_SOCKET, SO_PROTOCOL, &protocol, &size) != 0 ||
+        protocol != IPPROTO_TCP) {
+        return EACCES;
+    }
+    sys = limited_connect(sock, (const void *)c->bytes, (socklen_t)c->length, BROKER_WAIT_MS);
+    if (sys == 0 || sys == EINPROGRESS) {
+        c->gate->on_connected(c->gate->arg, &sock);
+    }
+    return sys == EBUSY || sys == ETIMEDOUT ? EAGAIN : sys;
+}
+
+static int
+connect_inet(struct call *c)
+{
+    return c->gate != NULL && c->address.is_loopback && c->address.port == c->gate->port
+               ? connect_gate(c)
+               : refuse(c, EACCES);
+}
+
+/*
+ * listen(2) where it is asked about (an allow list). A descriptor may become another socket while
+ * we look, so that the call can't be let go on: it is made here, on the socket that was looked at.
+ */
+static int
+listen_for(struct call *c, int backlog)
+{
+    SY_FD sock = -1;
+    int domain = 0;
+    socklen_t size = sizeof(domain);
+    int sys = take_socket(c, &sock);
+
+    if (sys != 0) {
+        return sys;
+    }
+    if (getsockopt(sock, SOL_SOCKET, SO_DOMAIN, &domain, &size) != 0 || domain != AF_UNIX) {
+        c->is_listen_refused = true;
+        return EACCES;
+    }
+    return listen(sock, backlog) == 0 ? 0 : errno;
+}
+
+/* The errno that the caller's call gets, or 0. */
 static int
 decide(struct call *c, const struct seccomp_notif *n)
 {
-    int sys = read_address(c, n);
+    bool is_listen = n->data.nr == SYS_listen;
+    int sys = is_listen ? 0 : read_address(c, n);
 
     if (sys != 0) {
         return sys;
@@ -330,6 +390,9 @@ decide(struct call *c, const struct seccomp_notif *n)
     if (!is_waiting(c)) {
         return EINTR;
     }
+    if (is_listen) {
+        return listen_for(c, (int)(uint32_t)n->data.args[1]);
+    }
     c->address = broker_address_parse(c->bytes, c->length);
     switch (c->address.kind) {
     case ADDRESS_NAMED:
@@ -338,6 +401,8 @@ decide(struct call *c, const struct seccomp_notif *n)
         return connect_abstract(c);
     case ADDRESS_NETLINK:
         return connect_for(c, c->bytes, sizeof(struct sockaddr_nl));
+    case ADDRESS_INET:
+        return connect_inet(c);
     case ADDRESS_NONE:
         return connect_for(c, c->bytes, c->length);
     case ADDRESS_REFUSED:
@@ -387,8 +452,9 @@ answer_one(int listener_fd, const struct broker_host *host)
     };
 
     c.keeper = host->keeper_of(host->arg, c.tid);
+    c.gate = host->gate_of != NULL ? host->gate_of(host->arg, c.keeper) : NULL;
     answer.r.id = got.n.id;
-    if (got.n.data.nr != SYS_connect) {
+    if (got.n.data.nr != SYS_connect && got.n.data.nr != SYS_listen) {
         int sys =
             host->on_call != NULL ? host->on_call(host->arg, c.keeper, listener_fd, &got.n) : EPERM;
 
@@ -401,6 +467,9 @@ answer_one(int listener_fd, const struct broker_host *host)
     (void)ioctl(listener_fd, SECCOMP_IOCTL_NOTIF_SEND, &answer);
     if (c.is_refused) {
         tell_refused(host, &c);
+    }
+    if (c.is_listen_refused && host->on_listen_refused != NULL) {
+        host->on_listen_refused(host->arg, c.keeper);
     }
     return true;
 }

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "process/gate.h"
 #include <linux/seccomp.h>
 
 /*
@@ -16,6 +17,10 @@
  * very file, checks who listens on it, and connects the caller's socket to
  * that file itself, so that neither the address in memory nor the path can be
  * changed in between.
+ *
+ * With an allow list (network.allow) the tree may make TCP sockets, and there is one internet
+ * address that they can be connected to: its gate, the engine's own proxy. listen(2) asks too
+ * then, since a server would be reached from outside; the broker makes it for Unix sockets.
  */
 
 #define OBSERVE_GO_ON (-1)
@@ -34,6 +39,10 @@ struct broker_host {
     /* Something of that tree asked for this address ("unix:PATH", "unix:@NAME", "HOST:PORT", as
      * it wrote it) and the policy, not the kernel, said no. May be NULL. */
     void (*on_refused)(void *arg, pid_t keeper, const char *object);
+    /* The gate of that tree; NULL: none. May be NULL itself. */
+    const struct process_gate *(*gate_of)(void *arg, pid_t keeper);
+    /* Something of that tree called listen(2) on an internet socket. May be NULL. */
+    void (*on_listen_refused)(void *arg, pid_t keeper);
     /*
      * Any other call that the filter asks about. Returns OBSERVE_GO_ON, or the errno value that
      * the caller gets. NULL: they are refused.

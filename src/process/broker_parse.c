@@ -34,6 +34,33 @@ parse_unix(const char *bytes, size_t n)
     };
 }
 
+static struct broker_address
+parse_inet(sa_family_t family, const void *bytes, size_t n)
+{
+    static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+    struct broker_address a = {.kind = ADDRESS_INET};
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+    uint32_t ip = 0;
+
+    if (family == AF_INET && n >= sizeof(v4)) {
+        memcpy(&v4, bytes, sizeof(v4));
+        a.port = ntohs(v4.sin_port);
+        ip = ntohl(v4.sin_addr.s_addr);
+    } else if (family == AF_INET6 && n >= offsetof(struct sockaddr_in6, sin6_scope_id)) {
+        memcpy(&v6, bytes, offsetof(struct sockaddr_in6, sin6_scope_id));
+        a.port = ntohs(v6.sin6_port);
+        if (memcmp(&v6.sin6_addr, mapped, sizeof(mapped)) == 0) {
+            memcpy(&ip, (const uint8_t *)&v6.sin6_addr + sizeof(mapped), sizeof(ip));
+            ip = ntohl(ip);
+        }
+    } else {
+        return refused(EINVAL);
+    }
+    a.is_loopback = ip == INADDR_LOOPBACK;
+    return a;
+}
+
 struct broker_address
 broker_address_parse(const void *bytes, size_t n)
 {
@@ -57,6 +84,9 @@ broker_address_parse(const void *bytes, size_t n)
         return to.nl_pid == 0 && to.nl_groups == 0
                    ? (struct broker_address){.kind = ADDRESS_NETLINK}
                    : refused(EPERM);
+    case AF_INET:
+    case AF_INET6:
+        return parse_inet(family, bytes, n);
     case AF_UNSPEC:
         return (struct broker_address){.kind = ADDRESS_NONE};
     default:
@@ -101,6 +131,10 @@ broker_address_text(struct buf *out, const void *bytes, size_t n)
     }
     if (family == AF_INET6 && n >= offsetof(struct sockaddr_in6, sin6_scope_id)) {
         memcpy(&v6, bytes, offsetof(struct sockaddr_in6, sin6_scope_id));
+        if (IN6_IS_ADDR_V4MAPPED(&v6.sin6_addr)) { /* it is IPv4 that goes out */
+            (void)inet_ntop(AF_INET, &v6.sin6_addr.s6_addr[12], text, sizeof(text));
+            return buf_addf(out, "%s:%u", text, (unsigned)ntohs(v6.sin6_port));
+        }
         (void)inet_ntop(AF_INET6, &v6.sin6_addr, text, sizeof(text));
         return buf_addf(out, "[%s]:%u", text, (unsigned)ntohs(v6.sin6_port));
     }

@@ -210,17 +210,28 @@ name_call(char *ret, size_t size, const char *name, const struct seccomp_notif *
     }
 }
 
+/* A socket of the internet, or a call that connects without connect(2). */
+static bool
+is_of_network(const char *name, const struct seccomp_notif *n)
+{
+    int family = (int)(uint32_t)n->data.args[0];
+
+    return str_eq(name, "sendto") || str_eq(name, "sendmsg") || str_eq(name, "sendmmsg") ||
+           (str_eq(name, "socket") && (family == AF_INET || family == AF_INET6));
+}
+
 static void
 tell_refused(struct process *p, const char *name, const struct seccomp_notif *n)
 {
     struct sandbox_explanation why = {.rule = "refused in every sandbox"};
-    int family = (int)(uint32_t)n->data.args[0];
     char object[64];
 
     name_call(object, sizeof(object), name, n);
-    if (str_eq(name, "socket") && !sandbox_plan_has_network(p->plan) &&
-        (family == AF_INET || family == AF_INET6)) {
-        (void)snprintf(why.rule, sizeof(why.rule), "network access is off");
+    if (is_of_network(name, n) && !sandbox_plan_has_network(p->plan)) {
+        (void)snprintf(why.rule, sizeof(why.rule), "%s",
+                       sandbox_plan_network(p->plan) == NETWORK_ALLOW_LIST
+                           ? "network.allow: TCP through the proxy and nothing else"
+                           : "network access is off");
         (void)snprintf(why.fix, sizeof(why.fix), "sandbox.network_access: true");
     }
     process_tell_denial(p, DENIAL_SECCOMP, "call", object, &why);

@@ -4,8 +4,8 @@
 #include "process/ancestry.h"
 #include "process/process_internal.h"
 
-/* Network off with and without a broker, network on. */
-#define POOL_TEMPLATES 3
+/* Network off with and without a broker, by an allow list, on. */
+#define POOL_TEMPLATES 4
 
 struct process_pool {
     bool uses_templates;

@@ -483,6 +483,19 @@ process_result(const struct process *p)
     return &p->result;
 }
 
+bool
+process_has_broker(const struct process *p)
+{
+    /* One in another process's memory can't be looked at. */
+    return p->is_remote || (p->is_of_template ? p->has_template_listener : p->job.has_listener);
+}
+
+void
+process_close_gate(struct process *p)
+{
+    p->gate = NULL;
+}
+
 int
 process_pid(const struct process *p)
 {

@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "output/output.h"
 #include "process/cgroup.h"
+#include "process/gate.h"
 #include "process/resource.h"
 #include "sandbox/denial.h"
 #include "sandbox/sandbox.h"
@@ -33,6 +34,7 @@ struct exec_env {
     const char *cwd;                     /* absolute */
     const struct sandbox_ready *sandbox; /* NULL: none */
     const struct sandbox_plan *plan;     /* what it was made of, to explain refusals; may be NULL */
+    const struct process_gate *gate;     /* of an allow list; NULL: no internet address */
     struct template *template;           /* of the full tier; NULL: none. Borrowed */
     struct resource_limits limits;
     struct cgroup_home *cgroups; /* NULL: memory and processes are held by looking at them */
@@ -82,7 +84,7 @@ bool process_is_prepared(struct process *p, const struct sandbox_base *base);
  */
 enum resource_means process_limit_means(enum resource r, const struct cgroup_home *cgroups);
 /*
- * Gives a prepared process its command. Output goes to `chain`; it, the plan and the
+ * Gives a prepared process its command. Output goes to `chain`; it, the plan, the gate and the
  * strings of `env` are borrowed and must outlive the process. Never blocks on the
  * child; a failure of its set-up comes as PROCESS_FAILED later. After an error
  * the process is only good for process_free.
@@ -95,8 +97,8 @@ struct sandbox_base process_base(const struct exec_env *env);
 enum sy_code process_start(struct process **ret, const struct exec_env *env,
                            struct output_chain *chain, struct sy_error *err) SY_NODISCARD;
 
-/* Room for one more, of whoever looks after the process. */
-#define PROCESS_WATCHES 5
+/* The last two are not of a process: whoever drives one may have things of its own to wait on. */
+#define PROCESS_WATCHES 6
 struct process_watch {
     int fd;
     short events;   /* of poll(2) */
@@ -132,6 +134,12 @@ const struct process_result *process_result(const struct process *p);
 /* Moves out what was refused to the tree up to now, as far as we saw it ourselves. *ret must be
  * empty. */
 void process_take_denials(struct process *p, struct denial_list *ret);
+/* Does somebody answer for its connect(2)? False where an outer sandbox has the tree's one
+ * listener: each is refused then, those to the gate too. Known once it has ended. */
+bool process_has_broker(const struct process *p);
+/* Forgets the gate of its exec_env, which may go then: its tree reaches no internet address more.
+ */
+void process_close_gate(struct process *p);
 /* The command's process id, 0 before it runs. For logs and events. */
 int process_pid(const struct process *p);
 /* Ends what still runs (blocking for at most the kernel's kill) and frees. */

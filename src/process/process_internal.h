@@ -39,6 +39,8 @@ struct process {
     struct process_result result;
     const struct sandbox_plan *plan; /* NULL: refusals have no rule */
     struct denial_list denials;
+    const struct process_gate *gate; /* NULL: none */
+    bool has_template_listener;
     bool has_listener; /* its calls could be asked about */
 };
 

@@ -301,6 +301,7 @@ leave_template(struct process *p, struct sy_error *err)
         p->job.sys = sys;
         return SY_E_OK;
     }
+    p->has_template_listener = listener_fd >= 0;
     if (listener_fd >= 0) {
         p->listener_fd = fcntl(listener_fd, F_DUPFD_CLOEXEC, 0);
         if (p->listener_fd < 0) {
@@ -354,6 +355,7 @@ process_go(struct process *p, const struct exec_env *env, struct output_chain *c
     p->job.cwd = env->cwd;
     p->started_ns = clock_mono_ns();
     p->has_gone = true;
+    p->gate = env->gate;
 
     enum sy_code rc = process_limits_begin(p, env, err);
 

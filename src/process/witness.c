@@ -13,7 +13,10 @@ process_witness(struct process *p, enum denial_layer layer, enum sandbox_operati
 
     if (p->plan != NULL &&
         (sandbox_explain(&why, p->plan, operation, object, NULL) != SY_E_OK || why.is_allowed)) {
-        why.rule[0] = '\0';
+        /* Of the list, but past the proxy: HTTP_PROXY and the others name it. */
+        if (!why.is_allowed || p->gate == NULL || operation != OPERATION_CONNECT) {
+            why.rule[0] = '\0';
+        }
         why.fix[0] = '\0';
     }
     process_tell_denial(p, layer, sandbox_operation_name(operation), object, &why);
@@ -74,6 +77,28 @@ on_refused(void *arg, pid_t keeper, const char *object)
     }
 }
 
+static const struct process_gate *
+gate_of(void *arg, pid_t keeper)
+{
+    const struct process *owner = owner_of(arg, keeper);
+
+    return owner != NULL ? owner->gate : NULL;
+}
+
+static void
+on_listen_refused(void *arg, pid_t keeper)
+{
+    struct process *owner = owner_of(arg, keeper);
+    struct sandbox_explanation why = {
+        .rule = "network.allow: a server would be reached from outside; Unix sockets may listen",
+        .fix = "sandbox.network_access: true",
+    };
+
+    if (owner != NULL) {
+        process_tell_denial(owner, DENIAL_BROKER, "listen", "an internet socket", &why);
+    }
+}
+
 void
 process_answer_calls(struct process *p)
 {
@@ -81,6 +106,8 @@ process_answer_calls(struct process *p)
         .place = {.diag_fd = p->diag_fd, .has_own_tree = p->is_remote},
         .keeper_of = keeper_of,
         .on_refused = on_refused,
+        .gate_of = gate_of,
+        .on_listen_refused = on_listen_refused,
         .on_call = on_call,
         .arg = p,
     };

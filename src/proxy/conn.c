@@ -87,6 +87,7 @@ conn_tell(struct conn *c, enum proxy_outcome outcome, const char *why, const cha
 {
     const struct proxy_options *o = &c->proxy->options;
     struct proxy_verdict v = {
+        .owner = c->owner,
         .outcome = outcome,
         .content = content_of(c),
         .protocol = protocol_of(c),
@@ -528,6 +529,17 @@ conn_new(struct listener *l)
     return c;
 }
 
+static bool
+is_admitted(const struct listener *l, struct conn *c)
+{
+    const struct proxy_options *o = &l->proxy->options;
+    size_t which = (size_t)(l - l->proxy->listeners);
+    uv_os_fd_t fd = -1;
+
+    return o->admit == NULL || (uv_fileno((uv_handle_t *)&c->client, &fd) == 0 &&
+                                o->admit(o->arg, which, fd, &c->owner));
+}
+
 void
 conn_accept(struct listener *l)
 {
@@ -540,6 +552,10 @@ conn_accept(struct listener *l)
         return;
     }
     if (uv_accept((uv_stream_t *)&l->handle, (uv_stream_t *)&c->client) != 0) {
+        conn_close(c);
+        return;
+    }
+    if (!is_admitted(l, c)) {
         conn_close(c);
         return;
     }

@@ -174,6 +174,20 @@ proxy_listen_fd(struct proxy *p, int *fd, enum proxy_kind kind, struct sy_error 
     return SY_E_OK;
 }
 
+void
+proxy_end_owner(struct proxy *p, uint64_t owner)
+{
+    struct conn *next = NULL;
+
+    /* conn_close frees nothing at once that still has a handle open. */
+    for (struct conn *c = p->conns; c != NULL; c = next) {
+        next = c->next;
+        if (c->owner == owner && !c->is_closing) {
+            conn_close(c);
+        }
+    }
+}
+
 size_t
 proxy_connection_count(const struct proxy *p)
 {

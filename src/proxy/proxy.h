@@ -37,6 +37,7 @@ enum proxy_content { PROXY_CONTENT_HTTP, PROXY_CONTENT_TLS, PROXY_CONTENT_UNCHEC
 
 /* Texts are borrowed for the time of the callback; never NULL. */
 struct proxy_verdict {
+    uint64_t owner; /* of the connection, as proxy_admit_fn said */
     enum proxy_outcome outcome;
     enum proxy_content content;
     const char *protocol; /* "http", "connect", "socks5" */
@@ -55,10 +56,17 @@ typedef void proxy_verdict_fn(void *arg, const struct proxy_verdict *v);
 /* Tests' resolver: writes up to max addresses, returns how many. */
 typedef size_t proxy_resolve_fn(void *arg, const char *name, struct address *ret, size_t max);
 
+/*
+ * Whose is this connection, which has just been accepted (fd is borrowed) by the listening socket
+ * that was the `listener`-th, from 0, to be handed over? False: nobody's, it is hung up on.
+ */
+typedef bool proxy_admit_fn(void *arg, size_t listener, int fd, uint64_t *ret_owner);
+
 struct proxy_options {
+    proxy_admit_fn *admit;        /* NULL: all are, of owner 0 */
     proxy_verdict_fn *on_verdict; /* may be NULL */
     proxy_resolve_fn *resolve;    /* NULL: the system's, in libuv's threads */
-    void *arg;                    /* of both */
+    void *arg;                    /* of all three */
     unsigned max_connections;     /* 0: LIMIT_PROXY_CONNECTIONS; so below */
     unsigned head_ms;
     unsigned connect_ms;
@@ -79,6 +87,9 @@ enum sy_code proxy_new(struct proxy **ret, struct uv_loop_s *loop, const struct 
 #define PROXY_LISTENERS 4
 enum sy_code proxy_listen_fd(struct proxy *p, int *fd, enum proxy_kind kind,
                              struct sy_error *err) SY_NODISCARD;
+
+/* Ends all connections of an owner; no verdict of them comes any more. */
+void proxy_end_owner(struct proxy *p, uint64_t owner);
 
 size_t proxy_connection_count(const struct proxy *p);
 

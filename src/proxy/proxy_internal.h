@@ -64,6 +64,7 @@ enum stage {
 
 struct conn {
     struct proxy *proxy;
+    uint64_t owner;
     struct conn *next;
     struct conn *prev;
     enum proxy_kind kind;

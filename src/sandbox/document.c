@@ -51,6 +51,25 @@ read_roots(struct sandbox_policy *p, const struct js *v, struct sy_error *err)
 }
 
 static enum sy_code
+read_hosts(struct sandbox_policy *p, const struct js *v, struct sy_error *err)
+{
+    if (js_type(v) != JS_ARRAY || js_count(v) > LIMIT_PROXY_ALLOW) {
+        return bad("network_allow", "a list of hosts", err);
+    }
+    for (size_t i = 0; i < js_count(v); i++) {
+        const char *host = js_str(js_at(v, i));
+
+        if (host == NULL) {
+            return bad("network_allow", "a list of hosts", err);
+        }
+        if (strv_add(&p->network_allow, host) != SY_E_OK) {
+            return sy_err_nomem(err);
+        }
+    }
+    return SY_E_OK;
+}
+
+static enum sy_code
 read_words(struct sandbox_policy *p, const char *key, const struct js *v, struct sy_error *err)
 {
     const char *word = js_str(v);
@@ -102,6 +121,9 @@ read_member(struct sandbox_policy *p, const char *key, const struct js *v, struc
     if (str_eq(key, "network_access")) {
         return read_flag(&p->has_network, key, v, err);
     }
+    if (str_eq(key, "network_allow")) {
+        return read_hosts(p, v, err);
+    }
     if (str_eq(key, "exclude_tmpdir_env_var")) {
         return read_flag(&p->excludes_tmpdir, key, v, err);
     }
@@ -137,7 +159,9 @@ read_object(struct sandbox_policy *p, const struct js *root, struct sy_error *er
 enum sy_code
 sandbox_policy_read(struct sandbox_policy *ret, const char *text, size_t n, struct sy_error *err)
 {
-    struct sandbox_policy p = {.writable_roots = {.max = LIMIT_ROOTS}, .max_tier = TIER_FULL};
+    struct sandbox_policy p = {.writable_roots = {.max = LIMIT_ROOTS},
+                               .network_allow = {.max = LIMIT_PROXY_ALLOW},
+                               .max_tier = TIER_FULL};
     struct json_doc doc = {NULL};
     enum sy_code rc = json_parse(&doc, text, n, err);
 

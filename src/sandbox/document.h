@@ -11,7 +11,7 @@
  * shellyard-launch, and from whoever uses that by itself (sandbox_transform).
  *
  *   {"version": 1, "mode": "workspace-write", "cwd": "/W", "writable_roots": [],
- *    "tmpdir": "/T", "network_access": false, "exclude_tmpdir_env_var": false,
+ *    "tmpdir": "/T", "network_access": false, "network_allow": [], "exclude_tmpdir_env_var": false,
  *    "exclude_slash_tmp": false, "run_as": "owner"|"self", "temp_bytes": 0}
  *
  * version, mode and cwd are needed, the others have the values shown (tmpdir: none).

@@ -16,6 +16,14 @@ sandbox_policy_write(struct jw *w, const struct sandbox_policy *p)
         jw_key_str(w, "tmpdir", p->tmpdir);
     }
     jw_key_bool(w, "network_access", p->has_network);
+    if (p->network_allow.n > 0) {
+        jw_key(w, "network_allow");
+        jw_array(w);
+        for (size_t i = 0; i < p->network_allow.n; i++) {
+            jw_str(w, p->network_allow.v[i]);
+        }
+        jw_end_array(w);
+    }
     jw_key_bool(w, "exclude_tmpdir_env_var", p->excludes_tmpdir);
     jw_key_bool(w, "exclude_slash_tmp", p->excludes_slash_tmp);
     if (p->reports_all) {

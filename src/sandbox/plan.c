@@ -35,6 +35,7 @@ sandbox_plan_free(struct sandbox_plan *plan)
         mem_free(plan->rules[i].path);
     }
     mem_free(plan->rules);
+    strv_fini(&plan->network_allow);
     strv_fini(&plan->deny_read);
     strv_fini(&plan->deny_homes);
     strv_fini(&plan->allow_read);
@@ -66,6 +67,15 @@ bool
 sandbox_plan_has_network(const struct sandbox_plan *plan)
 {
     return plan->has_network;
+}
+
+enum sandbox_network
+sandbox_plan_network(const struct sandbox_plan *plan)
+{
+    if (plan->has_network) {
+        return NETWORK_ON;
+    }
+    return plan->network_allow.n > 0 ? NETWORK_ALLOW_LIST : NETWORK_OFF;
 }
 
 const char *
@@ -120,7 +130,7 @@ sandbox_plan_write(struct jw *w, const struct sandbox_plan *plan)
         jw_key_str(w, "tier_reason", plan->weaker);
     }
     jw_key_int(w, "landlock_abi", plan->abi);
-    jw_key_str(w, "network", plan->has_network ? "on" : "off");
+    jw_key_str(w, "network", sandbox_network_name(sandbox_plan_network(plan)));
     if (plan->has_observer) {
         jw_key_str(w, "report", "full");
     }
@@ -298,6 +308,16 @@ refuse_kernel(const struct sandbox_caps *caps, struct sy_error *err)
         caps->release, way_out);
 }
 
+/* The list is kept only where it holds: without a broker the network is off. */
+static enum sy_code
+add_allow_list(struct sandbox_plan *plan, const struct sandbox_policy *policy)
+{
+    plan->network_allow.max = policy->network_allow.max;
+    return plan->is_enforced && plan->has_broker
+               ? strv_add_all(&plan->network_allow, strv_view(&policy->network_allow))
+               : SY_E_OK;
+}
+
 static enum sy_code
 refuse_tier(const struct sandbox_policy *policy, const struct sandbox_caps *caps,
             struct sy_error *err)
@@ -348,6 +368,9 @@ fill(struct sandbox_plan *plan, const struct sandbox_policy *policy,
         plan->is_refused = true;
         plan->tier = TIER_NONE;
         is_too_weak = true;
+    }
+    if (add_allow_list(plan, policy) != SY_E_OK) {
+        return sy_err_nomem(err);
     }
     /* In the full tier mounts lie over what is denied. */
     plan->denies_by_mount = plan->tier == TIER_FULL;
@@ -447,6 +470,11 @@ dump_landlock(struct jw *w, const struct sandbox_plan *plan)
 enum sy_code
 sandbox_plan_dump(const struct sandbox_plan *plan, struct buf *out)
 {
+    static const char *const seccomp_names[] = {
+        [NETWORK_OFF] = "network-off",
+        [NETWORK_ALLOW_LIST] = "network-allow-list",
+        [NETWORK_ON] = "network-on",
+    };
     struct jw w = {.out = out};
 
     jw_object(&w);
@@ -457,7 +485,15 @@ sandbox_plan_dump(const struct sandbox_plan *plan, struct buf *out)
     if (plan->is_enforced) {
         dump_landlock(&w, plan);
         deny_plan_dump(&w, plan);
-        jw_key_str(&w, "seccomp", plan->has_network ? "network-on" : "network-off");
+        jw_key_str(&w, "seccomp", seccomp_names[sandbox_plan_network(plan)]);
+    }
+    if (plan->network_allow.n > 0) {
+        jw_key(&w, "network_allow");
+        jw_array(&w);
+        for (size_t i = 0; i < plan->network_allow.n; i++) {
+            jw_str(&w, plan->network_allow.v[i]);
+        }
+        jw_end_array(&w);
     }
     jw_key(&w, "rlimits");
     jw_object(&w);

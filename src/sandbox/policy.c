@@ -94,12 +94,36 @@ sandbox_policy_has_network(const struct sandbox_policy *p)
     return !sandbox_mode_is_enforced(p->mode) || p->has_network;
 }
 
+const char *
+sandbox_network_name(enum sandbox_network n)
+{
+    switch (n) {
+    case NETWORK_OFF:
+        return "off";
+    case NETWORK_ALLOW_LIST:
+        return "allow-list";
+    case NETWORK_ON:
+        break;
+    }
+    return "on";
+}
+
+enum sandbox_network
+sandbox_policy_network(const struct sandbox_policy *p)
+{
+    if (sandbox_policy_has_network(p)) {
+        return NETWORK_ON;
+    }
+    return p->network_allow.n > 0 ? NETWORK_ALLOW_LIST : NETWORK_OFF;
+}
+
 void
 sandbox_policy_fini(struct sandbox_policy *p)
 {
     mem_free(p->cwd);
     mem_free(p->tmpdir);
     strv_fini(&p->writable_roots);
+    strv_fini(&p->network_allow);
     strv_fini(&p->deny_read);
     strv_fini(&p->deny_homes);
     strv_fini(&p->allow_read);
@@ -120,6 +144,7 @@ sandbox_policy_copy(struct sandbox_policy *ret, const struct sandbox_policy *fro
         .mode = from->mode,
         .writable_roots = {.max = from->writable_roots.max},
         .has_network = from->has_network,
+        .network_allow = {.max = from->network_allow.max},
         .excludes_tmpdir = from->excludes_tmpdir,
         .excludes_slash_tmp = from->excludes_slash_tmp,
         .deny_read = {.max = from->deny_read.max},
@@ -137,6 +162,9 @@ sandbox_policy_copy(struct sandbox_policy *ret, const struct sandbox_policy *fro
 
     if (copy_str(&copy.cwd, from->cwd) && copy_str(&copy.tmpdir, from->tmpdir)) {
         rc = strv_add_all(&copy.writable_roots, strv_view(&from->writable_roots));
+    }
+    if (rc == SY_E_OK) {
+        rc = strv_add_all(&copy.network_allow, strv_view(&from->network_allow));
     }
     if (rc == SY_E_OK) {
         rc = strv_add_all(&copy.deny_read, strv_view(&from->deny_read));

@@ -42,6 +42,7 @@ struct sandbox_policy {
     struct strv writable_roots; /* absolute */
     char *tmpdir;               /* $TMPDIR of the session, NULL if unset */
     bool has_network;           /* network_access */
+    struct strv network_allow;  /* network.allow: hosts in reach while has_network is false */
     bool excludes_tmpdir;       /* exclude_tmpdir_env_var */
     bool excludes_slash_tmp;    /* exclude_slash_tmp */
     struct strv deny_read;      /* patterns (base/path_pattern.h) of what can't be read */
@@ -63,6 +64,14 @@ enum sy_code sandbox_policy_copy(struct sandbox_policy *ret,
 bool sandbox_mode_is_enforced(enum sandbox_mode mode);
 /* Full network: has_network under an enforced mode, always otherwise. */
 bool sandbox_policy_has_network(const struct sandbox_policy *p);
+
+/* Nothing; what network.allow names, through the proxy alone; everything. */
+enum sandbox_network { NETWORK_OFF, NETWORK_ALLOW_LIST, NETWORK_ON };
+
+/* "off", "allow-list", "on". */
+const char *sandbox_network_name(enum sandbox_network n);
+/* What a policy asks for; a plan may have less (sandbox_plan_network). */
+enum sandbox_network sandbox_policy_network(const struct sandbox_policy *p);
 
 /*
  * The features that a sandbox is made of, each with its state in every answer
@@ -145,6 +154,9 @@ enum sandbox_tier sandbox_plan_tier(const struct sandbox_plan *plan);
 /* What the plan was made for. */
 enum sandbox_mode sandbox_plan_mode(const struct sandbox_plan *plan);
 bool sandbox_plan_has_network(const struct sandbox_plan *plan);
+/* NETWORK_OFF where the policy has an allow list and the kernel has no seccomp notification: the
+ * list needs somebody who connects. */
+enum sandbox_network sandbox_plan_network(const struct sandbox_plan *plan);
 /* Paths as the policy has them. The i-th directory of the user's that may be written (the
  * workspace, the configured ones), NULL beyond; $TMPDIR, NULL: may not be; may /tmp be? */
 const char *sandbox_plan_cwd(const struct sandbox_plan *plan);

@@ -40,10 +40,11 @@ struct sandbox_plan {
                                     need not */
     char *cwd;
     bool has_network;
-    bool has_broker;   /* connect(2) to Unix sockets is judged by the engine */
-    bool has_observer; /* what is refused is told by the engine: report: full */
-    bool is_enforced;  /* by us, and the kernel can */
-    bool is_refused;   /* would have to be, and the kernel can't */
+    struct strv network_allow; /* empty: no allow list */
+    bool has_broker;           /* connect(2) to Unix sockets is judged by the engine */
+    bool has_observer;         /* what is refused is told by the engine: report: full */
+    bool is_enforced;          /* by us, and the kernel can */
+    bool is_refused;           /* would have to be, and the kernel can't */
     int abi;
     uint32_t errata;
     struct landlock_ruleset ruleset;
@@ -58,5 +59,9 @@ struct sandbox_plan {
     struct strv unheld;   /* of a ready: sandbox_plan_adopt */
     enum feature_state features[FEATURE_COUNT];
 };
+
+/* "host:port" under a plan with an allow list (explain_network.c). */
+enum sy_code sandbox_explain_host(struct sandbox_explanation *ret, const struct sandbox_plan *plan,
+                                  const char *object, struct sy_error *err) SY_NODISCARD;
 
 #endif

@@ -29,6 +29,7 @@ const char result_schema[] =
     "\"denials\":{\"type\":\"array\",\"description\":\"what the sandbox refused\","
     "\"items\":{\"type\":\"object\"}},"
     "\"denials_more\":{\"type\":\"integer\"},"
+    "\"network_hosts\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},"
     "\"escalation\":{\"type\":\"string\"},"
     "\"note\":{\"type\":\"string\"},"
     "\"error\":{\"type\":\"string\"},"
@@ -111,6 +112,7 @@ write_structured(struct buf *ret, const struct facts *f)
         exec_limit_write(&w, &f->out->hit);
     }
     denial_list_write(&w, &f->out->denials);
+    exec_hosts_write(&w, &f->out->network_hosts);
     if (says_escalation(f->out)) {
         jw_key_str(&w, "escalation", escalation);
     }
@@ -171,9 +173,10 @@ add_sandbox_line(struct buf *ret, const struct sandbox_plan *plan)
         return SY_E_OK;
     }
 
-    enum sy_code rc = buf_addf(
-        ret, "Sandbox: %s (%s), network %s", sandbox_mode_name(sandbox_plan_mode(plan)),
-        sandbox_tier_name(sandbox_plan_tier(plan)), sandbox_plan_has_network(plan) ? "on" : "off");
+    enum sy_code rc =
+        buf_addf(ret, "Sandbox: %s (%s), network %s", sandbox_mode_name(sandbox_plan_mode(plan)),
+                 sandbox_tier_name(sandbox_plan_tier(plan)),
+                 sandbox_network_name(sandbox_plan_network(plan)));
     bool is_first = true;
 
     for (int i = 0; i < FEATURE_COUNT && rc == SY_E_OK; i++) {

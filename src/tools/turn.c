@@ -66,7 +66,9 @@ fill_sandbox(struct sandbox_policy *ret, const struct config *config, const char
             return SY_E_NOMEM;
         }
     }
-    return copy_list(&ret->writable_roots, &config->sandbox.writable_roots, LIMIT_ROOTS);
+    rc = copy_list(&ret->writable_roots, &config->sandbox.writable_roots, LIMIT_ROOTS);
+    return rc == SY_E_OK ? copy_list(&ret->network_allow, &config->network.allow, LIMIT_PROXY_ALLOW)
+                         : rc;
 }
 
 /* The home of the account, whatever $HOME says, and as root that of the person

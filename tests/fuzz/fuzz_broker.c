@@ -52,6 +52,9 @@ fuzz_address(const uint8_t *bytes, size_t n)
         CHECK(a.name + a.name_length == input + n);
         CHECK((a.name[0] == '\0') == (a.kind == ADDRESS_ABSTRACT));
         break;
+    case ADDRESS_INET:
+        CHECK(n >= 16 && a.name == NULL);
+        break;
     case ADDRESS_NETLINK:
     case ADDRESS_NONE:
         CHECK(n >= 2 && a.name == NULL);

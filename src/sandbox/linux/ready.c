@@ -38,8 +38,10 @@ sandbox_plan_base(const struct sandbox_plan *plan)
     base.program = sandbox_seccomp_find(arch, plan->has_network, false, false);
     base.is_observed = plan->has_observer;
     if (plan->has_broker || plan->has_observer) {
-        base.broker_program =
-            sandbox_seccomp_find(arch, plan->has_network, plan->has_broker, plan->has_observer);
+        base.broker_program = plan->network_allow.n > 0
+                                  ? sandbox_seccomp_find_allow_list(arch, plan->has_observer)
+                                  : sandbox_seccomp_find(arch, plan->has_network, plan->has_broker,
+                                                         plan->has_observer);
     }
     SY_ASSERT(base.program != NULL);
     return base;

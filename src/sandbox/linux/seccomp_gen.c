@@ -48,6 +48,8 @@ enum label {
     AT_INET,
     AT_PROTOCOL,
     AT_PRLIMIT,
+    AT_SENDTO,
+    AT_SENDMSG,
     AT_OPEN_1,
     AT_OPEN_2,
     LABEL_FREE
@@ -97,12 +99,14 @@ static const struct call observed[] = {
 #undef OBSERVED_ROW
 };
 
+enum network { OFF, ALLOW_LIST, ON };
+
 /* What a program is made for. */
 struct variant {
     const char *name;
     uint32_t audit;
     uint32_t libseccomp;
-    bool has_network;
+    enum network network;
     bool has_broker;
     bool has_observer;
 };
@@ -183,8 +187,13 @@ label_of(enum seccomp_verdict verdict)
         return AT_PRLIMIT;
     case SECCOMP_CONNECT:
         return CONNECT;
+    case SECCOMP_LISTEN:
     case SECCOMP_OBSERVE:
         return NOTIFY;
+    case SECCOMP_SENDTO:
+        return AT_SENDTO;
+    case SECCOMP_SENDMSG:
+        return AT_SENDMSG;
     case SECCOMP_OPEN_1:
         return AT_OPEN_1;
     case SECCOMP_OPEN_2:
@@ -214,14 +223,21 @@ number_of(const struct call *c, uint32_t libseccomp_arch)
     return nr < 0 && c->number != 0 ? c->number : nr;
 }
 
+/* Without an allow list the kernel's bitmap answers for the calls that send. */
+static bool
+is_for_allow_list(enum seccomp_verdict verdict)
+{
+    return verdict == SECCOMP_LISTEN || verdict == SECCOMP_SENDTO || verdict == SECCOMP_SENDMSG;
+}
+
 static size_t
-add_calls(struct item *items, size_t n, uint32_t libseccomp_arch, const struct call *list,
+add_calls(struct item *items, size_t n, const struct variant *v, const struct call *list,
           size_t n_list)
 {
     for (size_t i = 0; i < n_list; i++) {
-        int nr = number_of(&list[i], libseccomp_arch);
+        int nr = number_of(&list[i], v->libseccomp);
 
-        if (nr < 0) {
+        if (nr < 0 || (v->network != ALLOW_LIST && is_for_allow_list(list[i].verdict))) {
             continue;
         }
         if (nr > SECCOMP_LAST_KNOWN || n == MAX_ITEMS) {
@@ -239,11 +255,11 @@ add_calls(struct item *items, size_t n, uint32_t libseccomp_arch, const struct c
 static size_t
 collect(struct item *items, const struct variant *v)
 {
-    size_t n = add_calls(items, 0, v->libseccomp, calls, COUNT(calls));
+    size_t n = add_calls(items, 0, v, calls, COUNT(calls));
     size_t joined = 0;
 
     if (v->has_observer) {
-        n = add_calls(items, n, v->libseccomp, observed, COUNT(observed));
+        n = add_calls(items, n, v, observed, COUNT(observed));
     }
     qsort(items, n, sizeof(items[0]), item_order);
     for (size_t i = 1; i < n; i++) {
@@ -295,12 +311,26 @@ emit_tree(struct program *p, const struct item *items, size_t n) // NOLINT(misc-
     emit_tree(p, items + n / 2, n - n / 2);
 }
 
+/* TCP and nothing else: what sends without connect(2), or connects to more than one address
+ * (MPTCP, SCTP), would go past the broker. */
 static void
-emit_socket_check(struct program *p, bool has_network)
+emit_tcp_check(struct program *p)
+{
+    p->labels[AT_INET] = p->n;
+    emit_load_arg(p, 1);
+    emit_and(p, 0xf);
+    emit_jump(p, BPF_JEQ, SOCK_STREAM, NEXT, PERM);
+    emit_load_arg(p, 2);
+    emit_jump(p, BPF_JEQ, 0, ALLOW, NEXT);
+    emit_jump(p, BPF_JEQ, IPPROTO_TCP, ALLOW, PERM);
+}
+
+static void
+emit_socket_check(struct program *p, enum network network)
 {
     p->labels[AT_SOCKET] = p->n;
     emit_load_arg(p, 0);
-    if (has_network) {
+    if (network == ON) {
         emit_jump(p, BPF_JEQ, AF_UNIX, ALLOW, NEXT);
         emit_jump(p, BPF_JEQ, AF_INET, AT_INET, NEXT);
         emit_jump(p, BPF_JEQ, AF_INET6, AT_INET, NEXT);
@@ -322,7 +352,14 @@ emit_socket_check(struct program *p, bool has_network)
         emit_jump(p, BPF_JEQ, 262 /* MPTCP */, ALLOW, PERM);
     } else {
         emit_jump(p, BPF_JEQ, AF_UNIX, AT_UNIX, NEXT);
+        if (network == ALLOW_LIST) {
+            emit_jump(p, BPF_JEQ, AF_INET, AT_INET, NEXT);
+            emit_jump(p, BPF_JEQ, AF_INET6, AT_INET, NEXT);
+        }
         emit_jump(p, BPF_JEQ, AF_NETLINK, AT_NETLINK, PERM);
+        if (network == ALLOW_LIST) {
+            emit_tcp_check(p);
+        }
         /* A datagram socket, paired or not, can send to any other by name. */
         p->labels[AT_UNIX] = p->n;
         emit_load_arg(p, 1);
@@ -370,6 +407,18 @@ emit_checks(struct program *p)
     emit_jump(p, BPF_JEQ, 0, ALLOW, PERM);
 }
 
+/* The kernel takes the flags as an int. */
+static void
+emit_send_checks(struct program *p)
+{
+    p->labels[AT_SENDTO] = p->n;
+    emit_load_arg(p, 3);
+    emit_jump(p, BPF_JSET, MSG_FASTOPEN, PERM, ALLOW);
+    p->labels[AT_SENDMSG] = p->n;
+    emit_load_arg(p, 2);
+    emit_jump(p, BPF_JSET, MSG_FASTOPEN, PERM, ALLOW);
+}
+
 /* Flags that may change something; O_TMPFILE comes with a mode to write. */
 static void
 emit_open_checks(struct program *p)
@@ -395,7 +444,10 @@ build(struct program *p, const struct variant *v)
     emit_jump(p, BPF_JGT, SECCOMP_LAST_KNOWN, NOSYS, NEXT);
     emit_tree(p, items, n);
     emit_checks(p);
-    emit_socket_check(p, v->has_network);
+    if (v->network == ALLOW_LIST) {
+        emit_send_checks(p);
+    }
+    emit_socket_check(p, v->network);
     if (v->has_observer) {
         emit_open_checks(p);
     }
@@ -412,7 +464,7 @@ build(struct program *p, const struct variant *v)
     if (v->has_observer) {
         p->labels[PERM] = p->labels[NOTIFY];
     }
-    p->labels[CONNECT] = p->labels[v->has_broker ? NOTIFY : v->has_network ? ALLOW : PERM];
+    p->labels[CONNECT] = p->labels[v->has_broker ? NOTIFY : v->network == ON ? ALLOW : PERM];
 }
 
 static unsigned
@@ -441,16 +493,20 @@ print(FILE *out, const struct program *p, const char *name)
 }
 
 static const struct variant variants[] = {
-    {"x86_64_off",          AUDIT_ARCH_X86_64,  SCMP_ARCH_X86_64,  false, false, false},
-    {"x86_64_broker",       AUDIT_ARCH_X86_64,  SCMP_ARCH_X86_64,  false, true,  false},
-    {"x86_64_on",           AUDIT_ARCH_X86_64,  SCMP_ARCH_X86_64,  true,  false, false},
-    {"x86_64_observed",     AUDIT_ARCH_X86_64,  SCMP_ARCH_X86_64,  false, true,  true },
-    {"x86_64_on_observed",  AUDIT_ARCH_X86_64,  SCMP_ARCH_X86_64,  true,  false, true },
-    {"aarch64_off",         AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, false, false, false},
-    {"aarch64_broker",      AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, false, true,  false},
-    {"aarch64_on",          AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, true,  false, false},
-    {"aarch64_observed",    AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, false, true,  true },
-    {"aarch64_on_observed", AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, true,  false, true },
+    {"x86_64_off",             AUDIT_ARCH_X86_64,  SCMP_ARCH_X86_64,  OFF,        false, false},
+    {"x86_64_broker",          AUDIT_ARCH_X86_64,  SCMP_ARCH_X86_64,  OFF,        true,  false},
+    {"x86_64_allow",           AUDIT_ARCH_X86_64,  SCMP_ARCH_X86_64,  ALLOW_LIST, true,  false},
+    {"x86_64_on",              AUDIT_ARCH_X86_64,  SCMP_ARCH_X86_64,  ON,         false, false},
+    {"x86_64_observed",        AUDIT_ARCH_X86_64,  SCMP_ARCH_X86_64,  OFF,        true,  true },
+    {"x86_64_allow_observed",  AUDIT_ARCH_X86_64,  SCMP_ARCH_X86_64,  ALLOW_LIST, true,  true },
+    {"x86_64_on_observed",     AUDIT_ARCH_X86_64,  SCMP_ARCH_X86_64,  ON,         false, true },
+    {"aarch64_off",            AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, OFF,        false, false},
+    {"aarch64_broker",         AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, OFF,        true,  false},
+    {"aarch64_allow",          AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, ALLOW_LIST, true,  false},
+    {"aarch64_on",             AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, ON,         false, false},
+    {"aarch64_observed",       AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, OFF,        true,  true },
+    {"aarch64_allow_observed", AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, ALLOW_LIST, true,  true },
+    {"aarch64_on_observed",    AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, ON,         false, true },
 };
 
 /* What an observer calls them. */
@@ -484,8 +540,9 @@ main(int argc, char **argv)
     }
     (void)fprintf(out, "const struct seccomp_program sandbox_seccomp_programs[] = {\n");
     for (size_t i = 0; i < COUNT(variants); i++) {
-        (void)fprintf(out, "    {0x%08xU, %s, %s, %s, %d, %s},\n", variants[i].audit,
-                      variants[i].has_network ? "true" : "false",
+        (void)fprintf(out, "    {0x%08xU, %s, %s, %s, %s, %d, %s},\n", variants[i].audit,
+                      variants[i].network == ON ? "true" : "false",
+                      variants[i].network == ALLOW_LIST ? "true" : "false",
                       variants[i].has_broker ? "true" : "false",
                       variants[i].has_observer ? "true" : "false", programs[i].n, variants[i].name);
     }

@@ -9,19 +9,21 @@
 /*
  * The filter programs, written at build time by seccomp_gen from the one list
  * in seccomp_table.h: for each architecture one for "network off", the same
- * with a broker for connect(2), one for "network on", and two with an observer. All of them are in
- * the binary, so that a unit test judges each; a process loads the one of its own architecture.
+ * with a broker for connect(2), one for "allow list", which has a broker too, one for "network on",
+ * and of these but the first one with an observer too. All of them are in the binary, so that a
+ * unit test judges each; a process loads the one of its own architecture.
  */
 struct seccomp_program {
     uint32_t arch; /* AUDIT_ARCH_* */
     bool has_network;
-    bool has_broker;   /* connect(2) asks the listener; else refused while the network is off */
-    bool has_observer; /* what is refused, and SECCOMP_OBSERVED, asks the listener */
+    bool has_allow_list; /* TCP sockets, which the broker alone connects */
+    bool has_broker;     /* connect(2) asks the listener; else refused while the network is off */
+    bool has_observer;   /* what is refused, and SECCOMP_OBSERVED, asks the listener */
     uint16_t n;
     const struct sock_filter *insns;
 };
 
-#define SECCOMP_PROGRAMS 10
+#define SECCOMP_PROGRAMS 14
 struct seccomp_call {
     uint32_t arch;
     int nr;
@@ -33,6 +35,9 @@ extern const struct seccomp_program sandbox_seccomp_programs[SECCOMP_PROGRAMS];
 /* The program for an architecture; NULL if there is none. */
 const struct seccomp_program *sandbox_seccomp_find(uint32_t arch, bool has_network, bool has_broker,
                                                    bool has_observer);
+/* The one for an allow list. Without its listener it must not be used: TCP sockets would be there
+ * and nobody to judge them. */
+const struct seccomp_program *sandbox_seccomp_find_allow_list(uint32_t arch, bool has_observer);
 /* The name of a call that the filters know, of this build's architecture; NULL for others. */
 const char *sandbox_seccomp_name(int nr);
 /* AUDIT_ARCH_* of this build. */

@@ -18,6 +18,9 @@ enum seccomp_verdict {
     SECCOMP_PERSONA,   /* only the usual values allowed */
     SECCOMP_SOCKET,    /* by family, type and protocol */
     SECCOMP_PRLIMIT,   /* only of the caller itself, or to read */
+    SECCOMP_LISTEN,    /* allow list: the broker decides; else allowed */
+    SECCOMP_SENDTO,    /* allow list: refused with MSG_FASTOPEN (fourth argument); else allowed */
+    SECCOMP_SENDMSG,   /* the same, third argument */
     SECCOMP_OBSERVE,   /* allowed; under `report: full` told first */
     SECCOMP_OPEN_1,    /* the same if the flags in that argument mean to write */
     SECCOMP_OPEN_2,
@@ -86,7 +89,11 @@ enum seccomp_verdict {
     X(ioctl, 0, SECCOMP_IOCTL, "TIOCSTI, TIOCLINUX, TIOCCONS, TIOCSETD would type for you")        \
     X(socket, 0, SECCOMP_SOCKET, "see the table of sockets")                                       \
     X(socketpair, 0, SECCOMP_SOCKET, "see the table of sockets")                                   \
-    X(connect, 0, SECCOMP_CONNECT, "network off: only to sockets of the same run")
+    X(connect, 0, SECCOMP_CONNECT, "network off: only to sockets of the same run")                 \
+    X(listen, 0, SECCOMP_LISTEN, "allow list: a server would be reached from outside")             \
+    X(sendto, 0, SECCOMP_SENDTO, "allow list: MSG_FASTOPEN connects without connect(2)")           \
+    X(sendmsg, 0, SECCOMP_SENDMSG, "allow list: MSG_FASTOPEN connects without connect(2)")         \
+    X(sendmmsg, 0, SECCOMP_SENDTO, "allow list: MSG_FASTOPEN connects without connect(2)")
 
 /*
  * What else `sandbox.report: full` has told before it goes on: calls that change a

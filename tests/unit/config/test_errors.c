@@ -33,6 +33,24 @@ all_fail(const struct fixture *f, const struct bad *bad, size_t n)
 /* clang-format off */
 
 static void
+a_host_that_the_proxy_would_not_take_is_told_with_its_place(void **state)
+{
+    static const struct bad bad[] = {
+        {"network:\n  allow:\n    - example.com\n    - https://example.com\n",
+         "{user}:4:7: network.allow: entry 'https://example.com' is a URL: write the host alone, as "
+         "in example.com or example.com:8080"},
+        {"network: {allow: [\"*\"]}\n",
+         "{user}:1:19: network.allow: entry '*' would allow every host: set "
+         "sandbox.network_access: true for that"},
+        {"network: {allow: [\"*.com\"]}\n",
+         "{user}:1:19: network.allow: entry '*.com' is a whole top-level domain: name the domains "
+         "below it"},
+    };
+
+    ALL_FAIL(*state, bad);
+}
+
+static void
 an_unknown_key_gets_its_place_and_the_nearest_right_one(void **state)
 {
     static const struct bad bad[] = {
@@ -470,6 +488,7 @@ main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
     const struct CMUnitTest tests[] = {
         T(an_unknown_key_gets_its_place_and_the_nearest_right_one),
+        T(a_host_that_the_proxy_would_not_take_is_told_with_its_place),
         T(a_wrong_choice_names_the_right_ones),
         T(a_boolean_is_true_or_false_and_nothing_else),
         T(an_integer_is_decimal_and_within_its_bounds),

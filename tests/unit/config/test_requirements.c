@@ -124,6 +124,30 @@ booleans_have_a_narrow_side(void **state)
 }
 
 static void
+an_allow_list_may_only_lose_entries(void **state)
+{
+    static const struct judged lists[] = {
+        {"[a.example, b.example]", "[a.example]",            true },
+        {"[a.example, b.example]", "[b.example, a.example]", true },
+        {"[a.example]",            "[]",                     true },
+        {"[a.example]",            "[c.example]",            false},
+        {"[a.example]",            "['a.example:*']",        false},
+        {"[]",                     "[a.example]",            false},
+        {NULL,                     "[a.example]",            false},
+    };
+    /* Full network would lift a list that is required. */
+    struct given given = {
+        .system = "requirements: [network.allow]\nnetwork: {allow: [a.example]}\n",
+        .user = "sandbox: {network_access: true}\n",
+    };
+
+    JUDGE(*state, "network.allow", lists);
+    fixture_must_fail(*state, &given,
+                      "{user}:1:11: sandbox.network_access true may not be wider than false "
+                      "({system}:1)");
+}
+
+static void
 numbers_may_only_fall(void **state)
 {
     static const struct judged numbers[] = {
@@ -421,6 +445,7 @@ main(void)
         T(choices_have_an_order),
         T(booleans_have_a_narrow_side),
         T(numbers_may_only_fall),
+        T(an_allow_list_may_only_lose_entries),
         T(a_limit_may_only_fall_and_none_is_the_widest),
         T(what_has_no_order_must_stay),
         T(lists_of_patterns_narrow_each_in_its_way),

@@ -3,8 +3,10 @@
  * code is the errno of the act, 0 for success, or 200 and above for a failure
  * of the probe's own.
  */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -75,6 +77,78 @@ reach(int fd, const char *name)
     socklen_t n = fill(&a, name);
 
     return connect(fd, (struct sockaddr *)&a, n) == 0 ? 0 : errno;
+}
+
+/* Its port. */
+static uint16_t
+port_of(const char *text)
+{
+    return htons((uint16_t)strtoul(text, NULL, 10));
+}
+
+static int
+connect_to(int type, const struct sockaddr *to, socklen_t size)
+{
+    int fd = socket(to->sa_family, type | SOCK_CLOEXEC, 0);
+    int sys = fd < 0 ? WRONG + 1 : connect(fd, to, size) == 0 ? 0 : errno;
+
+    close(fd);
+    return sys;
+}
+
+static int
+connect_inet4(const char *port)
+{
+    const struct sockaddr_in to = {.sin_family = AF_INET,
+                                   .sin_port = port_of(port),
+                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+
+    return connect_to(SOCK_STREAM, (const struct sockaddr *)&to, sizeof(to));
+}
+
+static int
+connect_nonblocking(const char *port)
+{
+    const struct sockaddr_in to = {.sin_family = AF_INET,
+                                   .sin_port = port_of(port),
+                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    struct pollfd ready = {.fd = fd, .events = POLLOUT};
+    int sys = 0;
+    socklen_t size = sizeof(sys);
+
+    if (fd < 0 ||
+        (connect(fd, (const struct sockaddr *)&to, sizeof(to)) != 0 && errno != EINPROGRESS)) {
+        return fd < 0 ? WRONG + 1 : errno;
+    }
+    if (poll(&ready, 1, 10000) != 1 || getsockopt(fd, SOL_SOCKET, SO_ERROR, &sys, &size) != 0) {
+        return WRONG + 2;
+    }
+    close(fd);
+    return sys;
+}
+
+/* As IPv6 carries IPv4. */
+static int
+connect_inet6(const char *port)
+{
+    struct sockaddr_in6 to = {.sin6_family = AF_INET6, .sin6_port = port_of(port)};
+
+    if (inet_pton(AF_INET6, "::ffff:127.0.0.1", &to.sin6_addr) != 1) {
+        return WRONG + 3;
+    }
+    return connect_to(SOCK_STREAM, (const struct sockaddr *)&to, sizeof(to));
+}
+
+static int
+serve_inet(const char *unused)
+{
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int sys = fd < 0 ? WRONG + 1 : listen(fd, 1) == 0 ? 0 : errno;
+
+    (void)unused;
+    close(fd);
+    return sys;
 }
 
 static int
@@ -471,6 +545,10 @@ run(int argc, char **argv)
         int (*act)(const char *);
     } acts[] = {
         {"connect",  connect_once         },
+        {"inet4",    connect_inet4        },
+        {"inet6",    connect_inet6        },
+        {"inetwait", connect_nonblocking  },
+        {"serve",    serve_inet           },
         {"orphan",   talk_with_an_orphan  },
         {"backlog",  fill_the_backlog     },
         {"insist",   insist_on_waiting    },

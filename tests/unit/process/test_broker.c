@@ -16,6 +16,9 @@
 
 #include <cmocka.h>
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
 #include <linux/netlink.h>
 
 #include "base/clock.h"
@@ -36,6 +39,8 @@ struct world {
     struct sandbox_caps caps;
     struct sandbox_plan *plan;
     struct sandbox_ready *ready;
+    struct process_gate *gate;  /* of the next act; NULL: none */
+    struct denial_list denials; /* of the last one with a gate */
 };
 
 static void
@@ -144,8 +149,13 @@ act_timed(const struct world *w, const char *name, const char *one, const char *
     struct output_chain *chain = output_new(&options);
     char *argv[] = {probe, mem_unconst(name), mem_unconst(one), mem_unconst(two), NULL};
     char *envp[] = {NULL};
-    struct exec_env env = {
-        .program = probe, .argv = argv, .envp = envp, .cwd = w->cwd, .sandbox = w->ready};
+    struct exec_env env = {.program = probe,
+                           .argv = argv,
+                           .envp = envp,
+                           .cwd = w->cwd,
+                           .sandbox = w->ready,
+                           .plan = w->gate != NULL ? w->plan : NULL,
+                           .gate = w->gate};
     struct process *p = NULL;
     struct sy_error err = {0};
 
@@ -156,6 +166,10 @@ act_timed(const struct world *w, const char *name, const char *one, const char *
 
     int code = process_result(p)->exit_code;
 
+    if (w->gate != NULL) {
+        denial_list_fini(mem_unconst(&w->denials));
+        process_take_denials(p, mem_unconst(&w->denials));
+    }
     process_free(p);
     output_free(chain);
     return code;
@@ -438,6 +452,89 @@ netlink_reaches_the_kernel_and_no_program(void **state)
     assert_int_equal(act(*state, "netlink", port, NULL), EPERM);
 }
 
+static void
+count_connected(void *arg, int *fd)
+{
+    struct sockaddr_storage a;
+    socklen_t size = sizeof(a);
+
+    /* A descriptor of the very socket, which has its port by now. */
+    assert_int_equal(getsockname(*fd, (struct sockaddr *)&a, &size), 0);
+    ++*(int *)arg;
+}
+
+static int
+listen_on_loopback(char port[16])
+{
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof(a);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    assert_true(fd >= 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&a, sizeof(a)), 0);
+    assert_int_equal(listen(fd, 8), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&a, &size), 0);
+    (void)snprintf(port, 16, "%u", (unsigned)ntohs(a.sin_port));
+    return fd;
+}
+
+static void
+an_allow_list_reaches_the_gate_and_no_other_port(void **state)
+{
+    static const char *const acts[] = {"inet4", "inet6", "inetwait"};
+    struct world *w = *state;
+    int connected = 0;
+    struct process_gate gate = {.on_connected = count_connected, .arg = &connected};
+    char port[16];
+    char other_port[16];
+    SY_FD fd = listen_on_loopback(port);
+    SY_FD other = listen_on_loopback(other_port);
+
+    w->policy.network_allow.max = 4;
+    assert_int_equal(strv_add(&w->policy.network_allow, "name.invalid"), SY_E_OK);
+    prepare(w, false);
+    gate.port = (uint16_t)strtoul(port, NULL, 10);
+    for (size_t i = 0; i < 3; i++) {
+        w->gate = &gate;
+        assert_int_equal(act(w, acts[i], port, NULL), 0);
+        assert_int_equal(connected, (int)i + 1);
+        assert_true(somebody_came(fd));
+        assert_int_equal(w->denials.n, 0);
+        assert_int_equal(act(w, acts[i], other_port, NULL), EACCES);
+        assert_int_equal(w->denials.n, 1);
+        assert_int_equal(w->denials.v[0].layer, DENIAL_BROKER);
+        assert_non_null(w->denials.v[0].fix);
+        w->gate = NULL;
+        assert_int_equal(act(w, acts[i], port, NULL), EACCES);
+    }
+    assert_int_equal(connected, 3);
+    assert_false(somebody_came(other));
+    prepare(w, true);
+    assert_int_equal(act(w, "inet4", other_port, NULL), 0);
+    assert_true(somebody_came(other));
+    denial_list_fini(&w->denials);
+}
+
+static void
+an_allow_list_has_no_server_but_on_unix_sockets(void **state)
+{
+    struct world *w = *state;
+    struct process_gate gate = {.on_connected = count_connected, .port = 1};
+
+    w->policy.network_allow.max = 4;
+    assert_int_equal(strv_add(&w->policy.network_allow, "name.invalid"), SY_E_OK);
+    prepare(w, false);
+    w->gate = &gate;
+    assert_int_equal(act(w, "serve", "", NULL), EACCES);
+    assert_int_equal(w->denials.n, 1);
+    assert_string_equal(w->denials.v[0].operation, "listen");
+    assert_int_equal(act(w, "stream", "relative", NULL), 0);
+    assert_int_equal(w->denials.n, 0);
+    prepare(w, true);
+    assert_int_equal(act(w, "serve", "", NULL), 0);
+    denial_list_fini(&w->denials);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -458,6 +555,8 @@ main(int argc, char **argv)
         BROKER_TEST(a_sockets_number_alone_proves_nothing),
         BROKER_TEST(a_listener_is_told_from_a_file_that_looks_alike),
         BROKER_TEST(netlink_reaches_the_kernel_and_no_program),
+        BROKER_TEST(an_allow_list_reaches_the_gate_and_no_other_port),
+        BROKER_TEST(an_allow_list_has_no_server_but_on_unix_sockets),
     };
     static char absolute[4096];
 

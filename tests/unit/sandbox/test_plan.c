@@ -105,6 +105,9 @@ static void
 plans_are_those_of_the_golden_files(void **state)
 {
     static const int abis[] = {1, 2, 3, 4, 5, 6, 7, 9, 10};
+    static char host[] = "example.com";
+    static char port[] = "*.example.org:8443";
+    static char *hosts[] = {host, port, NULL};
 
     (void)state;
     for (size_t i = 0; i < sizeof(abis) / sizeof(abis[0]); i++) {
@@ -121,6 +124,15 @@ plans_are_those_of_the_golden_files(void **state)
 
     policy.has_network = true;
     check_golden("workspace-write-network", &policy, &caps);
+    policy = workspace();
+    policy.network_allow = (struct strv){.v = hosts, .n = 2, .cap = 3, .max = 4};
+    check_golden("workspace-write-allow-list", &policy, &caps);
+    policy.has_network = true;
+    check_golden("workspace-write-network", &policy, &caps);
+    policy.has_network = false;
+    caps.has_seccomp_notify = false;
+    check_golden("workspace-write-allow-list-no-notify", &policy, &caps);
+    caps.has_seccomp_notify = true;
     policy = workspace();
     policy.excludes_tmpdir = true;
     policy.excludes_slash_tmp = true;

@@ -83,6 +83,7 @@ copy_a_policy(void *arg)
         .tmpdir = tmp,
         .writable_roots = {.v = roots, .n = 2, .cap = 3, .max = 4},
         .has_network = true,
+        .network_allow = {.v = roots, .n = 2, .cap = 3, .max = 4},
         .excludes_slash_tmp = true,
         .deny_read = {.v = roots, .n = 2, .cap = 3, .max = 4},
         .n_default_deny_read = 1,
@@ -99,6 +100,7 @@ copy_a_policy(void *arg)
                     !copy.excludes_tmpdir && copy.cwd != from.cwd && copy.cwd[1] == 'w' &&
                     copy.tmpdir[1] == 't' && copy.writable_roots.n == 2 &&
                     copy.writable_roots.v[1] != tmp && copy.writable_roots.v[1][1] == 't' &&
+                    copy.network_allow.n == 2 && copy.network_allow.v[0] != cwd &&
                     copy.deny_read.n == 2 && copy.n_default_deny_read == 1 &&
                     copy.deny_homes.n == 2 && copy.allow_read.n == 2 && copy.denies_system;
     }

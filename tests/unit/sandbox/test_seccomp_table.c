@@ -481,13 +481,21 @@ static const struct listed table[] = {
 #undef LISTED
 };
 
+/* Of the allow list alone; the other programs do not look at these. */
+static bool
+is_of_allow_list(enum seccomp_verdict v)
+{
+    return v == SECCOMP_LISTEN || v == SECCOMP_SENDTO || v == SECCOMP_SENDMSG;
+}
+
 static bool
 is_listed(uint32_t libseccomp_arch, int nr)
 {
     for (size_t i = 0; i < COUNT(table); i++) {
         int listed = seccomp_syscall_resolve_name_arch(libseccomp_arch, table[i].name);
 
-        if ((listed >= 0 ? listed : table[i].number) == nr && nr != 0) {
+        if (!is_of_allow_list(table[i].verdict) && (listed >= 0 ? listed : table[i].number) == nr &&
+            nr != 0) {
             return true;
         }
     }
@@ -520,6 +528,111 @@ the_broker_is_asked_for_connect_and_nothing_else(void **state)
                 assert_int_equal(answer(arches[a], true, (uint32_t)nr, args), ALLOW);
             } else {
                 assert_int_equal(got, answer(arches[a], false, (uint32_t)nr, args));
+            }
+        }
+    }
+}
+
+/* What an allow list lets through, beside what it does not. */
+static void
+an_allow_list_has_tcp_and_asks_before_it_connects_or_listens(void **state)
+{
+    enum { STREAM = 1, DGRAM = 2, RAW = 3, FLAGS = 0x80800, ASK = 0, FASTOPEN = 0x20000000 };
+    static const struct {
+        int nr_x86;
+        int nr_arm;
+        uint64_t args[4];
+        uint32_t expected; /* ASK: the listener */
+    } rows[] = {
+        {41,  198, {2, STREAM, 0},                       ALLOW},
+        {41,  198, {10, STREAM | FLAGS, 6},              ALLOW},
+        {41,  198, {0x10000000aULL, STREAM, 6},          ALLOW},
+        {41,  198, {2, STREAM, 262},                     PERM }, /* MPTCP */
+        {41,  198, {2, STREAM, 132},                     PERM }, /* SCTP */
+        {41,  198, {2, STREAM, 256},                     PERM }, /* SMC */
+        {41,  198, {2, STREAM, 17},                      PERM },
+        {41,  198, {2, DGRAM, 0},                        PERM },
+        {41,  198, {2, DGRAM, 17},                       PERM },
+        {41,  198, {10, DGRAM, 58},                      PERM }, /* ping */
+        {41,  198, {2, RAW, 6},                          PERM },
+        {41,  198, {2, 5, 0},                            PERM },
+        {41,  198, {1, STREAM, 0},                       ALLOW},
+        {41,  198, {1, DGRAM, 0},                        PERM },
+        {41,  198, {16, RAW, 0},                         ALLOW},
+        {41,  198, {16, RAW, 12},                        PERM },
+        {41,  198, {17, RAW, 0x300},                     PERM },
+        {41,  198, {43, STREAM, 0},                      PERM }, /* AF_SMC */
+        {42,  203, {3, 0x7f0000000000, 16},              ASK  },
+        {50,  201, {3, 5},                               ASK  },
+        {49,  200, {3, 0x7f0000000000, 16},              ALLOW}, /* bind */
+        {44,  206, {3, 0, 0, 0},                         ALLOW},
+        {44,  206, {3, 0, 0, 0x4000},                    ALLOW}, /* MSG_NOSIGNAL */
+        {44,  206, {3, 0, 0, FASTOPEN},                  PERM },
+        {44,  206, {3, 0, 0, FASTOPEN | 0x4000},         PERM },
+        {44,  206, {3, 0, 0, FASTOPEN | 0x700000000ULL}, PERM },
+        {44,  206, {3, 0, FASTOPEN, 0},                  ALLOW}, /* a length */
+        {46,  211, {3, 0, 0x4000},                       ALLOW},
+        {46,  211, {3, 0, FASTOPEN},                     PERM },
+        {46,  211, {3, 0, FASTOPEN | 0xf00000000ULL},    PERM },
+        {307, 269, {3, 0, 1, 0},                         ALLOW}, /* sendmmsg */
+        {307, 269, {3, 0, 1, FASTOPEN},                  PERM },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < 2 * COUNT(rows); i++) {
+        uint32_t arch = i < COUNT(rows) ? X86 : ARM;
+        size_t k = i % COUNT(rows);
+        const struct seccomp_program *p = sandbox_seccomp_find_allow_list(arch, false);
+        struct seccomp_data data = {
+            .nr = arch == X86 ? rows[k].nr_x86 : rows[k].nr_arm,
+            .arch = arch,
+            .args = {rows[k].args[0], rows[k].args[1], rows[k].args[2], rows[k].args[3]}
+        };
+        uint32_t expected = rows[k].expected != ASK ? rows[k].expected : SECCOMP_RET_USER_NOTIF;
+        struct machine m;
+
+        assert_non_null(p);
+        assert_true(p->has_broker);
+
+        uint32_t got = run(p, &data, &m);
+
+        if (got != expected) {
+            fail_msg("row %zu (%s): 0x%x instead of 0x%x", k, arch == X86 ? "x86_64" : "aarch64",
+                     got, expected);
+        }
+    }
+}
+
+/* Whatever else it refuses is what "network off" refuses. */
+static void
+an_allow_list_differs_from_off_in_nothing_else(void **state)
+{
+    static const uint64_t hostile[4] = {0x7e020080, 0x5412, 0, 1};
+    static const uint32_t arches[] = {X86, ARM};
+    static const int changed[2][4] = {
+        {50,  44,  46,  307},
+        {201, 206, 211, 269}
+    };
+
+    (void)state;
+    for (size_t a = 0; a < 2; a++) {
+        const struct seccomp_program *off = sandbox_seccomp_find(arches[a], false, true, false);
+        const struct seccomp_program *list = sandbox_seccomp_find_allow_list(arches[a], false);
+
+        for (int nr = 0; nr <= SECCOMP_LAST_KNOWN + 1; nr++) {
+            struct seccomp_data data = {
+                .nr = nr,
+                .arch = arches[a],
+                .args = {hostile[0], hostile[1], hostile[2], hostile[3]}
+            };
+            struct machine m;
+            bool is_changed = false;
+
+            for (size_t i = 0; i < 4; i++) {
+                is_changed = is_changed || changed[a][i] == nr;
+            }
+            if (!is_changed && run(off, &data, &m) != run(list, &data, &m)) {
+                fail_msg("call %d is judged in another way", nr);
             }
         }
     }
@@ -655,6 +768,11 @@ verdict_text(enum seccomp_verdict v)
         return "EPERM for most kinds";
     case SECCOMP_PRLIMIT:
         return "EPERM to set another process's";
+    case SECCOMP_LISTEN:
+        return "EACCES on internet sockets";
+    case SECCOMP_SENDTO:
+    case SECCOMP_SENDMSG:
+        return "EPERM with MSG_FASTOPEN";
     case SECCOMP_OBSERVE:
     case SECCOMP_OPEN_1:
     case SECCOMP_OPEN_2:
@@ -702,6 +820,8 @@ main(int argc, char **argv)
         cmocka_unit_test(calls_that_reach_other_processes_or_the_kernel_are_refused),
         cmocka_unit_test(sockets_are_judged_by_family_type_and_protocol),
         cmocka_unit_test(the_broker_is_asked_for_connect_and_nothing_else),
+        cmocka_unit_test(an_allow_list_has_tcp_and_asks_before_it_connects_or_listens),
+        cmocka_unit_test(an_allow_list_differs_from_off_in_nothing_else),
         cmocka_unit_test(the_observer_is_asked_for_what_is_refused_and_for_what_writes),
         cmocka_unit_test(reading_is_not_observed),
         cmocka_unit_test(only_what_the_list_names_is_ever_refused),

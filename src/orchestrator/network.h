@@ -1,0 +1,81 @@
+#ifndef SY_ORCHESTRATOR_NETWORK_H
+#define SY_ORCHESTRATOR_NETWORK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "process/gate.h"
+#include "sandbox/denial.h"
+
+/*
+ * The way out of commands whose network is an allow list: the proxy (src/proxy), wired to the
+ * calls of one policy. One for each prepared sandbox, made with the first call that needs it.
+ *
+ * It has a libuv loop of its own, which is driven by the calls: each waits on network_seat_fd and
+ * network_deadline_ns besides what it waits on anyway, and calls network_step. So it works under
+ * any driver, on poll(2) too. Without calls nothing is driven, and there is nothing to drive.
+ *
+ * Its listening socket is on 127.0.0.1, where any process of this machine can connect to it. Only
+ * connections that the broker made for a seat are served: it holds the socket that it connected
+ * until the other end of that very connection was accepted. Others are hung up on unread.
+ *
+ * network_none.c stands in its place where there is no libuv (the small program, the library).
+ */
+struct network;
+
+/* Whether this program has it at all. */
+bool network_is_built(void);
+
+/*
+ * Does a thread still wait for a resolver, though nobody wants its answer any more? libuv waits
+ * for its threads when a program exits: who does not want to has to _exit(2).
+ */
+bool network_is_waiting(void);
+
+/* `allow` is borrowed for the call. */
+enum sy_code network_new(struct network **ret, const struct strv *allow,
+                         struct sy_error *err) SY_NODISCARD;
+/* There must be no seat. Never blocks: what waits for a resolver in another thread stays in memory
+ * until that has answered. */
+void network_free(struct network *n);
+
+/*
+ * For a sandbox with a network namespace of its own: serves two listening sockets that were made
+ * inside, on 127.0.0.1 and these ports, for HTTP and SOCKS5. Takes both (-1 then), also when it
+ * fails. The environment of calls names these ports from then on, and no gate is needed: whoever
+ * is in the namespace reaches them by itself. Once at most for a network; the namespace must hold
+ * nobody but commands of this policy.
+ *
+ * Connections that come this way belong to the one call that is running; if there are several,
+ * refusals are told to each of them, as inferred.
+ */
+#define NETWORK_HTTP_PORT  3128
+#define NETWORK_SOCKS_PORT 1080
+enum sy_code network_hand_in(struct network *n, int *http_fd, int *socks_fd,
+                             struct sy_error *err) SY_NODISCARD;
+
+/* A call's place in it. */
+struct network_seat;
+
+enum sy_code network_join(struct network *n, struct network_seat **ret,
+                          struct sy_error *err) SY_NODISCARD;
+/* Ends the connections of the call. NULL is nothing. */
+void network_leave(struct network_seat *seat);
+/* For exec_env; lives as long as the seat. NULL: the namespace has its own listeners. */
+const struct process_gate *network_gate(const struct network_seat *seat);
+/* Sets the proxy variables. */
+enum sy_code network_environment(const struct network_seat *seat, struct strv *env,
+                                 struct sy_error *err) SY_NODISCARD;
+/* Readable: network_step has something to do. The seat's own. */
+int network_seat_fd(const struct network_seat *seat);
+uint64_t network_deadline_ns(const struct network_seat *seat);
+void network_step(struct network_seat *seat);
+/* What was refused to the call, as denials, and the hosts that it reached ("host:port", each once,
+ * NETWORK_HOSTS at most). Borrowed; ask after network_step. */
+#define NETWORK_HOSTS 64
+const struct denial_list *network_denials(const struct network_seat *seat);
+const struct strv *network_hosts(const struct network_seat *seat);
+
+#endif

@@ -1,0 +1,67 @@
+/* What an allow list would do: asked of the very code that the proxy asks. */
+#include <stdio.h>
+#include <string.h>
+
+#include "proxy/allow.h"
+#include "sandbox/sandbox_internal.h"
+
+static void
+set_fix(struct sandbox_explanation *ret, const char *entry)
+{
+    /* Plain YAML holds no '[', '*' in front, nor ": ". */
+    bool is_plain = strpbrk(entry, "[]* ") == NULL;
+    int n = snprintf(ret->fix, sizeof(ret->fix), "network.allow: [%s%s%s]", is_plain ? "" : "\"",
+                     entry, is_plain ? "" : "\"");
+
+    if (n < 0 || (size_t)n >= sizeof(ret->fix)) {
+        ret->fix[0] = '\0';
+    }
+}
+
+static void
+judge(struct sandbox_explanation *ret, const struct allow_list *list, const struct host *h,
+      uint16_t port)
+{
+    struct judgement j;
+
+    allow_judge_host(list, h, port, &j);
+    if (j.is_allowed && h->kind == HOST_ADDRESS) {
+        (void)allow_judge_address(list, h, port, &h->address, &j);
+    }
+    ret->is_allowed = j.is_allowed;
+    if (j.is_allowed) {
+        (void)snprintf(ret->rule, sizeof(ret->rule),
+                       "network.allow: %.60s (through the proxy alone)",
+                       j.rule != NULL ? j.rule : h->text);
+        return;
+    }
+    (void)snprintf(ret->rule, sizeof(ret->rule), "%.150s", j.why);
+    if (j.hint[0] != '\0') {
+        set_fix(ret, j.hint);
+    }
+}
+
+enum sy_code
+sandbox_explain_host(struct sandbox_explanation *ret, const struct sandbox_plan *plan,
+                     const char *object, struct sy_error *err)
+{
+    struct allow_list *list = NULL;
+    struct host h;
+    uint16_t port = 0;
+    struct sy_error why = {0};
+    enum sy_code rc = host_parse_authority(&h, &port, NULL, object, strlen(object), &why);
+
+    if (rc != SY_E_OK) {
+        /* No name that the proxy would take. */
+        ret->is_allowed = false;
+        (void)snprintf(ret->rule, sizeof(ret->rule), "%.150s", why.msg);
+        return SY_E_OK;
+    }
+    rc = allow_new(&list, (const char *const *)strv_view(&plan->network_allow),
+                   plan->network_allow.n, err);
+    if (rc == SY_E_OK) {
+        judge(ret, list, &h, port);
+    }
+    allow_free(list);
+    return rc;
+}

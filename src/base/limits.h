@@ -60,7 +60,7 @@
 #define LIMIT_SNAPSHOT_BYTES 1048576U /* 1 MiB */
 
 /* Paths that are bound into one sandbox, as bytes of their list. */
-#define LIMIT_MARKS ((size_t)16 << 20)
+#define LIMIT_MARKS 16777216U /* 16 MiB */
 
 /* How long making a sandbox of the full tier may take: some milliseconds, more
  * where many things are mounted. */

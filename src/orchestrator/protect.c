@@ -61,7 +61,7 @@ bind_marks(const struct orch_call *c, const struct guard_marks *m, struct sy_err
 
     for (size_t i = 0; i < m->n; i++) {
         char kind = m->v[i].action == GUARD_PIN ? LAUNCH_MARK_PIN : LAUNCH_MARK_READ_ONLY;
-        enum sy_code rc = launch_mark_add(&text, kind, m->v[i].path);
+        enum sy_code rc = launcher_mark_add(&text, kind, m->v[i].path);
 
         if (rc != SY_E_OK) {
             return rc == SY_E_NOMEM

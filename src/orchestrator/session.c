@@ -393,7 +393,7 @@ hide_denied(const struct sandbox_entry *e, struct sy_error *err)
 
     for (size_t i = 0; sandbox_ready_hidden(e->ready, i) != NULL; i++) {
         enum sy_code rc =
-            launch_mark_add(&marks, LAUNCH_MARK_HIDE, sandbox_ready_hidden(e->ready, i));
+            launcher_mark_add(&marks, LAUNCH_MARK_HIDE, sandbox_ready_hidden(e->ready, i));
 
         if (rc != SY_E_OK) {
             return rc == SY_E_NOMEM ? sy_err_nomem(err)

@@ -278,7 +278,7 @@ launcher_make_template(struct launcher *l, struct template **ret,
 }
 
 enum sy_code
-launch_mark_add(struct buf *marks, char kind, const char *path)
+launcher_mark_add(struct buf *marks, char kind, const char *path)
 {
     enum sy_code rc = buf_addf(marks, "%c%s", kind, path);
 

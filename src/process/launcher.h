@@ -27,7 +27,7 @@ enum sy_code launcher_make_template(struct launcher *l, struct template **ret,
                                     struct sy_error *err) SY_NODISCARD;
 
 /* Appends one mark; SY_E_LIMIT beyond the buffer's maximum (at most LIMIT_MARKS). */
-enum sy_code launch_mark_add(struct buf *marks, char kind, const char *path) SY_NODISCARD;
+enum sy_code launcher_mark_add(struct buf *marks, char kind, const char *path) SY_NODISCARD;
 /*
  * Adds marks (launch_wire.h says how they are written) to the tree of a template
  * of ours, for its commands that run already too, and waits until they are there.

@@ -22,7 +22,7 @@ struct sandbox_ready {
     uint64_t handled_fs; /* of the plan's rights, those that the ruleset handles */
     struct deny_view denied;
     bool hides_by_mount; /* `denied` is for mounts */
-    struct strv unheld; /* what of it is not held, as sandbox_ready_unheld tells it */
+    struct strv unheld;  /* what of it is not held, as sandbox_ready_unheld tells it */
 };
 
 /* ready_deny.c: finds what is denied, by the walked rules of the plan. */

@@ -175,6 +175,15 @@ eachFront('P14 P15 nothing is reached past the proxy', async (t, { yard, open })
     assert.ok(told.includes(object), `${object} is not among ${told}`);
   }
 
+  const full = await open({ settings: { ...allow(`127.0.0.1:${web}`), 'sandbox.report': 'full' } });
+  const observed = await full.run(script, { timeoutMs: 60_000 });
+  assert.equal(observed.output, r.output, 'an observer changes no answer');
+  assert.equal(reached, 0, observed.output);
+  const calls = observed.raw.denials.filter((d) => d.layer === 'seccomp').map((d) => [d.object, d.confidence, d.rule]);
+  for (const object of ['socket (AF_INET)', 'sendto', 'sendmsg']) {
+    assert.deepEqual(calls.find((c) => c[0] === object), [object, 'exact', 'network.allow: TCP through the proxy and nothing else']);
+  }
+
   const on = await open({ settings: { 'sandbox.network_access': true } });
   const control = await on.run(script, { timeoutMs: 60_000 });
   for (const way of ['tcp4', 'tcp6', 'mapped', 'nonblocking', 'udp', 'fast_sendto', 'fast_sendmsg', 'fast_connect', 'direct']) {

@@ -16,6 +16,7 @@
 #include <spawn.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -218,11 +219,28 @@ yard_guard(struct yard *y, bool mounts)
     yard_guard_options(y, &o);
 }
 
+/*
+ * Files are stamped by a clock of some milliseconds a tick. What was made in the
+ * very tick in which a run begins may be its own, for all the guard can tell.
+ */
+static void
+await_tick(void)
+{
+    struct timespec first;
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_REALTIME_COARSE, &first);
+    do {
+        (void)clock_gettime(CLOCK_REALTIME_COARSE, &now);
+    } while (now.tv_sec == first.tv_sec && now.tv_nsec == first.tv_nsec);
+}
+
 void
 yard_begin(struct yard *y)
 {
     struct sy_error err = {0};
 
+    await_tick();
     if (guard_begin(y->g, NULL, &err) != SY_E_OK) {
         fail_msg("guard_begin: %s", err.msg);
     }

@@ -180,7 +180,11 @@ run_keeper(const struct template_process *t, int in_fd, const int fds[LAUNCH_FDS
         .listener_fd = -1,
     };
     enum sandbox_stage stage = STAGE_NONE;
+    sigset_t all;
 
+    /* It reads SIGCHLD from a descriptor, whoever forks it. */
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, NULL);
     if (!tree_enter_run(&f) || !identity_become(&t->who, &f)) {
         keeper_tell_failure(job.channel_fd, f.stage, f.sys);
         return 1;

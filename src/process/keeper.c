@@ -282,7 +282,7 @@ remove_cgroups(const struct keeper_job *job)
         long rc = job->cgroups[i] == NULL ? 0 : -EBUSY;
 
         /* Whoever was waited for may leave his group a moment later. */
-        for (int n = 0; n < 500 && rc == -EBUSY; n++) {
+        for (int n = 0; n < 2500 && rc == -EBUSY; n++) {
             struct {
                 long sec;
                 long nsec;
@@ -292,6 +292,19 @@ remove_cgroups(const struct keeper_job *job)
             rc = sy_raw3(SYS_unlinkat, AT_FDCWD, sy_raw_ptr(job->cgroups[i]), AT_REMOVEDIR);
         }
     }
+}
+
+/* It may have been killed while we carried out its last order. */
+RAW_CODE static bool
+engine_is_gone(const struct keeper *k)
+{
+    struct pollfd fd = {.fd = k->has_engine_fd ? KEEPER_ENGINE_FD : -1, .events = POLLIN};
+    struct {
+        long sec;
+        long nsec;
+    } now = {0, 0};
+
+    return sy_raw5(SYS_ppoll, (long)&fd, 1, (long)&now, 0, 0) > 0;
 }
 
 RAW_CODE int
@@ -335,7 +348,7 @@ keeper_main(void *arg)
         return 1;
     }
     keep(&k);
-    if (k.is_orphan) {
+    if (k.is_orphan || engine_is_gone(&k)) {
         remove_cgroups(job);
     }
     report(&k, KEEPER_DONE);

@@ -116,8 +116,8 @@ open_of_caller(const struct call *c, const char *link)
 static int
 open_in_tree(const struct call *c, const char *name, int *ret_fd)
 {
-    char path[2 * LIMIT_PATH];
-    char link[64];
+    char whole[2 * LIMIT_PATH];
+    char cwd[64];
     SY_FD top = open_of_caller(c, "root");
     ssize_t n = 0;
 
@@ -125,15 +125,15 @@ open_in_tree(const struct call *c, const char *name, int *ret_fd)
         return EACCES;
     }
     if (name[0] != '/') {
-        (void)snprintf(link, sizeof(link), "/proc/%d/cwd", (int)c->tid);
-        n = readlink(link, path, LIMIT_PATH);
-        if (n <= 0 || path[0] != '/') {
+        (void)snprintf(cwd, sizeof(cwd), "/proc/%d/cwd", (int)c->tid);
+        n = readlink(cwd, whole, LIMIT_PATH);
+        if (n <= 0 || whole[0] != '/') {
             return EACCES;
         }
-        path[n++] = '/';
+        whole[n++] = '/';
     }
-    memcpy(path + n, name, strlen(name) + 1);
-    return limited_open_inside(top, path, ret_fd, BROKER_WAIT_MS);
+    memcpy(whole + n, name, strlen(name) + 1);
+    return limited_open_inside(top, whole, ret_fd, BROKER_WAIT_MS);
 }
 
 /* The file that the caller's path names, as the caller would find it. */

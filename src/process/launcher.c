@@ -312,7 +312,7 @@ launcher_probe(struct sandbox_caps *caps, const char *program, const struct sand
             ? launcher_start(&l, program, &why)
             : sy_err_set(&why, SY_E_NOTFOUND, "shellyard-launch was not found beside this program");
 
-    if (rc == SY_E_OK) {
+    if (rc == SY_E_OK && l != NULL) {
         rc = launcher_make_template(l, &t, policy, &why);
     }
     caps->has_full_tier = rc == SY_E_OK;

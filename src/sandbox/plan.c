@@ -336,6 +336,30 @@ refuse_tier(const struct sandbox_policy *policy, const struct sandbox_caps *caps
                       caps->full_reason[0] != '\0' ? caps->full_reason : "it was not tried");
 }
 
+/* False: what can be had is less than the policy asks for. */
+static bool
+choose_tier(struct sandbox_plan *plan, const struct sandbox_policy *policy,
+            const struct sandbox_caps *caps)
+{
+    bool is_wanted = sandbox_mode_is_enforced(policy->mode);
+
+    plan->is_enforced = is_wanted && caps->landlock_abi >= 1 && caps->has_seccomp_filter;
+    plan->is_refused = is_wanted && !plan->is_enforced;
+    plan->tier = !plan->is_enforced                                     ? TIER_NONE
+                 : caps->has_full_tier && policy->max_tier == TIER_FULL ? TIER_FULL
+                                                                        : TIER_NO_NAMESPACE;
+    if (plan->tier == TIER_NO_NAMESPACE && policy->max_tier == TIER_FULL) {
+        memcpy(plan->weaker, caps->full_reason, sizeof(plan->weaker));
+    }
+    if (!plan->is_enforced || plan->tier >= policy->min_tier) {
+        return true;
+    }
+    plan->is_enforced = false;
+    plan->is_refused = true;
+    plan->tier = TIER_NONE;
+    return false;
+}
+
 static enum sy_code
 fill(struct sandbox_plan *plan, const struct sandbox_policy *policy,
      const struct sandbox_caps *caps, struct sy_error *err)
@@ -355,20 +379,7 @@ fill(struct sandbox_plan *plan, const struct sandbox_policy *policy,
     if (plan->cwd == NULL) {
         return sy_err_nomem(err);
     }
-    plan->is_enforced = is_wanted && caps->landlock_abi >= 1 && caps->has_seccomp_filter;
-    plan->is_refused = is_wanted && !plan->is_enforced;
-    plan->tier = !plan->is_enforced                                     ? TIER_NONE
-                 : caps->has_full_tier && policy->max_tier == TIER_FULL ? TIER_FULL
-                                                                        : TIER_NO_NAMESPACE;
-    if (plan->tier == TIER_NO_NAMESPACE && policy->max_tier == TIER_FULL) {
-        memcpy(plan->weaker, caps->full_reason, sizeof(plan->weaker));
-    }
-    if (plan->is_enforced && plan->tier < policy->min_tier) {
-        plan->is_enforced = false;
-        plan->is_refused = true;
-        plan->tier = TIER_NONE;
-        is_too_weak = true;
-    }
+    is_too_weak = !choose_tier(plan, policy, caps);
     if (add_allow_list(plan, policy) != SY_E_OK) {
         return sy_err_nomem(err);
     }

@@ -143,6 +143,8 @@ eachFront('protected names hold in the full tier, and nothing is left of what ho
   await waitFor(() => fs.existsSync(path.join(yard.ws, 'started')), 'the command runs');
   git('config', 'user.name', 'somebody');
   if (front.name === 'mcp') { // one command's guard does not watch
+    const isHeld = ({ pid }) => fs.readFileSync(`/proc/${pid}/mountinfo`, 'utf8').includes(`${yard.ws}/.git/config `);
+    await waitFor(() => processesOf(yard.mark).filter((p) => p.cmdline.includes('started')).some(isHeld), 'it is held again');
     fs.writeFileSync(path.join(yard.ws, 'go'), '');
     assert.match((await other).output, /Read-only file system[^]*name = somebody/);
   } else {

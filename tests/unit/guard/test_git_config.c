@@ -96,6 +96,7 @@ is_harmless(const char *text)
 }
 
 static void
+// NOLINTNEXTLINE(readability-function-size): a list
 settings_that_can_run_or_redirect_are_harmful(void **state)
 {
     static const char *const harmful[] = {

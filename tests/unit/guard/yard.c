@@ -104,8 +104,6 @@ yard_try(const struct yard *y, const char *line)
                    "exec >/dev/null 2>&1\n%s",
                    y->base, y->base, line);
 
-    extern char **environ;
-
     assert_int_equal(posix_spawn(&pid, "/bin/sh", NULL, NULL, argv, environ), 0);
     while (waitpid(pid, &status, 0) < 0) {
         assert_int_equal(errno, EINTR);

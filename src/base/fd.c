@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 void
@@ -121,6 +123,23 @@ fd_read_file(const char *path, struct buf *b, struct sy_error *err)
 
     if (rc != SY_E_OK) {
         sy_err_wrap(err, "reading '%s'", path);
+    }
+    return rc;
+}
+
+enum sy_code
+fd_memory_file(int *ret, const char *name, const void *bytes, size_t n, struct sy_error *err)
+{
+    SY_FD fd = (int)syscall(SYS_memfd_create, name, MFD_CLOEXEC);
+
+    if (fd < 0) {
+        return sy_err_sys(err, errno, "making the file '%s' in memory", name);
+    }
+
+    enum sy_code rc = fd_write_all(fd, bytes, n, err);
+
+    if (rc == SY_E_OK) {
+        *ret = fd_take(&fd);
     }
     return rc;
 }

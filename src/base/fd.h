@@ -31,4 +31,9 @@ enum sy_code fd_read_all(int fd, struct buf *b, struct sy_error *err) SY_NODISCA
 /* Opens, reads whole, closes. A missing file is SY_E_NOTFOUND. */
 enum sy_code fd_read_file(const char *path, struct buf *b, struct sy_error *err) SY_NODISCARD;
 
+/* A file in memory without a name that holds these bytes (memfd_create(2)), close-on-exec, at
+ * its end. `name` is for /proc alone. */
+enum sy_code fd_memory_file(int *ret, const char *name, const void *bytes, size_t n,
+                            struct sy_error *err) SY_NODISCARD;
+
 #endif

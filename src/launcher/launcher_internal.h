@@ -87,6 +87,8 @@ bool identity_become(const struct identity *who, struct failure *f);
 #define LAUNCH_FDS 3
 ssize_t receive_with_fds(int channel_fd, void *bytes, size_t n, int fds[LAUNCH_FDS]);
 bool send_with_fd(int channel_fd, const void *bytes, size_t n, int fd);
+/* What there is to tell the engine, with a descriptor (-1: none). */
+bool send_report(int channel_fd, const struct failure *f, int fd);
 
 /* One policy, made ready in the process that makes its keepers. */
 struct template_process {

@@ -18,22 +18,13 @@
 #include "launcher/launcher_internal.h"
 
 static void
-tell(int channel_fd, const struct failure *f)
-{
-    struct launch_report r = {.version = LAUNCH_VERSION, .stage = (int32_t)f->stage, .sys = f->sys};
-
-    memcpy(r.detail, f->detail, sizeof(r.detail));
-    (void)send_with_fd(channel_fd, &r, sizeof(r), -1);
-}
-
-static void
 start_template(struct yard *y, int control_fd, const int fds[LAUNCH_FDS])
 {
     struct template_start start = {.policy_fd = fds[0], .channel_fd = fds[1], .engine_fd = fds[2]};
     struct failure f = {STAGE_NONE, 0, ""};
 
     if (!yard_open(y, 0, &f)) {
-        tell(start.channel_fd, &f);
+        (void)send_report(start.channel_fd, &f, -1);
         return;
     }
 
@@ -45,7 +36,7 @@ start_template(struct yard *y, int control_fd, const int fds[LAUNCH_FDS])
     }
     if (pid < 0) {
         (void)failed(&f, STAGE_CLONE, errno, "a template");
-        tell(start.channel_fd, &f);
+        (void)send_report(start.channel_fd, &f, -1);
     }
 }
 

@@ -152,15 +152,6 @@ template_prepare(struct template_process *t, const struct yard *y, int policy_fd
     return try_run(t, f);
 }
 
-static bool
-report(const struct template_process *t, const struct failure *f, int fd)
-{
-    struct launch_report r = {.version = LAUNCH_VERSION, .stage = (int32_t)f->stage, .sys = f->sys};
-
-    memcpy(r.detail, f->detail, sizeof(r.detail));
-    return send_with_fd(t->channel_fd, &r, sizeof(r), fd);
-}
-
 /* The keeper, process 1 of its namespace, up to where all keepers are alike. */
 static int
 run_keeper(const struct template_process *t, int in_fd, const int fds[LAUNCH_FDS])
@@ -237,7 +228,7 @@ take_marks(const struct template_process *t, int fd)
     bool is_ok = read_whole(fd, &marks, STAGE_MOUNTS, &f) &&
                  tree_mark(&t->tree, buf_view(&marks), marks.len, &f);
 
-    return report(t, &f, -1) && is_ok;
+    return send_report(t->channel_fd, &f, -1) && is_ok;
 }
 
 static bool
@@ -291,7 +282,7 @@ template_run(const struct yard *y, const struct template_start *start)
 
     prctl(PR_SET_NAME, "sy-template", 0, 0, 0);
     if (!template_prepare(&t, y, start->policy_fd, &f)) {
-        (void)report(&t, &f, -1);
+        (void)send_report(t.channel_fd, &f, -1);
         _exit(1);
     }
     /* Nobody looks into us or our keepers, whoever they run as. */
@@ -299,7 +290,7 @@ template_run(const struct yard *y, const struct template_start *start)
 
     SY_FD diag = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
 
-    if (report(&t, &f, diag)) {
+    if (send_report(t.channel_fd, &f, diag)) {
         fd_close(&diag);
         serve(&t);
     }

@@ -67,3 +67,12 @@ send_with_fd(int channel_fd, const void *bytes, size_t n, int fd)
     }
     return sendmsg(channel_fd, &message, MSG_NOSIGNAL) == (ssize_t)n;
 }
+
+bool
+send_report(int channel_fd, const struct failure *f, int fd)
+{
+    struct launch_report r = {.version = LAUNCH_VERSION, .stage = (int32_t)f->stage, .sys = f->sys};
+
+    memcpy(r.detail, f->detail, sizeof(r.detail));
+    return send_with_fd(channel_fd, &r, sizeof(r), fd);
+}

@@ -359,20 +359,13 @@ try_full(struct session *s, struct sandbox_entry *e, struct sandbox_caps *caps)
     if (e->policy.max_tier != TIER_FULL || !sandbox_mode_is_enforced(e->policy.mode)) {
         return SY_E_OK;
     }
-    if (s->launcher_path == NULL) {
-        (void)snprintf(caps->full_reason, sizeof(caps->full_reason),
-                       "shellyard-launch was not found beside this program");
-        return SY_E_OK;
-    }
 
     enum sy_code rc = make_template(s, e, &why);
 
     if (rc == SY_E_NOMEM) {
         return rc;
     }
-    caps->has_full_tier = rc == SY_E_OK;
-    (void)snprintf(caps->full_reason, sizeof(caps->full_reason), "%.*s", SANDBOX_REASON - 1,
-                   rc == SY_E_OK ? "" : why.msg);
+    launcher_tell(caps, rc, &why);
     return SY_E_OK;
 }
 

@@ -4,16 +4,11 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "base/fd.h"
 #include "base/mem.h"
 #include "process/keeper_internal.h"
 #include "sandbox/linux/raw_syscall.h"
-
-#ifndef MFD_CLOEXEC
-#    define MFD_CLOEXEC 1U
-#endif
 
 static size_t
 count(char *const *list)
@@ -105,18 +100,7 @@ keeper_spec_new(int *ret_fd, const struct keeper_job *job, struct sy_error *err)
     memcpy(spec.rlimits, job->rlimits, sizeof(spec.rlimits));
     memcpy(bytes, &spec, sizeof(spec));
 
-    SY_FD fd = (int)syscall(SYS_memfd_create, "sy-command", MFD_CLOEXEC);
-
-    if (fd < 0) {
-        return sy_err_sys(err, errno, "making a file for the command '%s'", job->program);
-    }
-
-    enum sy_code rc = fd_write_all(fd, bytes, size, err);
-
-    if (rc == SY_E_OK) {
-        *ret_fd = fd_take(&fd);
-    }
-    return rc;
+    return fd_memory_file(ret_fd, "sy-command", bytes, size, err);
 }
 
 /* An offset to a string, or 0: is it inside? The last byte of the file is the end of one. */

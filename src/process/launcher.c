@@ -21,10 +21,6 @@
 #include "process/template_internal.h"
 #include "sandbox/document.h"
 
-#ifndef MFD_CLOEXEC
-#    define MFD_CLOEXEC 1U
-#endif
-
 #define CONTROL_FD   3
 #define NS_PER_MS    1000000ULL
 #define POLICY_BYTES ((size_t)1 << 20)
@@ -76,8 +72,13 @@ spawn_it(pid_t *ret, const char *program, int control_fd)
 enum sy_code
 launcher_start(struct launcher **ret, const char *program, struct sy_error *err)
 {
-    struct launcher *l = mem_alloc_zero(1, sizeof(*l));
     int pair[2];
+
+    if (program == NULL) {
+        return sy_err_set(err, SY_E_NOTFOUND, "shellyard-launch was not found beside this program");
+    }
+
+    struct launcher *l = mem_alloc_zero(1, sizeof(*l));
 
     if (l == NULL) {
         return sy_err_nomem(err);
@@ -115,24 +116,6 @@ launcher_free(struct launcher *l)
     mem_free(l);
 }
 
-/* A file without a name that holds these bytes. */
-static enum sy_code
-make_file(int *ret, const void *bytes, size_t n, struct sy_error *err)
-{
-    SY_FD fd = (int)syscall(SYS_memfd_create, "sy-launch", MFD_CLOEXEC);
-
-    if (fd < 0) {
-        return sy_err_sys(err, errno, "making a file for the launcher");
-    }
-
-    enum sy_code rc = fd_write_all(fd, bytes, n, err);
-
-    if (rc == SY_E_OK) {
-        *ret = fd_take(&fd);
-    }
-    return rc;
-}
-
 static enum sy_code
 policy_file(int *ret, const struct sandbox_policy *policy, struct sy_error *err)
 {
@@ -150,7 +133,7 @@ policy_file(int *ret, const struct sandbox_policy *policy, struct sy_error *err)
                    ? sy_err_nomem(err)
                    : sy_err_set(err, rc, "the policy has more than %zu bytes", POLICY_BYTES);
     }
-    return make_file(ret, buf_view(&text), text.len, err);
+    return fd_memory_file(ret, "sy-policy", buf_view(&text), text.len, err);
 }
 
 static bool
@@ -290,7 +273,7 @@ launcher_add_marks(struct template *t, const char *marks, size_t n, struct sy_er
 {
     SY_FD fd = -1;
     SY_FD none = -1;
-    enum sy_code rc = make_file(&fd, marks, n, err);
+    enum sy_code rc = fd_memory_file(&fd, "sy-marks", marks, n, err);
 
     if (rc != SY_E_OK) {
         return rc;
@@ -302,21 +285,24 @@ launcher_add_marks(struct template *t, const char *marks, size_t n, struct sy_er
 }
 
 void
+launcher_tell(struct sandbox_caps *caps, enum sy_code rc, const struct sy_error *why)
+{
+    caps->has_full_tier = rc == SY_E_OK;
+    (void)snprintf(caps->full_reason, sizeof(caps->full_reason), "%.*s", SANDBOX_REASON - 1,
+                   rc == SY_E_OK ? "" : why->msg);
+}
+
+void
 launcher_probe(struct sandbox_caps *caps, const char *program, const struct sandbox_policy *policy)
 {
     SY_AUTO(template_unrefp) struct template *t = NULL;
     struct launcher *l = NULL;
     struct sy_error why = {0};
-    enum sy_code rc =
-        program != NULL
-            ? launcher_start(&l, program, &why)
-            : sy_err_set(&why, SY_E_NOTFOUND, "shellyard-launch was not found beside this program");
+    enum sy_code rc = launcher_start(&l, program, &why);
 
     if (rc == SY_E_OK && l != NULL) {
         rc = launcher_make_template(l, &t, policy, &why);
     }
-    caps->has_full_tier = rc == SY_E_OK;
-    (void)snprintf(caps->full_reason, sizeof(caps->full_reason), "%.*s", SANDBOX_REASON - 1,
-                   rc == SY_E_OK ? "" : why.msg);
+    launcher_tell(caps, rc, &why);
     launcher_free(l);
 }

@@ -10,7 +10,7 @@
  */
 struct launcher;
 
-/* Starts that program. Does not wait for it. */
+/* Starts that program. Does not wait for it. NULL: there is none, SY_E_NOTFOUND. */
 enum sy_code launcher_start(struct launcher **ret, const char *program,
                             struct sy_error *err) SY_NODISCARD;
 /* Its templates and their keepers live on. NULL is nothing. */
@@ -36,6 +36,9 @@ enum sy_code launcher_mark_add(struct buf *marks, char kind, const char *path) S
  */
 enum sy_code launcher_add_marks(struct template *t, const char *marks, size_t n,
                                 struct sy_error *err) SY_NODISCARD;
+
+/* What making a template came to, into has_full_tier and full_reason. */
+void launcher_tell(struct sandbox_caps *caps, enum sy_code rc, const struct sy_error *why);
 
 /*
  * Whether the full tier can be had: makes it for this policy and throws it away. Fills

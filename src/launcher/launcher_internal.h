@@ -105,6 +105,8 @@ struct template_process {
  * holds the policy (sandbox/document.h). */
 bool template_prepare(struct template_process *t, const struct yard *y, int policy_fd,
                       struct failure *f);
+/* For a process that outlives it. What has been made of it stays with its keepers. */
+void template_fini(struct template_process *t);
 /*
  * Makes a keeper, with what is its command's standard input (-1: /dev/null) and
  * LAUNCH_KEEPER's descriptors. Returns its process id; -1: the engine's end of the

@@ -152,6 +152,16 @@ template_prepare(struct template_process *t, const struct yard *y, int policy_fd
     return try_run(t, f);
 }
 
+void
+template_fini(struct template_process *t)
+{
+    sandbox_ready_free(t->ready);
+    sandbox_plan_free(t->plan);
+    sandbox_policy_fini(&t->policy);
+    fd_close(&t->tree.empty_dir_fd);
+    fd_close(&t->tree.empty_file_fd);
+}
+
 /* The keeper, process 1 of its namespace, up to where all keepers are alike. */
 static int
 run_keeper(const struct template_process *t, int in_fd, const int fds[LAUNCH_FDS])

@@ -181,8 +181,10 @@ wrapper_run(int policy_fd, char **argv)
         (void)fprintf(stderr, "shellyard-launch: no program '%s' in PATH\n", argv[0]);
         return EXIT_NOTFOUND;
     }
-    if (!yard_open(&yard, 0, &f) || !template_prepare(&t, &yard, policy_fd, &f)) {
-        return complain(&f);
-    }
-    return run(&t, argv, buf_view(&program), &f);
+
+    bool is_ready = yard_open(&yard, 0, &f) && template_prepare(&t, &yard, policy_fd, &f);
+    int status = is_ready ? run(&t, argv, buf_view(&program), &f) : complain(&f);
+
+    template_fini(&t);
+    return status;
 }

@@ -9,11 +9,9 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -331,19 +329,6 @@ pointers_must_lead_to_what_is_looked_after(void **state)
 }
 
 static void
-wait_for_tick(void)
-{
-    struct timespec begun;
-    struct timespec now;
-
-    assert_int_equal(clock_gettime(CLOCK_REALTIME_COARSE, &begun), 0);
-    do {
-        (void)poll(NULL, 0, 1);
-        assert_int_equal(clock_gettime(CLOCK_REALTIME_COARSE, &now), 0);
-    } while (now.tv_nsec == begun.tv_nsec && now.tv_sec == begun.tv_sec);
-}
-
-static void
 a_directory_that_becomes_a_repository_loses_what_made_it_one(void **state)
 {
     struct yard *y = *state;
@@ -351,7 +336,7 @@ a_directory_that_becomes_a_repository_loses_what_made_it_one(void **state)
     yard_file(y, "W/config", "[alias]\nst = !mine\n");
     yard_guard(y, false);
     /* Files are stamped by a clock that ticks: older than the run. */
-    wait_for_tick();
+    yard_await_tick();
     yard_begin(y);
     yard_run(y, "mkdir objects refs && echo 'ref: refs/heads/x' >HEAD");
     assert_string_equal(after(y), "quarantined create W/HEAD (alias.st)\n");

@@ -217,20 +217,19 @@ yard_guard(struct yard *y, bool mounts)
     yard_guard_options(y, &o);
 }
 
-/*
- * Files are stamped by a clock of some milliseconds a tick. What was made in the
- * very tick in which a run begins may be its own, for all the guard can tell.
- */
-static void
-await_tick(void)
+void
+yard_await_tick(void)
 {
-    struct timespec first;
+    struct timespec made;
     struct timespec now;
 
-    (void)clock_gettime(CLOCK_REALTIME_COARSE, &first);
+    /* A stamp may be finer than a tick (Linux 6.13, multigrain timestamps): the
+     * coarse clock has to pass what the fine one says now. */
+    (void)clock_gettime(CLOCK_REALTIME, &made);
     do {
         (void)clock_gettime(CLOCK_REALTIME_COARSE, &now);
-    } while (now.tv_sec == first.tv_sec && now.tv_nsec == first.tv_nsec);
+    } while (now.tv_sec < made.tv_sec ||
+             (now.tv_sec == made.tv_sec && now.tv_nsec <= made.tv_nsec));
 }
 
 void
@@ -238,7 +237,7 @@ yard_begin(struct yard *y)
 {
     struct sy_error err = {0};
 
-    await_tick();
+    yard_await_tick();
     if (guard_begin(y->g, NULL, &err) != SY_E_OK) {
         fail_msg("guard_begin: %s", err.msg);
     }

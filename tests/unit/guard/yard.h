@@ -33,7 +33,13 @@ unsigned long yard_hash(const struct yard *y);
 /* y->g over W. `mounts`: has_mounts; with placeholders. */
 void yard_guard(struct yard *y, bool mounts);
 void yard_guard_options(struct yard *y, const struct guard_options *o);
-void yard_begin(struct yard *y);
+/*
+ * Files are stamped by a clock of some milliseconds a tick. What was made in the
+ * very tick in which a run begins may be its own, for all the guard can tell. Returns
+ * in a later tick than that of the call.
+ */
+void yard_await_tick(void);
+void yard_begin(struct yard *y); /* in a tick of its own */
 /* "PATH ACTION" lines below W, sorted as told ("W/.git pin\n"). Static buffer. */
 const char *yard_marks(const struct yard *y, const struct guard_marks *m);
 const char *yard_marks_now(struct yard *y);

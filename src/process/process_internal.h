@@ -9,7 +9,9 @@
 struct process {
     uint64_t id; /* never used twice in one program */
     struct keeper_job job;
-    struct template *template; /* that made the keeper, until it has gone; NULL: we did */
+    /* That made the keeper, until it has gone; NULL: we did. Held, so that no other comes to lie
+     * where it lay and is taken for it (sandbox_base_equal). */
+    struct template *template;
     bool is_of_template;       /* made by one: the listener is for others of it too */
     bool is_remote;            /* its keeper is in a pid namespace of its own (launcher.h) */
     int pidfd;                 /* of a remote keeper; -1: not known yet */

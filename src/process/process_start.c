@@ -109,6 +109,7 @@ clone_keeper(struct process *p, struct template *t, struct sy_error *err)
         if (!template_make_keeper(t, &p->job, NULL)) {
             return SY_E_NOTFOUND;
         }
+        p->template = template_ref(t);
         p->is_remote = true;
         p->job.is_remote = true;
         p->diag_fd = template_diag_fd(t) >= 0 ? fcntl(template_diag_fd(t), F_DUPFD_CLOEXEC, 0) : -1;
@@ -312,9 +313,13 @@ leave_template(struct process *p, struct sy_error *err)
 }
 
 static enum sy_code
-go_remote(const struct process *p, struct sy_error *err)
+go_remote(struct process *p, struct sy_error *err)
 {
     SY_FD spec = -1;
+
+    template_unref(p->template);
+    p->template = NULL;
+
     enum sy_code rc = keeper_spec_new(&spec, &p->job, err);
 
     return rc == SY_E_OK ? send_go(p, spec, err) : rc;

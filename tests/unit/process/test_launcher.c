@@ -615,6 +615,27 @@ marks_hold(void **state)
     assert_string_equal(buf_view(&control), "newer\n");
 }
 
+/* A process made ready by a template that is let go of is not taken for one of the next. */
+static void
+a_spare_is_of_its_template_alone(void **state)
+{
+    struct world *w = *state;
+    SY_AUTO(buf_fini) struct buf marks = {.max = 4096};
+    struct sandbox_base base = sandbox_plan_base(w->plan);
+    struct sy_error err = {0};
+
+    put_file(w, "held", "good\n");
+    base.template = w->template;
+    process_pool_make_spare(w->pool, &base);
+    template_unref(w->template);
+    w->template = NULL;
+    assert_int_equal(launcher_make_template(w->launcher, &w->template, &w->policy, &err), SY_E_OK);
+    add_mark(&marks, w, LAUNCH_MARK_READ_ONLY, "held");
+    assert_int_equal(launcher_add_marks(w->template, marks.data, marks.len, NULL), SY_E_OK);
+    assert_int_equal(run(w, "! echo bad 2>/dev/null >held", NULL), 0);
+    assert_int_equal(run(w, "echo good >free", NULL), 0);
+}
+
 static void
 without_marks_the_same_attack_succeeds(void **state)
 {
@@ -710,6 +731,7 @@ main(int argc, char **argv)
         LAUNCHED(nothing_is_left_of_an_engine_that_was_killed),
         LAUNCHED(many_runs_leave_no_zombie_and_no_descriptor),
         LAUNCHED(marks_hold),
+        LAUNCHED(a_spare_is_of_its_template_alone),
         LAUNCHED(without_marks_the_same_attack_succeeds),
         LAUNCHED(marks_that_are_none_end_the_template),
         LAUNCHED(a_policy_that_can_not_be_had_says_why),

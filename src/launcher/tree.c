@@ -411,6 +411,10 @@ tree_build(struct tree *t, const struct sandbox_plan *plan, struct failure *f)
 bool
 tree_enter_run(struct failure *f)
 {
+    /* Who ends a tree as process 1 ends all that he sees. */
+    if (getpid() != 1) {
+        return failed(f, STAGE_NAMESPACES, ESRCH, "not process 1 of its namespace");
+    }
     /* From here on nothing of ours reaches the template. */
     if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) != 0) {
         return failed(f, STAGE_MOUNTS, errno, "making / a slave");

@@ -65,7 +65,7 @@ class Suite:
         try:
             wrong = body() or []
         except Exception:  # pylint: disable=broad-except
-            wrong = traceback.format_exc().splitlines()
+            wrong = traceback.format_exc().splitlines()[-8:]
         self.point(title, wrong)
         if "ADVERSARY_TIMES" in os.environ:
             print(f"# {time.monotonic() - start:.2f} s", file=sys.stderr)

@@ -254,7 +254,10 @@ class World:
 
         def session():
             os.setsid()
-            fcntl.ioctl(self.terminal, termios.TIOCSCTTY, 0)
+            try:
+                fcntl.ioctl(self.terminal, termios.TIOCSCTTY, 0)
+            except OSError:
+                pass  # another run has it
 
         # Descriptors that are left open by mistake, a directory outside among them.
         outside = os.open(self.path("O"), os.O_RDONLY | os.O_DIRECTORY)

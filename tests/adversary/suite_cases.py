@@ -157,10 +157,14 @@ def threads_that_spawn(world, tier):
     return wrong + [f"told as a denial: {d}" for d in denials(run)]
 
 
+CONTROL = "git init, without protection"
+
+
 def missing_repository(world, tier):
     """Where there is no repository, none appears whose hooks a person would run."""
     wrong = []
     ways = {
+        CONTROL: "git init -q .",
         "git init": "git init -q .",
         "mkdir": "mkdir -p .git/hooks && echo 'ref: refs/heads/x' > .git/HEAD",
         "a moved directory": "mkdir -p g/hooks && mv g .git",
@@ -172,11 +176,13 @@ def missing_repository(world, tier):
         canary = world.path("notes/canary")
         hook = f"mkdir -p .git/hooks; printf '#!/bin/sh\\ntouch {canary}\\n' > .git/hooks/post-index-change;"
         script = f"{make}; {hook} chmod 755 .git/hooks/post-index-change; git config core.fsmonitor 'touch {canary}'; true"
-        run = world.exec({"sandbox.tier": tier}, ["sh", "-c", script])
+        settings = {"sandbox.tier": tier, "sandbox.protect": "false" if name == CONTROL else "true"}
+        run = world.exec(settings, ["sh", "-c", script])
         subprocess.run(["git", "status"], cwd=world.path("W"), check=False, stdout=subprocess.DEVNULL,
                        stderr=subprocess.DEVNULL, env=world.environment(), **world.party.popen_args())
+        if os.path.exists(canary) != (name == CONTROL):
+            wrong.append(f"{name}: the person's git ran what the command left, or did not: {run.brief()}")
         if os.path.exists(canary):
-            wrong.append(f"{name}: the person's git ran what the command left: {run.brief()}")
             os.unlink(canary)
     return wrong
 

@@ -72,9 +72,12 @@ struct call {
 /* What is to be done with it. */
 enum verdict { GO_ON, LEAVE_OUT };
 
+struct chosen;
+
 struct layer {
     const char *name;
-    enum verdict (*meet)(const struct call *c, const char *path, bool *ret_hit);
+    enum verdict (*meet)(const struct call *c, const struct chosen *by, bool *ret_hit);
+    uint64_t what; /* is left out or let through: a call, an option of prctl(2), an action */
 };
 
 struct chosen {
@@ -221,22 +224,33 @@ out_if(bool is_it, bool *ret_hit)
     return is_it ? LEAVE_OUT : GO_ON;
 }
 
-static enum verdict
-meet_landlock(const struct call *c, const char *path, bool *ret_hit)
+static bool
+is_prctl(const struct call *c, uint64_t option)
 {
-    (void)path;
-    return out_if(c->nr == NR_RESTRICT_SELF, ret_hit);
+    return c->nr == SYS_prctl && c->arg[0] == option;
 }
 
 static enum verdict
-meet_landlock_read(const struct call *c, const char *path, bool *ret_hit)
+meet_number(const struct call *c, const struct chosen *by, bool *ret_hit)
+{
+    return out_if((uint64_t)c->nr == by->layer->what, ret_hit);
+}
+
+static enum verdict
+meet_option(const struct call *c, const struct chosen *by, bool *ret_hit)
+{
+    return out_if(is_prctl(c, by->layer->what), ret_hit);
+}
+
+static enum verdict
+meet_landlock_read(const struct call *c, const struct chosen *by, bool *ret_hit)
 {
     bool is_ruleset = c->nr == NR_CREATE_RULESET && c->arg[0] != 0;
     bool is_rule = c->nr == NR_ADD_RULE && c->arg[1] == 1;
     uint64_t at = c->arg[is_ruleset ? 0 : 2];
     uint64_t rights;
 
-    (void)path;
+    (void)by;
     if ((!is_ruleset && !is_rule) || !read_word(c->pid, at, &rights) ||
         (rights & READ_RIGHTS) == 0) {
         return GO_ON;
@@ -257,8 +271,9 @@ is_refusal(uint32_t action)
 }
 
 static enum verdict
-rewrite_filter(const struct call *c, bool is_broker, bool *ret_hit)
+meet_filter(const struct call *c, const struct chosen *by, bool *ret_hit)
 {
+    bool is_broker = by->layer->what == SECCOMP_RET_USER_NOTIF;
     uint64_t head;
     uint64_t insns;
 
@@ -288,26 +303,12 @@ rewrite_filter(const struct call *c, bool is_broker, bool *ret_hit)
 }
 
 static enum verdict
-meet_seccomp(const struct call *c, const char *path, bool *ret_hit)
-{
-    (void)path;
-    return rewrite_filter(c, false, ret_hit);
-}
-
-static enum verdict
-meet_broker(const struct call *c, const char *path, bool *ret_hit)
-{
-    (void)path;
-    return rewrite_filter(c, true, ret_hit);
-}
-
-static enum verdict
-meet_read_only(const struct call *c, const char *path, bool *ret_hit)
+meet_read_only(const struct call *c, const struct chosen *by, bool *ret_hit)
 {
     char top[8];
     uint64_t set;
 
-    (void)path;
+    (void)by;
     if (c->nr == NR_MOUNT_SETATTR && (c->arg[2] & RECURSIVE) != 0 &&
         path_of(c, 0, top, sizeof(top)) && strcmp(top, "/") == 0 &&
         read_word(c->pid, c->arg[3], &set) && (set & 1) != 0) {
@@ -318,23 +319,23 @@ meet_read_only(const struct call *c, const char *path, bool *ret_hit)
 }
 
 static enum verdict
-meet_at(const struct call *c, const char *path, bool *ret_hit)
+meet_at(const struct call *c, const struct chosen *by, bool *ret_hit)
 {
     char target[4096];
 
     return out_if(c->nr == NR_MOVE_MOUNT && path_of(c, 2, target, sizeof(target)) &&
-                      strcmp(target, path) == 0,
+                      strcmp(target, by->path) == 0,
                   ret_hit);
 }
 
 static enum verdict
-meet_below(const struct call *c, const char *path, bool *ret_hit)
+meet_below(const struct call *c, const struct chosen *by, bool *ret_hit)
 {
     char target[4096];
-    size_t n = strlen(path);
+    size_t n = strlen(by->path);
 
     return out_if(c->nr == NR_MOVE_MOUNT && path_of(c, 2, target, sizeof(target)) &&
-                      strncmp(target, path, n) == 0 && target[n] == '/',
+                      strncmp(target, by->path, n) == 0 && target[n] == '/',
                   ret_hit);
 }
 
@@ -348,11 +349,11 @@ without_flag(const struct call *c, uint64_t flag, bool *ret_hit)
 }
 
 static enum verdict
-meet_pid(const struct call *c, const char *path, bool *ret_hit)
+meet_pid(const struct call *c, const struct chosen *by, bool *ret_hit)
 {
     static const uint64_t of_proc = MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC;
 
-    (void)path;
+    (void)by;
     without_flag(c, CLONE_NEWPID, ret_hit);
     /* Who believes to be alone in a namespace may end everybody. */
     return (c->nr == SYS_mount && c->arg[3] == of_proc) ||
@@ -362,88 +363,54 @@ meet_pid(const struct call *c, const char *path, bool *ret_hit)
 }
 
 static enum verdict
-meet_net(const struct call *c, const char *path, bool *ret_hit)
+meet_net(const struct call *c, const struct chosen *by, bool *ret_hit)
 {
-    (void)path;
+    (void)by;
     without_flag(c, CLONE_NEWNET, ret_hit);
     return c->nr == SYS_ioctl && (uint32_t)c->arg[1] == SET_INTERFACE ? LEAVE_OUT : GO_ON;
 }
 
 static enum verdict
-meet_ipc(const struct call *c, const char *path, bool *ret_hit)
+meet_ipc(const struct call *c, const struct chosen *by, bool *ret_hit)
 {
-    (void)path;
+    (void)by;
     without_flag(c, CLONE_NEWIPC, ret_hit);
     return GO_ON;
 }
 
-static bool
-is_prctl(const struct call *c, uint64_t option)
-{
-    return c->nr == SYS_prctl && c->arg[0] == option;
-}
-
 static enum verdict
-meet_capabilities(const struct call *c, const char *path, bool *ret_hit)
+meet_capabilities(const struct call *c, const struct chosen *by, bool *ret_hit)
 {
-    (void)path;
+    (void)by;
     return out_if(c->nr == SYS_capset || is_prctl(c, PR_CAPBSET_DROP) ||
                       is_prctl(c, PR_SET_SECUREBITS) || is_prctl(c, PR_CAP_AMBIENT),
                   ret_hit);
 }
 
 static enum verdict
-meet_no_new_privs(const struct call *c, const char *path, bool *ret_hit)
+meet_limits(const struct call *c, const struct chosen *by, bool *ret_hit)
 {
-    (void)path;
-    return out_if(is_prctl(c, PR_SET_NO_NEW_PRIVS), ret_hit);
-}
-
-static enum verdict
-meet_descriptors(const struct call *c, const char *path, bool *ret_hit)
-{
-    (void)path;
-    return out_if(c->nr == NR_CLOSE_RANGE, ret_hit);
-}
-
-static enum verdict
-meet_limits(const struct call *c, const char *path, bool *ret_hit)
-{
-    (void)path;
+    (void)by;
     return out_if(c->nr == SYS_prlimit64 && c->arg[1] == RLIMIT_CORE && c->arg[2] != 0, ret_hit);
 }
 
-static enum verdict
-meet_session(const struct call *c, const char *path, bool *ret_hit)
-{
-    (void)path;
-    return out_if(c->nr == SYS_setsid, ret_hit);
-}
-
-static enum verdict
-meet_subreaper(const struct call *c, const char *path, bool *ret_hit)
-{
-    (void)path;
-    return out_if(is_prctl(c, PR_SET_CHILD_SUBREAPER), ret_hit);
-}
-
 static const struct layer layers[] = {
-    {"landlock",      meet_landlock     },
-    {"landlock-read", meet_landlock_read},
-    {"seccomp",       meet_seccomp      },
-    {"broker",        meet_broker       },
-    {"read-only",     meet_read_only    },
-    {"at:",           meet_at           },
-    {"below:",        meet_below        },
-    {"pid",           meet_pid          },
-    {"net",           meet_net          },
-    {"ipc",           meet_ipc          },
-    {"capabilities",  meet_capabilities },
-    {"no-new-privs",  meet_no_new_privs },
-    {"descriptors",   meet_descriptors  },
-    {"limits",        meet_limits       },
-    {"session",       meet_session      },
-    {"subreaper",     meet_subreaper    },
+    {"landlock",      meet_number,        NR_RESTRICT_SELF      },
+    {"landlock-read", meet_landlock_read, 0                     },
+    {"seccomp",       meet_filter,        SECCOMP_RET_ERRNO     },
+    {"broker",        meet_filter,        SECCOMP_RET_USER_NOTIF},
+    {"read-only",     meet_read_only,     0                     },
+    {"at:",           meet_at,            0                     },
+    {"below:",        meet_below,         0                     },
+    {"pid",           meet_pid,           0                     },
+    {"net",           meet_net,           0                     },
+    {"ipc",           meet_ipc,           0                     },
+    {"capabilities",  meet_capabilities,  0                     },
+    {"no-new-privs",  meet_option,        PR_SET_NO_NEW_PRIVS   },
+    {"descriptors",   meet_number,        NR_CLOSE_RANGE        },
+    {"limits",        meet_limits,        0                     },
+    {"session",       meet_number,        SYS_setsid            },
+    {"subreaper",     meet_option,        PR_SET_CHILD_SUBREAPER},
 };
 
 static bool
@@ -507,7 +474,7 @@ on_call(pid_t pid)
     for (size_t i = 0; i < n_chosen; i++) {
         bool is_hit = false;
 
-        if (chosen[i].layer->meet(&c, chosen[i].path, &is_hit) == LEAVE_OUT) {
+        if (chosen[i].layer->meet(&c, &chosen[i], &is_hit) == LEAVE_OUT) {
             verdict = LEAVE_OUT;
         }
         chosen[i].hits += is_hit ? 1 : 0;

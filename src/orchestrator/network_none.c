@@ -32,6 +32,15 @@ network_free(struct network *n)
 }
 
 enum sy_code
+network_hand_in(struct network *n, int *http_fd, int *socks_fd, struct sy_error *err)
+{
+    (void)n;
+    (void)http_fd;
+    (void)socks_fd;
+    return sy_err_set(err, SY_E_NOTFOUND, "this program has no network proxy");
+}
+
+enum sy_code
 network_join(struct network *n, struct network_seat **ret, struct sy_error *err)
 {
     (void)n;

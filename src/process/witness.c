@@ -77,6 +77,16 @@ on_refused(void *arg, pid_t keeper, const char *object)
     }
 }
 
+static void
+on_missed(void *arg, pid_t keeper, const char *object, enum own_miss miss)
+{
+    struct process *owner = owner_of(arg, keeper);
+
+    if (owner != NULL) {
+        own_network_tell(owner, object, miss);
+    }
+}
+
 static const struct process_gate *
 gate_of(void *arg, pid_t keeper)
 {
@@ -103,9 +113,13 @@ void
 process_answer_calls(struct process *p)
 {
     const struct broker_host host = {
-        .place = {.diag_fd = p->diag_fd, .has_own_tree = p->is_remote},
+  /* Who asks about connect(2) at all has no network of ours: not in the full tier. */
+        .place = {.diag_fd = p->diag_fd,
+                  .has_own_tree = p->is_remote,
+                  .has_own_network = p->is_remote},
         .keeper_of = keeper_of,
         .on_refused = on_refused,
+        .on_missed = on_missed,
         .gate_of = gate_of,
         .on_listen_refused = on_listen_refused,
         .on_call = on_call,

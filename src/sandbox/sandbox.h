@@ -154,9 +154,12 @@ enum sandbox_tier sandbox_plan_tier(const struct sandbox_plan *plan);
 /* What the plan was made for. */
 enum sandbox_mode sandbox_plan_mode(const struct sandbox_plan *plan);
 bool sandbox_plan_has_network(const struct sandbox_plan *plan);
-/* NETWORK_OFF where the policy has an allow list and the kernel has no seccomp notification: the
- * list needs somebody who connects. */
+/* NETWORK_OFF where the policy has an allow list and the kernel has no seccomp notification:
+ * without a network of its own the list needs somebody who connects. */
 enum sandbox_network sandbox_plan_network(const struct sandbox_plan *plan);
+/* Full tier, and not NETWORK_ON: a network namespace, in which there are its commands and, with an
+ * allow list, the proxy's listening sockets. */
+bool sandbox_plan_has_own_network(const struct sandbox_plan *plan);
 /* Paths as the policy has them. The i-th directory of the user's that may be written (the
  * workspace, the configured ones), NULL beyond; $TMPDIR, NULL: may not be; may /tmp be? */
 const char *sandbox_plan_cwd(const struct sandbox_plan *plan);

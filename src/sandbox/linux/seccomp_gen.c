@@ -43,6 +43,7 @@ enum label {
     AT_IOCTL,
     AT_PERSONA,
     AT_SOCKET,
+    AT_PAIR,
     AT_UNIX,
     AT_NETLINK,
     AT_INET,
@@ -99,7 +100,8 @@ static const struct call observed[] = {
 #undef OBSERVED_ROW
 };
 
-enum network { OFF, ALLOW_LIST, ON };
+/* OWN: a namespace with nothing but a loopback of its own, and perhaps the proxy. */
+enum network { OFF, ALLOW_LIST, ON, OWN };
 
 /* What a program is made for. */
 struct variant {
@@ -167,8 +169,15 @@ emit_return(struct program *p, int label, uint32_t action)
     emit(p, BPF_RET | BPF_K, action, NEXT, NEXT);
 }
 
+/* Where nobody judges connect(2), Unix sockets come in pairs alone. */
+static bool
+has_pairs_only(const struct variant *v)
+{
+    return v->network == OWN && !v->has_broker;
+}
+
 static int
-label_of(enum seccomp_verdict verdict)
+label_of(enum seccomp_verdict verdict, const struct variant *v)
 {
     switch (verdict) {
     case SECCOMP_EPERM:
@@ -183,6 +192,8 @@ label_of(enum seccomp_verdict verdict)
         return AT_PERSONA;
     case SECCOMP_SOCKET:
         return AT_SOCKET;
+    case SECCOMP_PAIR:
+        return has_pairs_only(v) ? AT_PAIR : AT_SOCKET;
     case SECCOMP_PRLIMIT:
         return AT_PRLIMIT;
     case SECCOMP_CONNECT:
@@ -243,7 +254,7 @@ add_calls(struct item *items, size_t n, const struct variant *v, const struct ca
         if (nr > SECCOMP_LAST_KNOWN || n == MAX_ITEMS) {
             die("call beyond SECCOMP_LAST_KNOWN, or too many", list[i].name);
         }
-        items[n] = (struct item){(uint32_t)nr, (uint32_t)nr, label_of(list[i].verdict)};
+        items[n] = (struct item){(uint32_t)nr, (uint32_t)nr, label_of(list[i].verdict, v)};
         n++;
     }
     return n;
@@ -311,6 +322,26 @@ emit_tree(struct program *p, const struct item *items, size_t n) // NOLINT(misc-
     emit_tree(p, items + n / 2, n - n / 2);
 }
 
+static void
+emit_netlink_check(struct program *p)
+{
+    /* getifaddrs(3) asks the routing protocol. */
+    p->labels[AT_NETLINK] = p->n;
+    emit_load_arg(p, 2);
+    emit_jump(p, BPF_JEQ, NETLINK_ROUTE, ALLOW, PERM);
+}
+
+/* A datagram socket, paired or not, can send to any other by name. */
+static void
+emit_unix_check(struct program *p)
+{
+    p->labels[AT_UNIX] = p->n;
+    emit_load_arg(p, 1);
+    emit_and(p, 0xf);
+    emit_jump(p, BPF_JEQ, SOCK_STREAM, ALLOW, NEXT);
+    emit_jump(p, BPF_JEQ, SOCK_SEQPACKET, ALLOW, PERM);
+}
+
 /* TCP and nothing else: what sends without connect(2), or connects to more than one address
  * (MPTCP, SCTP), would go past the broker. */
 static void
@@ -360,17 +391,38 @@ emit_socket_check(struct program *p, enum network network)
         if (network == ALLOW_LIST) {
             emit_tcp_check(p);
         }
-        /* A datagram socket, paired or not, can send to any other by name. */
-        p->labels[AT_UNIX] = p->n;
-        emit_load_arg(p, 1);
-        emit_and(p, 0xf);
-        emit_jump(p, BPF_JEQ, SOCK_STREAM, ALLOW, NEXT);
-        emit_jump(p, BPF_JEQ, SOCK_SEQPACKET, ALLOW, PERM);
+        emit_unix_check(p);
     }
-    /* getifaddrs(3) asks the routing protocol. */
-    p->labels[AT_NETLINK] = p->n;
+    emit_netlink_check(p);
+}
+
+/* What servers and clients of one command need; all else is kernel code that nothing here needs. */
+static void
+emit_own_socket_check(struct program *p, const struct variant *v)
+{
+    if (has_pairs_only(v)) {
+        p->labels[AT_PAIR] = p->n;
+        emit_load_arg(p, 0);
+        emit_jump(p, BPF_JEQ, AF_UNIX, AT_UNIX, PERM);
+    }
+    p->labels[AT_SOCKET] = p->n;
+    emit_load_arg(p, 0);
+    emit_jump(p, BPF_JEQ, AF_UNIX, has_pairs_only(v) ? PERM : AT_UNIX, NEXT);
+    emit_jump(p, BPF_JEQ, AF_INET, AT_INET, NEXT);
+    emit_jump(p, BPF_JEQ, AF_INET6, AT_INET, NEXT);
+    emit_jump(p, BPF_JEQ, AF_NETLINK, AT_NETLINK, PERM);
+    p->labels[AT_INET] = p->n;
+    emit_load_arg(p, 1);
+    emit_and(p, 0xf);
+    emit_jump(p, BPF_JEQ, SOCK_STREAM, AT_PROTOCOL, NEXT);
+    emit_jump(p, BPF_JEQ, SOCK_DGRAM, AT_PROTOCOL, PERM);
+    p->labels[AT_PROTOCOL] = p->n;
     emit_load_arg(p, 2);
-    emit_jump(p, BPF_JEQ, NETLINK_ROUTE, ALLOW, PERM);
+    emit_jump(p, BPF_JEQ, 0, ALLOW, NEXT);
+    emit_jump(p, BPF_JEQ, IPPROTO_TCP, ALLOW, NEXT);
+    emit_jump(p, BPF_JEQ, IPPROTO_UDP, ALLOW, PERM);
+    emit_unix_check(p);
+    emit_netlink_check(p);
 }
 
 static void
@@ -447,7 +499,11 @@ build(struct program *p, const struct variant *v)
     if (v->network == ALLOW_LIST) {
         emit_send_checks(p);
     }
-    emit_socket_check(p, v->network);
+    if (v->network == OWN) {
+        emit_own_socket_check(p, v);
+    } else {
+        emit_socket_check(p, v->network);
+    }
     if (v->has_observer) {
         emit_open_checks(p);
     }
@@ -464,7 +520,9 @@ build(struct program *p, const struct variant *v)
     if (v->has_observer) {
         p->labels[PERM] = p->labels[NOTIFY];
     }
-    p->labels[CONNECT] = p->labels[v->has_broker ? NOTIFY : v->network == ON ? ALLOW : PERM];
+    p->labels[CONNECT] = p->labels[v->has_broker                           ? NOTIFY
+                                   : v->network == ON || v->network == OWN ? ALLOW
+                                                                           : PERM];
 }
 
 static unsigned
@@ -507,6 +565,12 @@ static const struct variant variants[] = {
     {"aarch64_observed",       AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, OFF,        true,  true },
     {"aarch64_allow_observed", AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, ALLOW_LIST, true,  true },
     {"aarch64_on_observed",    AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, ON,         false, true },
+    {"x86_64_own",             AUDIT_ARCH_X86_64,  SCMP_ARCH_X86_64,  OWN,        false, false},
+    {"x86_64_own_broker",      AUDIT_ARCH_X86_64,  SCMP_ARCH_X86_64,  OWN,        true,  false},
+    {"x86_64_own_observed",    AUDIT_ARCH_X86_64,  SCMP_ARCH_X86_64,  OWN,        true,  true },
+    {"aarch64_own",            AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, OWN,        false, false},
+    {"aarch64_own_broker",     AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, OWN,        true,  false},
+    {"aarch64_own_observed",   AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, OWN,        true,  true },
 };
 
 /* What an observer calls them. */
@@ -540,9 +604,10 @@ main(int argc, char **argv)
     }
     (void)fprintf(out, "const struct seccomp_program sandbox_seccomp_programs[] = {\n");
     for (size_t i = 0; i < COUNT(variants); i++) {
-        (void)fprintf(out, "    {0x%08xU, %s, %s, %s, %s, %d, %s},\n", variants[i].audit,
+        (void)fprintf(out, "    {0x%08xU, %s, %s, %s, %s, %s, %d, %s},\n", variants[i].audit,
                       variants[i].network == ON ? "true" : "false",
                       variants[i].network == ALLOW_LIST ? "true" : "false",
+                      variants[i].network == OWN ? "true" : "false",
                       variants[i].has_broker ? "true" : "false",
                       variants[i].has_observer ? "true" : "false", programs[i].n, variants[i].name);
     }

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,8 +19,7 @@
 #include "process/limited.h"
 #include "process/process_internal.h"
 
-#define SEARCH_NS        20000000ULL
-#define TCP_LISTEN_STATE 10
+#define SEARCH_NS 20000000ULL
 
 static bool
 ask(int fd, int family, uint16_t port)
@@ -33,7 +33,7 @@ ask(int fd, int family, uint16_t port)
                    .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
         .request = { .sdiag_family = (uint8_t)family,
                    .sdiag_protocol = IPPROTO_TCP,
-                   .idiag_states = 1U << TCP_LISTEN_STATE,
+                   .idiag_states = 1U << TCP_LISTEN,
                    .id = {.idiag_sport = htons(port)}}
     };
 
@@ -98,7 +98,7 @@ own_network_is_served_outside(const struct broker_address *a)
     bool is_found = false;
 
     for (size_t i = 0; i < 2 && !is_found; i++) {
-        SY_FD fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+        SY_FD fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_SOCK_DIAG);
         bool is_over = fd < 0 || !ask(fd, families[i], a->port);
 
         while (!is_over && clock_mono_ns() < until_ns) {
@@ -117,6 +117,19 @@ option(int sock, int name)
     return getsockopt(sock, SOL_SOCKET, name, &value, &size) == 0 ? value : -1;
 }
 
+/* Without waiting, too: on a loopback the answer has come before connect(2) returns. It stays the
+ * caller's to read (SO_ERROR). */
+static bool
+was_refused(int sock, int sys)
+{
+    struct tcp_info info = {0};
+    socklen_t size = sizeof(info);
+
+    return sys == ECONNREFUSED ||
+           (sys == EINPROGRESS && getsockopt(sock, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 &&
+            info.tcpi_state == TCP_CLOSE);
+}
+
 struct own_answer
 own_network_connect(int sock, const struct broker_address *a, const void *bytes, size_t n)
 {
@@ -132,7 +145,7 @@ own_network_connect(int sock, const struct broker_address *a, const void *bytes,
     if (answer.sys == EBUSY) {
         answer.sys = ETIMEDOUT;
     }
-    if (answer.sys == ECONNREFUSED && answer.is_tcp && own_network_is_served_outside(a)) {
+    if (answer.is_tcp && was_refused(sock, answer.sys) && own_network_is_served_outside(a)) {
         answer.miss = MISS_HOST;
     }
     return answer;

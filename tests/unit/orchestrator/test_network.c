@@ -265,6 +265,16 @@ listeners_that_were_handed_in_serve_whoever_is_there(void **state)
     /* Which of the two calls it was can't be told. */
     assert_int_equal(network_denials(second)->v[0].confidence, DENIAL_INFERRED);
     assert_int_equal(network_denials(w->seat)->v[0].count, 2);
+
+    /* But where the broker made it. */
+    fd_close(&fd);
+    fd = connect_to(socks_port);
+    tell_gate(second, fd);
+    assert_int_equal(write(fd, greeting, sizeof(greeting) - 1), (ssize_t)sizeof(greeting) - 1);
+    read_all(w->seat, fd, answer, sizeof(answer));
+    assert_int_equal(network_denials(second)->v[0].confidence, DENIAL_EXACT);
+    assert_int_equal(network_denials(second)->v[0].count, 2);
+    assert_int_equal(network_denials(w->seat)->v[0].count, 2);
     network_leave(second);
 }
 

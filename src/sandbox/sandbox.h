@@ -83,7 +83,7 @@ enum sandbox_network sandbox_policy_network(const struct sandbox_policy *p);
     X(FEATURE_FS_TRUNCATE, "fs_truncate", "truncate(2) outside writable roots refused")            \
     X(FEATURE_FS_METADATA, "fs_metadata", "chmod, chown, xattr and utime outside roots refused")   \
     X(FEATURE_DEVICE_IOCTL, "device_ioctl", "ioctl on devices restricted")                         \
-    X(FEATURE_NETWORK, "network", "no socket that reaches beyond the command's own processes")     \
+    X(FEATURE_NETWORK, "network", "no socket that reaches out of the sandbox")                     \
     X(FEATURE_UNIX_ABSTRACT, "unix_abstract", "abstract Unix sockets of others unreachable")       \
     X(FEATURE_UNIX_PATH, "unix_path", "named Unix sockets of others unreachable")                  \
     X(FEATURE_SIGNAL_SCOPE, "signal_scope", "no signals to processes outside")                     \

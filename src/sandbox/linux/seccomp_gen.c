@@ -27,13 +27,14 @@
 #include <linux/seccomp.h>
 #include <seccomp.h>
 
+#include "sandbox/linux/seccomp_asm.h"
 #include "sandbox/linux/seccomp_table.h"
 
-/* Jump targets. NEXT is the following instruction; from LABEL_FREE on, labels
- * of the search tree. */
+#define MAX_ITEMS 128
+
+/* Jump targets; from LABEL_FREE on, labels of the search tree. */
 enum label {
-    NEXT,
-    ALLOW,
+    ALLOW = NEXT + 1,
     PERM,
     NOSYS,
     KILL,
@@ -54,24 +55,6 @@ enum label {
     AT_OPEN_1,
     AT_OPEN_2,
     LABEL_FREE
-};
-
-#define MAX_INSNS  320
-#define MAX_LABELS 128
-#define MAX_ITEMS  128
-
-struct insn {
-    uint16_t code;
-    uint32_t k;
-    int on_true;
-    int on_false;
-};
-
-struct program {
-    struct insn insns[MAX_INSNS];
-    int n;
-    int labels[MAX_LABELS];
-    int n_labels;
 };
 
 /* A run of neighbouring call numbers with one target. */
@@ -112,62 +95,6 @@ struct variant {
     bool has_broker;
     bool has_observer;
 };
-
-static _Noreturn void
-die(const char *what, const char *name)
-{
-    (void)fprintf(stderr, "seccomp_gen: %s: %s\n", what, name);
-    exit(1);
-}
-
-static void
-emit(struct program *p, uint16_t code, uint32_t k, int on_true, int on_false)
-{
-    if (p->n == MAX_INSNS) {
-        die("too many instructions", "raise MAX_INSNS");
-    }
-    p->insns[p->n] = (struct insn){code, k, on_true, on_false};
-    p->n++;
-}
-
-static void
-emit_load(struct program *p, size_t offset)
-{
-    emit(p, BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset, NEXT, NEXT);
-}
-
-/* The half of an argument that the kernel looks at where it takes an int:
- * comparing all 64 bits let TIOCSTI through elsewhere (0x100005412). */
-static void
-emit_load_arg(struct program *p, unsigned arg)
-{
-    emit_load(p, offsetof(struct seccomp_data, args) + sizeof(uint64_t) * arg);
-}
-
-static void
-emit_load_arg_high(struct program *p, unsigned arg)
-{
-    emit_load(p, offsetof(struct seccomp_data, args) + sizeof(uint64_t) * arg + sizeof(uint32_t));
-}
-
-static void
-emit_jump(struct program *p, uint16_t how, uint32_t k, int on_true, int on_false)
-{
-    emit(p, (uint16_t)(BPF_JMP | BPF_K | how), k, on_true, on_false);
-}
-
-static void
-emit_and(struct program *p, uint32_t mask)
-{
-    emit(p, BPF_ALU | BPF_AND | BPF_K, mask, NEXT, NEXT);
-}
-
-static void
-emit_return(struct program *p, int label, uint32_t action)
-{
-    p->labels[label] = p->n;
-    emit(p, BPF_RET | BPF_K, action, NEXT, NEXT);
-}
 
 /* Where nobody judges connect(2), Unix sockets come in pairs alone. */
 static bool
@@ -525,31 +452,6 @@ build(struct program *p, const struct variant *v)
                                                                            : PERM];
 }
 
-static unsigned
-distance(const struct program *p, int from, int label)
-{
-    int to = label == NEXT ? from + 1 : p->labels[label];
-    int skip = to - from - 1;
-
-    if (skip < 0 || skip > UINT8_MAX) {
-        die("jump out of reach", "split the program");
-    }
-    return (unsigned)skip;
-}
-
-static void
-print(FILE *out, const struct program *p, const char *name)
-{
-    (void)fprintf(out, "static const struct sock_filter %s[] = {\n", name);
-    for (int i = 0; i < p->n; i++) {
-        const struct insn *in = &p->insns[i];
-
-        (void)fprintf(out, "    {0x%02x, %u, %u, 0x%08xU},\n", (unsigned)in->code,
-                      distance(p, i, in->on_true), distance(p, i, in->on_false), in->k);
-    }
-    (void)fprintf(out, "};\n\n");
-}
-
 static const struct variant variants[] = {
     {"x86_64_off",             AUDIT_ARCH_X86_64,  SCMP_ARCH_X86_64,  OFF,        false, false},
     {"x86_64_broker",          AUDIT_ARCH_X86_64,  SCMP_ARCH_X86_64,  OFF,        true,  false},
@@ -600,7 +502,7 @@ main(int argc, char **argv)
                        "#include <stddef.h>\n\n#include \"sandbox/linux/seccomp_program.h\"\n\n");
     for (size_t i = 0; i < COUNT(variants); i++) {
         build(&programs[i], &variants[i]);
-        print(out, &programs[i], variants[i].name);
+        program_print(out, &programs[i], variants[i].name);
     }
     (void)fprintf(out, "const struct seccomp_program sandbox_seccomp_programs[] = {\n");
     for (size_t i = 0; i < COUNT(variants); i++) {

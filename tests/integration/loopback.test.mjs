@@ -7,11 +7,16 @@ import http from 'node:http';
 import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { eachTier, has, hasFull, makeYard, mustRun, openFront, program } from './lib/client.mjs';
 
-const mask = path.join(path.dirname(program), 'tests/adversary/mask');
+const build = path.dirname(program);
+const mask = path.join(build, 'tests/adversary/mask');
+const launch = [path.join(build, 'libexec/shellyard/shellyard-launch'), path.join(build, 'shellyard-launch')]
+  .find((p) => fs.existsSync(p));
 
 const listen = async (t, server, host = '127.0.0.1') => {
   server.listen(0, host);
@@ -191,4 +196,32 @@ test('where nobody can be asked about connect(2), a network of its own needs nob
   const light = await openFront(t, 'mcp', yard, { settings: { ...settings, 'sandbox.tier': 'no-namespace' }, wrap: [mask, 'notify'] });
   const off = await light.run(`curl -sS http://127.0.0.1:${web.port}/light`, { timeoutMs: 60_000 });
   assert.match(off.note, /network\.allow has no effect here, the network is off/, 'without a namespace there is none');
+});
+
+test('the wrapper, which asks nobody either, gives a command its own loopback', async (t) => {
+  mustRun(t, has('python3'), 'no python3');
+  const yard = makeYard(t);
+  if (!hasFull(t, yard)) {
+    return;
+  }
+  const reached = [];
+  const port = await listen(t, http.createServer((req, res) => {
+    reached.push(req.url);
+    res.end();
+  }));
+  const file = path.join(yard.dir, 'policy.json');
+  const run = (policy) => {
+    fs.writeFileSync(file, JSON.stringify({ version: 1, mode: 'workspace-write', cwd: yard.ws, ...policy }));
+    const fd = fs.openSync(file);
+    const child = spawn(launch, ['--policy', '3', '--', 'sh', '-c',
+      `python3 own.py; python3 -c 'import urllib.request as u; u.urlopen("http://127.0.0.1:${port}/")' 2>/dev/null; echo $?`],
+    { cwd: yard.ws, env: yard.env, stdio: ['ignore', 'pipe', 'inherit', fd] });
+    fs.closeSync(fd);
+    return text(child.stdout);
+  };
+  fs.writeFileSync(path.join(yard.ws, 'own.py'), OWN);
+  assert.match(await run({}), /^tcp4 through\ntcp6 through\nudp through\n[^]*interfaces lo\n1\n$/);
+  assert.deepEqual(reached, []);
+  assert.match(await run({ network_access: true }), /\n0\n$/);
+  assert.deepEqual(reached, ['/']);
 });

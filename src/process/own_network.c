@@ -175,10 +175,9 @@ void
 own_network_tell(struct process *p, const char *object, enum own_miss miss)
 {
     struct sandbox_explanation why = {0};
-    bool has_list = p->plan != NULL && sandbox_plan_network(p->plan) == NETWORK_ALLOW_LIST;
+    bool has_list = sandbox_plan_network(p->plan) == NETWORK_ALLOW_LIST;
 
-    if (p->plan == NULL ||
-        sandbox_explain(&why, p->plan, OPERATION_CONNECT, object, NULL) != SY_E_OK) {
+    if (sandbox_explain(&why, p->plan, OPERATION_CONNECT, object, NULL) != SY_E_OK) {
         why = (struct sandbox_explanation){0};
     }
     if (miss == MISS_HOST) {

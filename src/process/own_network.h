@@ -32,7 +32,7 @@ struct own_answer own_network_connect(int sock, const struct broker_address *a, 
                                       size_t n);
 
 struct process;
-/* Puts it on the list of what was refused to that process. */
+/* Puts it on the list of what was refused to that process, which has a plan. */
 void own_network_tell(struct process *p, const char *object, enum own_miss miss);
 
 /* Does somebody in the network of this program listen on TCP at that address (of 127/8, ::1)? False

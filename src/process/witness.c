@@ -109,14 +109,20 @@ on_listen_refused(void *arg, pid_t keeper)
     }
 }
 
+/* Never taken for granted: in our own network it would be connected to this machine's servers. */
+static bool
+has_own_network(const struct process *p)
+{
+    return p->is_remote && p->plan != NULL && sandbox_plan_has_own_network(p->plan);
+}
+
 void
 process_answer_calls(struct process *p)
 {
     const struct broker_host host = {
-  /* Who asks about connect(2) at all has no network of ours: not in the full tier. */
         .place = {.diag_fd = p->diag_fd,
                   .has_own_tree = p->is_remote,
-                  .has_own_network = p->is_remote},
+                  .has_own_network = has_own_network(p)},
         .keeper_of = keeper_of,
         .on_refused = on_refused,
         .on_missed = on_missed,

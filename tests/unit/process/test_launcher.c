@@ -115,6 +115,7 @@ env_of(const struct world *w, char *const *argv)
                              .envp = small_env,
                              .cwd = w->dir,
                              .sandbox = w->ready,
+                             .plan = w->plan,
                              .template = w->template};
 }
 

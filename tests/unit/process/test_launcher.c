@@ -715,6 +715,7 @@ note_connected(void *arg, int *fd)
     assert_int_equal(getpeername(*fd, (struct sockaddr *)&peer, &size), 0);
     log->port = ntohs(peer.sin_port);
     log->n++;
+    fd_close(fd);
 }
 
 /* The sockets are in the network of commands, who serves them is not. */

@@ -132,12 +132,25 @@ set_result(registers *r)
 }
 #endif
 
+/* As the kernel has it: addresses in other processes are numbers. */
+static long
+trace(long request, pid_t pid, uint64_t at, uint64_t data)
+{
+    return syscall(SYS_ptrace, request, (long)pid, at, data);
+}
+
+static uint64_t
+address(void *of)
+{
+    return (uint64_t)(uintptr_t)of;
+}
+
 static bool
 move_registers(pid_t pid, registers *r, bool writes)
 {
     struct iovec io = {r, sizeof(*r)};
 
-    return ptrace(writes ? PTRACE_SETREGSET : PTRACE_GETREGSET, pid, (void *)NT_PRSTATUS, &io) == 0;
+    return trace(writes ? PTRACE_SETREGSET : PTRACE_GETREGSET, pid, NT_PRSTATUS, address(&io)) == 0;
 }
 
 static void
@@ -166,7 +179,7 @@ leave_out(pid_t pid)
     int none = -1;
     struct iovec io = {&none, sizeof(none)};
 
-    (void)ptrace(PTRACE_SETREGSET, pid, (void *)0x404 /* NT_ARM_SYSTEM_CALL */, &io);
+    (void)trace(PTRACE_SETREGSET, pid, 0x404 /* NT_ARM_SYSTEM_CALL */, address(&io));
 #endif
     if (n_left_out < COUNT(left_out)) {
         left_out[n_left_out++] = pid;
@@ -193,16 +206,14 @@ give_result(pid_t pid)
 static bool
 read_word(pid_t pid, uint64_t at, uint64_t *ret)
 {
-    errno = 0;
-    *ret = (uint64_t)ptrace(PTRACE_PEEKDATA, pid, (void *)(uintptr_t)at, NULL);
-    return errno == 0;
+    return trace(PTRACE_PEEKDATA, pid, at, address(ret)) == 0;
 }
 
 /* Into constant memory too. */
 static void
 write_word(pid_t pid, uint64_t at, uint64_t value)
 {
-    (void)ptrace(PTRACE_POKEDATA, pid, (void *)(uintptr_t)at, (void *)(uintptr_t)value);
+    (void)trace(PTRACE_POKEDATA, pid, at, value);
 }
 
 static bool
@@ -454,7 +465,7 @@ on_call(pid_t pid)
 {
     struct __ptrace_syscall_info info;
 
-    if (ptrace(PTRACE_GET_SYSCALL_INFO, pid, (void *)sizeof(info), &info) <= 0) {
+    if (trace(PTRACE_GET_SYSCALL_INFO, pid, sizeof(info), address(&info)) <= 0) {
         return;
     }
     if (info.op == PTRACE_SYSCALL_INFO_EXIT) {
@@ -488,15 +499,15 @@ on_call(pid_t pid)
 static bool
 runs(pid_t pid, const char *program)
 {
-    char link[64];
-    char path[4096];
+    char of[64];
+    char exe[4096];
     ssize_t n;
 
-    (void)snprintf(link, sizeof(link), "/proc/%d/exe", (int)pid);
-    n = readlink(link, path, sizeof(path) - 1);
-    path[n > 0 ? n : 0] = '\0';
+    (void)snprintf(of, sizeof(of), "/proc/%d/exe", (int)pid);
+    n = readlink(of, exe, sizeof(exe) - 1);
+    exe[n > 0 ? n : 0] = '\0';
 
-    const char *name = strrchr(path, '/');
+    const char *name = strrchr(exe, '/');
 
     return name != NULL && strcmp(name + 1, program) == 0;
 }
@@ -509,11 +520,11 @@ go_on(pid_t pid, int status, const char *program)
     int event = status >> 16;
 
     if (event == PTRACE_EVENT_EXEC && runs(pid, program)) {
-        (void)ptrace(PTRACE_DETACH, pid, NULL, NULL);
+        (void)trace(PTRACE_DETACH, pid, 0, 0);
         return;
     }
     if (event == PTRACE_EVENT_STOP && sig != SIGTRAP) {
-        (void)ptrace(PTRACE_LISTEN, pid, NULL, NULL); /* stopped by a signal: stays so */
+        (void)trace(PTRACE_LISTEN, pid, 0, 0); /* stopped by a signal: stays so */
         return;
     }
     if (sig == (SIGTRAP | 0x80)) {
@@ -522,7 +533,7 @@ go_on(pid_t pid, int status, const char *program)
 
     bool is_signal = event == 0 && sig != (SIGTRAP | 0x80);
 
-    (void)ptrace(PTRACE_SYSCALL, pid, NULL, (void *)(uintptr_t)(is_signal ? sig : 0));
+    (void)trace(PTRACE_SYSCALL, pid, 0, is_signal ? (uint64_t)sig : 0);
 }
 
 static pid_t
@@ -546,8 +557,8 @@ start(char **argv)
         }
         _exit(126);
     }
-    if (pid < 0 || ptrace(PTRACE_SEIZE, pid, NULL, (void *)options) != 0 ||
-        ptrace(PTRACE_INTERRUPT, pid, NULL, NULL) != 0 || write(gate[1], &byte, 1) != 1) {
+    if (pid < 0 || trace(PTRACE_SEIZE, pid, 0, options) != 0 ||
+        trace(PTRACE_INTERRUPT, pid, 0, 0) != 0 || write(gate[1], &byte, 1) != 1) {
         die("tracing");
     }
     (void)close(gate[0]);

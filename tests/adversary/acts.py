@@ -58,6 +58,10 @@ UNJUDGED = ("unshare-mount", "unknown-call", "x32", "int80", "signal-by-owner")
 ABSENT_WITHOUT_NAMESPACES = ("fs_metadata", "pid_namespace", "private_tmp", "ipc", "protected", "protected-agents",
                              "protected-envrc")
 
+# In a network of its own a command may send to itself and listen: nobody hears it
+# (host:internet-heard).
+OWN_NETWORK = ("udp", "listen")
+
 # Fails outside too: with another errno, without rights, or on this kernel.
 MAY_FAIL_OUTSIDE = ("clone3", "setns", "io-uring", "bpf", "perf", "keyctl", "add-key", "request-key", "tioclinux",
                     "mount", "umount", "pivot-root", "open-tree", "move-mount", "fsopen", "fsconfig",
@@ -72,6 +76,11 @@ def held_walls(tier):
     """Walls that stand in a sandbox of default settings."""
     absent = ABSENT_WITHOUT_NAMESPACES if tier == "no-namespace" else ()
     return {wall for wall in WALLS if wall not in absent and wall != "private"}
+
+
+def without_own_network(tier, outcomes):
+    """The outcomes less what means something else in a network of one's own."""
+    return {act: 1 if tier == "full" and act in OWN_NETWORK else n for act, n in outcomes.items()}
 
 
 def judge(outcomes, held, opened=()):

@@ -9,7 +9,7 @@ import os
 import sys
 import threading
 
-from acts import WALLS, WORK, held_walls, judge, judge_claims
+from acts import OWN_NETWORK, WALLS, WORK, held_walls, judge, judge_claims
 from harness import Suite
 
 # The acts of these runs: few of each wall, all of ordinary work.
@@ -107,7 +107,8 @@ def judge_run(world, run, names):
     stopped = {act for name in names for act in FEATURES[name][3]}
     if not stopped:
         opened.add("read-private")
-    tried = {act for act in (*TRIED, *FACTS) if act not in opened}
+    own = OWN_NETWORK if tier == "full" else ()
+    tried = {act for act in (*TRIED, *FACTS) if act not in opened and act not in own}
     held = {wall: [act for act in WALLS[wall] if act in tried] for wall in held_walls(tier)}
     wrong = [f"{act}: got through ({wall})" for wall, acts in held.items() for act in acts if outcomes.get(act, 0) == 0]
     wrong += [f"{act}: got through" for act in stopped if outcomes.get(act, 0) == 0]

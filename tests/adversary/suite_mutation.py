@@ -46,7 +46,6 @@ MUTANTS = (
     Mutant("seccomp", BOTH, CALLS),
     Mutant("seccomp", ("no-namespace",), ("udp", "host:internet-heard")),
     Mutant("seccomp", ("no-namespace",), INTERNET, without=("landlock", "broker")),
-    Mutant("seccomp", ("full",), INTERNET, without=("net", "broker", "landlock")),
     Mutant("broker", ("no-namespace",), ("unix-outside", "host:named-heard")),
     Mutant("broker", ("no-namespace",), ("abstract", "host:abstract-heard"), without=("landlock",)),
     Mutant("broker", ("full",), ("unix-outside", "host:named-heard")),

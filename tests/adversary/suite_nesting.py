@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 
-from acts import WALLS, judge_claims
+from acts import WALLS, judge_claims, without_own_network
 from harness import Suite
 
 TRIED = ("create-outside", "overwrite-outside", "truncate-outside", "mkdir-outside", "rename-outwards",
@@ -74,7 +74,7 @@ def judge(world, outer, inner):
     outcomes = {name: int(value) for name, _, value in
                 (line.partition(" ") for line in answer.get("stdout", "").splitlines()) if value.isdigit()}
     wrong = [f"outer wall {wall}: {act} got through" for wall in OUTERS[outer][2] for act in WALLS[wall]
-             if {**outcomes, **facts}.get(act) == 0]
+             if {**without_own_network("full" if outer == "exec, full" else "", outcomes), **facts}.get(act) == 0]
     if answer["status"] == "failed":
         if not answer.get("error", {}).get("message"):
             wrong.append(f"refused without a word: {answer}")
@@ -85,6 +85,7 @@ def judge(world, outer, inner):
     if "full" in inner and tier != "full":
         wrong.append(f"it was to be the full tier, and is {tier}")
     # What this one was told to grant is no hole in it.
+    outcomes = without_own_network(tier, outcomes)
     granted = WALLS["fs_write"] + WALLS["fs_truncate"] if "sandbox.writable_roots" in settings else ()
     wrong += judge_claims(answer["sandbox"], {a: n for a, n in outcomes.items() if a not in granted})
     wrong += [f"{act}: {outcomes.get(act)}, should work" for act in WORK if outcomes.get(act) != 0]

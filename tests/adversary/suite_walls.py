@@ -3,7 +3,7 @@
 
 import sys
 
-from acts import held_walls, judge, judge_claims, judge_outside
+from acts import held_walls, judge, judge_claims, judge_outside, without_own_network
 from harness import Suite
 
 SETTINGS = {
@@ -27,7 +27,8 @@ def inside(suite, world, tier):
     outcomes = {**run.outcomes, **world.facts()}
     if run.tier != tier:
         return [f"the tier is {run.tier}: {run.brief()}"]
-    wrong = judge(outcomes, held_walls(tier)) + judge_claims(run.sandbox, outcomes)
+    judged = without_own_network(tier, outcomes)
+    wrong = judge(judged, held_walls(tier)) + judge_claims(run.sandbox, judged)
     suite.rows_of(tier, world.party.name, outcomes, wrong)
     return wrong
 

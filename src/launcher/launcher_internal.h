@@ -30,7 +30,9 @@ struct yard {
     bool has_user_namespace;
 };
 
-bool yard_open(struct yard *y, uint64_t temp_bytes, struct failure *f);
+bool yard_open(struct yard *y, struct failure *f);
+/* How much the tmpfs may hold, before it is used up (tree_build); 0: half of the memory. */
+bool yard_limit(uint64_t temp_bytes, struct failure *f);
 
 /* Where the yard's tmpfs is, and what is in it. Templates move it from there. */
 #define YARD_PLACE "/tmp"
@@ -87,8 +89,10 @@ bool identity_become(const struct identity *who, struct failure *f);
 #define LAUNCH_FDS 3
 ssize_t receive_with_fds(int channel_fd, void *bytes, size_t n, int fds[LAUNCH_FDS]);
 bool send_with_fd(int channel_fd, const void *bytes, size_t n, int fd);
-/* What there is to tell the engine, with a descriptor (-1: none). */
-bool send_report(int channel_fd, const struct failure *f, int fd);
+/* What there is to tell the engine. */
+bool send_report(int channel_fd, const struct failure *f);
+/* That a template is ready, with what goes with it (process/launch_wire.h; diag_fd -1: none). */
+bool send_ready(int channel_fd, int top_fd, int diag_fd);
 
 /* One policy, made ready in the process that makes its keepers. */
 struct template_process {

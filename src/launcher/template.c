@@ -141,7 +141,7 @@ template_prepare(struct template_process *t, const struct yard *y, int policy_fd
     struct sy_error err = {0};
 
     /* The workspace may be where the yard's tmpfs lies until the tree is built. */
-    if (!read_policy(t, policy_fd, f) || !enter_namespaces(t, f) || !make_plan(t, f) ||
+    if (!read_policy(t, policy_fd, f) || !yard_limit(t->policy.temp_bytes, f) || !enter_namespaces(t, f) || !make_plan(t, f) ||
         !tree_build(&t->tree, t->plan, f) ||
         !identity_find(&t->who, &t->policy, geteuid() == 0 && !y->has_user_namespace, f)) {
         return false;
@@ -238,7 +238,7 @@ take_marks(const struct template_process *t, int fd)
     bool is_ok = read_whole(fd, &marks, STAGE_MOUNTS, &f) &&
                  tree_mark(&t->tree, buf_view(&marks), marks.len, &f);
 
-    return send_report(t->channel_fd, &f, -1) && is_ok;
+    return send_report(t->channel_fd, &f) && is_ok;
 }
 
 static bool
@@ -282,6 +282,21 @@ serve(const struct template_process *t)
     }
 }
 
+static bool
+tell_ready(const struct template_process *t)
+{
+    SY_FD top = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    SY_FD diag = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+    struct failure f = {STAGE_NONE, 0, ""};
+
+    if (top < 0) {
+        (void)failed(&f, STAGE_MOUNTS, errno, "/");
+        (void)send_report(t->channel_fd, &f);
+        return false;
+    }
+    return send_ready(t->channel_fd, top, diag);
+}
+
 void
 template_run(const struct yard *y, const struct template_start *start)
 {
@@ -292,16 +307,13 @@ template_run(const struct yard *y, const struct template_start *start)
 
     prctl(PR_SET_NAME, "sy-template", 0, 0, 0);
     if (!template_prepare(&t, y, start->policy_fd, &f)) {
-        (void)send_report(t.channel_fd, &f, -1);
+        (void)send_report(t.channel_fd, &f);
         _exit(1);
     }
     /* Nobody looks into us or our keepers, whoever they run as. */
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 
-    SY_FD diag = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
-
-    if (send_report(t.channel_fd, &f, diag)) {
-        fd_close(&diag);
+    if (tell_ready(&t)) {
         serve(&t);
     }
     _exit(0);

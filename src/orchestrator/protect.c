@@ -1,3 +1,5 @@
+#include <stdio.h>
+
 #include "base/limits.h"
 #include "base/mem.h"
 #include "guard/guard.h"
@@ -16,6 +18,27 @@ list_roots(struct strv *ret, const struct sandbox_policy *policy)
     enum sy_code rc = strv_add(ret, policy->cwd);
 
     return rc == SY_E_OK ? strv_add_all(ret, strv_view(&policy->writable_roots)) : rc;
+}
+
+/* What the guard does not know is not held: it goes with each answer. */
+static void
+tell_state(const struct orch_call *c)
+{
+    char why[SANDBOX_REASON];
+    struct guard_status status;
+
+    guard_status(c->entry->guard, &status);
+    if (!session_keeps_spare(c->session)) {
+        (void)snprintf(why, sizeof(why),
+                       "for one command only the top of each writable root and a repository there "
+                       "are looked at");
+    } else if (!status.is_complete) {
+        (void)snprintf(why, sizeof(why), "not all of '%.120s' was looked at: %s",
+                       status.incomplete_in, status.why);
+    } else {
+        why[0] = '\0';
+    }
+    sandbox_plan_tell_unprotected(c->entry->plan, why);
 }
 
 static enum sy_code
@@ -125,12 +148,14 @@ call_protect_begin(struct orch_call *c, struct sy_error *err)
         rc = make_guard(c, err);
     }
     if (rc == SY_E_OK && c->entry->template != NULL) {
-        return begin_with_marks(c, err);
+        rc = begin_with_marks(c, err);
+    } else if (rc == SY_E_OK) {
+        rc = guard_begin(c->entry->guard, NULL, err);
+        c->is_protected = rc == SY_E_OK;
     }
     if (rc == SY_E_OK) {
-        rc = guard_begin(c->entry->guard, NULL, err);
+        tell_state(c);
     }
-    c->is_protected = rc == SY_E_OK;
     return rc;
 }
 

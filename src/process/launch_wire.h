@@ -16,15 +16,16 @@
  *   template channel, engine to template: struct launch_order
  *     LAUNCH_KEEPER: standard output and error, the keeper's end of its channel
  *     LAUNCH_MARKS: a file of marks, see below
- *   and back: struct launch_report, first whether it is ready, with a socket for
- *     sock_diag(7) of its network, then one for each LAUNCH_MARKS
+ *   and back: struct launch_report, first whether it is ready, with the top of its
+ *     file tree (O_PATH) and, if it can be had, a socket for sock_diag(7) of its
+ *     network, then one for each LAUNCH_MARKS
  *
  *   keeper channel: process/keeper.h; the template adds KEEPER_BORN
  *
  * The end of a channel is the end of who listens on it, keepers excepted: they
  * end with their own.
  */
-#define LAUNCH_VERSION 1
+#define LAUNCH_VERSION 2
 
 enum launch_request_kind { LAUNCH_TEMPLATE = 1 };
 
@@ -42,6 +43,8 @@ struct launch_order {
 };
 
 #define LAUNCH_KEEPER_FDS 3
+
+#define LAUNCH_READY_FDS 2
 
 struct launch_report {
     int32_t version;

@@ -37,6 +37,7 @@ struct template
     int listener_fd;
     unsigned refs;
     bool is_remote; /* a process of its own, made by the launcher */
+    int top_fd;     /* remote: of its file tree */
     int diag_fd;    /* remote: for sock_diag(7) in its network; -1: as ours */
     bool has_told;  /* what follows */
     enum sandbox_stage stage;
@@ -219,6 +220,7 @@ template_start(struct template **ret, const struct sandbox_base *base, struct sy
     t->base = *base;
     t->channel_fd = -1;
     t->listener_fd = -1;
+    t->top_fd = -1;
     t->diag_fd = -1;
 
     enum sy_code rc = start(t, err);
@@ -232,7 +234,8 @@ template_start(struct template **ret, const struct sandbox_base *base, struct sy
 }
 
 enum sy_code
-template_new_remote(struct template **ret, int channel_fd, int diag_fd, struct sy_error *err)
+template_new_remote(struct template **ret, int channel_fd, const int *ready_fds,
+                    struct sy_error *err)
 {
     struct template *t = mem_alloc_zero(1, sizeof(*t));
 
@@ -243,7 +246,8 @@ template_new_remote(struct template **ret, int channel_fd, int diag_fd, struct s
     t->is_remote = true;
     t->has_told = true;
     t->channel_fd = channel_fd;
-    t->diag_fd = diag_fd;
+    t->top_fd = ready_fds[0];
+    t->diag_fd = ready_fds[1];
     t->listener_fd = -1;
     *ret = t;
     return SY_E_OK;
@@ -259,6 +263,12 @@ int
 template_diag_fd(const struct template *t)
 {
     return t->diag_fd;
+}
+
+int
+template_top_fd(const struct template *t)
+{
+    return t->top_fd;
 }
 
 bool
@@ -374,6 +384,7 @@ template_unref(struct template *t)
     }
     fd_close(&t->channel_fd);
     fd_close(&t->listener_fd);
+    fd_close(&t->top_fd);
     fd_close(&t->diag_fd);
     while (t->pid > 0 && waitpid(t->pid, NULL, __WALL) < 0 && errno == EINTR) {
     }

@@ -3,9 +3,9 @@
 
 #include "process/template.h"
 
-/* One that lives in another process, at the other end of that channel. Takes both
- * descriptors if it succeeds. */
-enum sy_code template_new_remote(struct template **ret, int channel_fd, int diag_fd,
+/* One that lives in another process, at the other end of that channel, with what came along when
+ * it was ready (launch_wire.h). Takes the descriptors if it succeeds. */
+enum sy_code template_new_remote(struct template **ret, int channel_fd, const int *ready_fds,
                                  struct sy_error *err) SY_NODISCARD;
 
 /* A remote one's end of the channel, borrowed. */

@@ -156,6 +156,7 @@ sandbox_policy_copy(struct sandbox_policy *ret, const struct sandbox_policy *fro
         .max_tier = from->max_tier,
         .min_tier = from->min_tier,
         .runs_as_self = from->runs_as_self,
+        .protects = from->protects,
         .temp_bytes = from->temp_bytes,
     };
     enum sy_code rc = SY_E_NOMEM;

@@ -54,6 +54,7 @@ struct sandbox_policy {
     enum sandbox_tier max_tier; /* not above, of what is there; TIER_NONE counts as no-namespace */
     enum sandbox_tier min_tier; /* refuse below */
     bool runs_as_self;          /* started as root: not as the workspace's owner */
+    bool protects;              /* who makes the plan keeps protected names (guard/guard.h) */
     uint64_t temp_bytes; /* most in temporary directories (full tier); 0: half of the memory */
 };
 
@@ -95,7 +96,9 @@ enum sandbox_network sandbox_policy_network(const struct sandbox_policy *p);
     X(FEATURE_TREE_KILL, "tree_kill", "every descendant ended with the command")                   \
     X(FEATURE_PID_NAMESPACE, "pid_namespace", "processes outside invisible")                       \
     X(FEATURE_PRIVATE_TMP, "private_tmp", "temporary directories of its own")                      \
-    X(FEATURE_DENY_READ, "deny_read", "secrets unreadable")
+    X(FEATURE_TEMP_LIMIT, "temp_limit", "size of temporary directories limited")                   \
+    X(FEATURE_DENY_READ, "deny_read", "secrets unreadable")                                        \
+    X(FEATURE_PROTECTED_NAMES, "protected_names", "names that others run programs from kept")
 
 enum sandbox_feature {
 #define SANDBOX_FEATURE_ENUM(id, name, what) id,
@@ -163,6 +166,9 @@ const char *sandbox_plan_cwd(const struct sandbox_plan *plan);
 const char *sandbox_plan_root(const struct sandbox_plan *plan, size_t i);
 const char *sandbox_plan_tmpdir(const struct sandbox_plan *plan);
 bool sandbox_plan_writes_tmp(const struct sandbox_plan *plan);
+/* Why not all protected names are known, so that none of them counts as enforced, for each answer;
+ * "": they are. */
+void sandbox_plan_tell_unprotected(struct sandbox_plan *plan, const char *why);
 /* The object that every answer carries under "sandbox": mode, tier, Landlock
  * ABI, network, and each feature's state. */
 void sandbox_plan_write(struct jw *w, const struct sandbox_plan *plan);

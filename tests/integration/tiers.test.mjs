@@ -156,6 +156,26 @@ eachFront('protected names hold in the full tier, and nothing is left of what ho
   assert.equal((await free.run(ATTACK)).output, 'config\nhook\nmoved\nclaude\nenvrc\nlink\nreplaced\n', 'without protection all of it works');
 });
 
+eachFront('answers tell how far protected names are held', async (t, { name, yard, open }) => {
+  const state = async (settings) => {
+    const r = await (await open({ settings })).run('true');
+    return [r.sandbox.features.protected_names, r.sandbox.protected_names_reason];
+  };
+  const isWhole = name !== 'exec'; // which looks at little, since it starts for one command
+  const [none, why] = await state({ 'sandbox.tier': 'no-namespace' });
+  assert.equal(none, 'emulated');
+  assert.equal(why === undefined, isWhole, why);
+  assert.deepEqual(await state({ 'sandbox.tier': 'no-namespace', 'sandbox.protect': false }), ['absent', undefined]);
+  assert.deepEqual(await state({ 'sandbox.mode': 'danger-full-access' }), ['absent', undefined]);
+  if (!hasFull(t, yard)) {
+    return;
+  }
+  const [full, reason] = await state(FULL);
+  assert.equal(full, isWhole ? 'enforced' : 'emulated');
+  assert.equal(reason === undefined, isWhole, reason);
+  assert.deepEqual(await state({ ...FULL, 'sandbox.protect': false }), ['absent', undefined]);
+});
+
 eachFront('secrets are hidden in the full tier', async (t, { yard, open }) => {
   if (!hasFull(t, yard)) {
     return;

@@ -62,14 +62,14 @@ static const struct {
     enum resource resource;
     const char *text;
 } check_limits[] = {
-    {RESOURCE_MEMORY,     "of the whole tree"                                     },
-    {RESOURCE_PROCESSES,  "of the whole tree, threads too"                        },
-    {RESOURCE_OPEN_FILES, "of each process"                                       },
-    {RESOURCE_FILE_SIZE,  "of each file"                                          },
-    {RESOURCE_CPU,        "of each process; of the whole tree by sampling"        },
-    {RESOURCE_OUTPUT,     "of the whole tree"                                     },
-    {RESOURCE_WALL_CLOCK, "of the whole tree"                                     },
-    {RESOURCE_TEMP,       "of all commands of a session; full tier alone"         },
+    {RESOURCE_MEMORY,     "of the whole tree"                             },
+    {RESOURCE_PROCESSES,  "of the whole tree, threads too"                },
+    {RESOURCE_OPEN_FILES, "of each process"                               },
+    {RESOURCE_FILE_SIZE,  "of each file"                                  },
+    {RESOURCE_CPU,        "of each process; of the whole tree by sampling"},
+    {RESOURCE_OUTPUT,     "of the whole tree"                             },
+    {RESOURCE_WALL_CLOCK, "of the whole tree"                             },
+    {RESOURCE_TEMP,       "of all commands of a session; full tier alone" },
 };
 
 #define CHECK_LIMITS (sizeof(check_limits) / sizeof(check_limits[0]))

@@ -286,8 +286,9 @@ const struct config_row config_rows[CONFIG_KEYS] = {
      .floor = LIMIT_BYTES_FLOOR,
      .has_units = true,
      .offset = AT(limits.output_bytes)},
-    {.info = {"limits.temp_bytes", "integer", "", "0",
-              "Private temporary directories of a session, in the full tier; 0: half of the memory"},
+    {.info =
+         {"limits.temp_bytes", "integer", "", "0",
+          "Private temporary directories of a session, in the full tier; 0: half of the memory"},
      .type = CONFIG_INTEGER,
      .order = CONFIG_ORDER_LIMIT,
      .max = LIMIT_BYTES_MOST,
@@ -299,12 +300,12 @@ const struct config_row config_rows[CONFIG_KEYS] = {
      .type = CONFIG_CHOICE,
      .order = CONFIG_ORDER_EQUAL,
      .words = log_levels,
-     .offset = AT(log.level)                                                                                                                                                                                                                    },
+     .offset = AT(log.level)                                                                                                                                                                                                               },
     {.info = {"log.format", "choice", "logfmt|json", "logfmt", "How a log line is written"},
      .type = CONFIG_CHOICE,
      .order = CONFIG_ORDER_EQUAL,
      .words = log_formats,
-     .offset = AT(log.format)                                                                                                                                                                                                               },
+     .offset = AT(log.format)                                                                                                                                                                                                                     },
 };
 
 static const char *const sections[] = {"sandbox", "network", "approval", "shell", "environment",

@@ -141,8 +141,8 @@ template_prepare(struct template_process *t, const struct yard *y, int policy_fd
     struct sy_error err = {0};
 
     /* The workspace may be where the yard's tmpfs lies until the tree is built. */
-    if (!read_policy(t, policy_fd, f) || !yard_limit(t->policy.temp_bytes, f) || !enter_namespaces(t, f) || !make_plan(t, f) ||
-        !tree_build(&t->tree, t->plan, f) ||
+    if (!read_policy(t, policy_fd, f) || !yard_limit(t->policy.temp_bytes, f) ||
+        !enter_namespaces(t, f) || !make_plan(t, f) || !tree_build(&t->tree, t->plan, f) ||
         !identity_find(&t->who, &t->policy, geteuid() == 0 && !y->has_user_namespace, f)) {
         return false;
     }

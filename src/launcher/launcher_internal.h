@@ -58,6 +58,12 @@ bool tree_build(struct tree *t, const struct sandbox_plan *plan, struct failure 
 /* Adds marks (process/launch_wire.h). A path that is gone is left out: there is nothing to protect.
  */
 bool tree_mark(const struct tree *t, const char *marks, size_t n, struct failure *f);
+/* What a policy brings along instead of an engine that looks for it and sends marks: names below
+ * its writable roots (sandbox/elsewhere.h) that exist become read-only, with all above them pinned;
+ * what is denied to read is hidden. */
+bool protect_names(const struct tree *t, const struct sandbox_plan *plan, char *const *names,
+                   struct failure *f);
+bool protect_secrets(const struct tree *t, const struct sandbox_ready *ready, struct failure *f);
 /* The part of it that each run has for itself: a /proc of its pid namespace. */
 bool tree_enter_run(struct failure *f);
 

@@ -149,7 +149,9 @@ template_prepare(struct template_process *t, const struct yard *y, int policy_fd
     if (sandbox_ready_new(&t->ready, t->plan, &err) != SY_E_OK) {
         return failed(f, STAGE_LANDLOCK, err.sys != 0 ? err.sys : EINVAL, err.msg);
     }
-    return try_run(t, f);
+    return protect_secrets(&t->tree, t->ready, f) &&
+           protect_names(&t->tree, t->plan, strv_view(&t->policy.protected_names), f) &&
+           try_run(t, f);
 }
 
 void

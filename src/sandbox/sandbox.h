@@ -38,23 +38,24 @@ bool sandbox_tier_parse(enum sandbox_tier *ret, const char *name) SY_NODISCARD;
  */
 struct sandbox_policy {
     enum sandbox_mode mode;
-    char *cwd;                  /* the workspace: absolute, normalized */
-    struct strv writable_roots; /* absolute */
-    char *tmpdir;               /* $TMPDIR of the session, NULL if unset */
-    bool has_network;           /* network_access */
-    struct strv network_allow;  /* network.allow: hosts in reach while has_network is false */
-    bool excludes_tmpdir;       /* exclude_tmpdir_env_var */
-    bool excludes_slash_tmp;    /* exclude_slash_tmp */
-    struct strv deny_read;      /* patterns (base/path_pattern.h) of what can't be read */
-    size_t n_default_deny_read; /* so many of them, the first, are defaults all the same */
-    struct strv deny_homes;     /* the defaults (deny.h) hold in each; absolute */
-    struct strv allow_read;     /* paths taken out of the defaults */
-    bool denies_system;         /* also those defaults that are in no home */
-    bool reports_all;           /* report: full */
-    enum sandbox_tier max_tier; /* not above, of what is there; TIER_NONE counts as no-namespace */
-    enum sandbox_tier min_tier; /* refuse below */
-    bool runs_as_self;          /* started as root: not as the workspace's owner */
-    bool protects;              /* who makes the plan keeps protected names (guard/guard.h) */
+    char *cwd;                   /* the workspace: absolute, normalized */
+    struct strv writable_roots;  /* absolute */
+    char *tmpdir;                /* $TMPDIR of the session, NULL if unset */
+    bool has_network;            /* network_access */
+    struct strv network_allow;   /* network.allow: hosts in reach while has_network is false */
+    bool excludes_tmpdir;        /* exclude_tmpdir_env_var */
+    bool excludes_slash_tmp;     /* exclude_slash_tmp */
+    struct strv deny_read;       /* patterns (base/path_pattern.h) of what can't be read */
+    size_t n_default_deny_read;  /* so many of them, the first, are defaults all the same */
+    struct strv deny_homes;      /* the defaults (deny.h) hold in each; absolute */
+    struct strv allow_read;      /* paths taken out of the defaults */
+    bool denies_system;          /* also those defaults that are in no home */
+    bool reports_all;            /* report: full */
+    enum sandbox_tier max_tier;  /* not above, of what is there; TIER_NONE counts as no-namespace */
+    enum sandbox_tier min_tier;  /* refuse below */
+    bool runs_as_self;           /* started as root: not as the workspace's owner */
+    bool protects;               /* who makes the plan keeps protected names (guard/guard.h) */
+    struct strv protected_names; /* elsewhere.h, for whoever makes the tree and has no guard */
     uint64_t temp_bytes; /* most in temporary directories (full tier); 0: half of the memory */
 };
 

@@ -393,6 +393,18 @@ parse_operation(enum sandbox_operation *ret, const char *word, struct sy_error *
                       "sandbox explain: unknown operation '%s'; right are " OPERATION_WORDS, word);
 }
 
+/* The full tier, where the policy may have it, as a server takes it. */
+static void
+probe_tiers(struct sandbox_caps *ret, const struct sandbox_policy *policy)
+{
+    char launcher[LIMIT_PATH];
+
+    sandbox_probe(ret);
+    if (policy->max_tier == TIER_FULL && sandbox_mode_is_enforced(policy->mode)) {
+        launcher_probe(ret, cli_launcher_path(launcher), policy);
+    }
+}
+
 static int
 explain_main(const struct cli_args *args)
 {
@@ -412,11 +424,14 @@ explain_main(const struct cli_args *args)
         rc = cli_engine_turn(&engine, &err);
     }
     if (rc == SY_E_OK) {
-        sandbox_probe(&caps);
+        probe_tiers(&caps, &engine.turn.sandbox);
         rc = sandbox_plan_new(&plan, &engine.turn.sandbox, &caps, &err);
     }
     if (rc == SY_E_OK) {
         rc = sandbox_explain(&e, plan, operation, args->operands[1], &err);
+    }
+    if (rc == SY_E_OK) {
+        rc = cli_explain_protected(&e, &engine, plan, operation, &err);
     }
     if (rc != SY_E_OK) {
         return cli_fail(&err);

@@ -6,18 +6,23 @@
 #include "orchestrator/call_internal.h"
 #include "process/launch_wire.h"
 #include "process/launcher.h"
+#include "sandbox/linux/walk.h"
 
 /* A session for one command looks at the top of each root and the repository there, before
  * and after: a walk of a large tree would cost more than the command. */
 #define SHORT_DIRS    1U
 #define SHORT_WALK_MS 5U
 
+/* Without links: marks are bound, and files put back, where they are. */
 static enum sy_code
-list_roots(struct strv *ret, const struct sandbox_policy *policy)
+list_roots(struct strv *ret, const struct sandbox_policy *policy, struct sy_error *err)
 {
-    enum sy_code rc = strv_add(ret, policy->cwd);
+    enum sy_code rc = walk_add(ret, policy->cwd, err);
 
-    return rc == SY_E_OK ? strv_add_all(ret, strv_view(&policy->writable_roots)) : rc;
+    for (size_t i = 0; rc == SY_E_OK && i < policy->writable_roots.n; i++) {
+        rc = walk_add(ret, policy->writable_roots.v[i], err);
+    }
+    return rc;
 }
 
 /* What the guard does not know is not held: it goes with each answer. */
@@ -48,7 +53,7 @@ make_guard(struct orch_call *c, struct sy_error *err)
     SY_AUTO(strv_fini) struct strv roots = {.max = LIMIT_ROOTS + 1};
     SY_AUTO(buf_fini) struct buf state = {.max = LIMIT_PATH};
     char *homes[] = {mem_unconst(session_home(c->session)), NULL};
-    enum sy_code rc = list_roots(&roots, &c->entry->policy);
+    enum sy_code rc = list_roots(&roots, &c->entry->policy, err);
     struct guard_options o = {
         .homes = homes,
         .unprotected = strv_view(&p->unprotected),
@@ -57,7 +62,7 @@ make_guard(struct orch_call *c, struct sy_error *err)
     };
 
     if (rc != SY_E_OK) {
-        return sy_err_nomem(err);
+        return rc;
     }
     o.roots = strv_view(&roots);
     if (o.is_short) {

@@ -75,7 +75,9 @@ launcher_start(struct launcher **ret, const char *program, struct sy_error *err)
     int pair[2];
 
     if (program == NULL) {
-        return sy_err_set(err, SY_E_NOTFOUND, "shellyard-launch was not found beside this program");
+        return sy_err_set(err, SY_E_NOTFOUND,
+                          "shellyard-launch was not found beside this program, or a program that "
+                          "uses the library did not name it");
     }
 
     struct launcher *l = mem_alloc_zero(1, sizeof(*l));

@@ -6,7 +6,7 @@ import path from 'node:path';
 import { spawnSync } from 'node:child_process';
 import test from 'node:test';
 import {
-  eachFront, makeYard, mustRun, openFront, processesOf, program, waitFor,
+  call, eachFront, makeYard, mustRun, openFront, processesOf, program, startMcp, textOf, waitFor,
 } from './lib/client.mjs';
 
 const build = path.dirname(program);
@@ -104,6 +104,42 @@ eachFront('as root, commands run as the owner of the workspace', async (t, { yar
 
   const self = await open({ settings: { ...FULL, 'sandbox.run_as': 'self' } });
   assert.equal((await self.run('id -u')).output, '0\n');
+});
+
+eachFront('as root, commands have the home and the name of the owner', async (t, { yard, open }) => {
+  const ci = fs.readFileSync('/etc/passwd', 'utf8').split('\n').map((l) => l.split(':')).find((f) => Number(f[2]) >= 1 && f[5]?.startsWith('/'));
+  if (!isRoot || !hasFull(t, yard) || ci === undefined) {
+    return;
+  }
+  fs.chownSync(yard.ws, Number(ci[2]), Number(ci[3]));
+  fs.chmodSync(yard.dir, 0o755);
+  const script = 'echo "$HOME $USER $LOGNAME"';
+  const env = { USER: 'root', LOGNAME: 'root' };
+  const said = async (settings) => (await (await open({ settings, env })).run(script)).output;
+  assert.equal(await said(FULL), `${ci[5]} ${ci[0]} ${ci[0]}\n`);
+  assert.equal(await said({ ...FULL, 'environment.set': 'HOME=/h' }), `/h ${ci[0]} ${ci[0]}\n`, 'what is configured wins');
+  assert.equal(await said({ ...FULL, 'sandbox.run_as': 'self' }), `${yard.home} root root\n`);
+});
+
+test('a program that a command made in the session\'s /tmp can be run', async (t) => {
+  const yard = makeYard(t);
+  if (!hasFull(t, yard)) {
+    return;
+  }
+  const name = `sy-made-${process.pid}`;
+  const server = await startMcp({ cwd: yard.ws, env: yard.env, settings: FULL });
+  t.after(() => server.close());
+  const made = await call(server.client, 'shell_command', { command: `mkdir -p /tmp/bin && cp /bin/echo /tmp/bin/${name} && touch /tmp/bin/plain` });
+  assert.equal(made.structuredContent.exit_code, 0, textOf(made));
+  const run = async (...command) => (await call(server.client, 'shell', { command })).structuredContent;
+  assert.equal((await run(`/tmp/bin/${name}`, 'ran')).output, 'ran\n');
+  assert.equal((await run('/tmp/bin/plain')).exit_code, 126);
+  assert.equal((await run('/tmp/bin/none')).exit_code, 127);
+  assert.equal(fs.existsSync(`/tmp/bin/${name}`), false, 'it is not there outside');
+  const outside = `/tmp/${name}`;
+  fs.copyFileSync('/bin/echo', outside);
+  t.after(() => fs.rmSync(outside, { force: true }));
+  assert.equal((await run(outside, 'x')).exit_code, 127, 'nor what is outside inside');
 });
 
 eachFront('git works in the full tier', async (t, { yard, open }) => {

@@ -75,19 +75,15 @@ send_with_fd(int channel_fd, const void *bytes, size_t n, int fd)
 }
 
 bool
-send_report(int channel_fd, const struct failure *f)
+send_report(int channel_fd, const struct failure *f, const int fds[LAUNCH_FDS])
 {
+    size_t n = 0;
+
     struct launch_report r = {.version = LAUNCH_VERSION, .stage = (int32_t)f->stage, .sys = f->sys};
 
     memcpy(r.detail, f->detail, sizeof(r.detail));
-    return send_with_fds(channel_fd, &r, sizeof(r), NULL, 0);
-}
-
-bool
-send_ready(int channel_fd, int top_fd, int diag_fd)
-{
-    const struct launch_report r = {.version = LAUNCH_VERSION, .stage = STAGE_NONE};
-    const int fds[LAUNCH_READY_FDS] = {top_fd, diag_fd};
-
-    return send_with_fds(channel_fd, &r, sizeof(r), fds, diag_fd >= 0 ? LAUNCH_READY_FDS : 1);
+    while (n < LAUNCH_FDS && fds[n] >= 0) {
+        n++;
+    }
+    return send_with_fds(channel_fd, &r, sizeof(r), fds, n);
 }

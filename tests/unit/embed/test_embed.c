@@ -1,3 +1,4 @@
+#include <limits.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -267,7 +268,9 @@ a_named_launcher_gives_the_full_tier_or_the_answer_says_no(void **state)
 int
 main(int argc, char **argv)
 {
-    launcher = argc > 1 ? argv[1] : NULL;
+    static char path[PATH_MAX];
+
+    launcher = argc > 1 ? realpath(argv[1], path) : NULL;
 
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_command_gives_its_output_and_code),

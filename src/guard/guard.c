@@ -359,5 +359,8 @@ guard_state_dir(struct buf *ret, char *const *environ_list)
     if (state != NULL) {
         return buf_addf(ret, "%s/shellyard", state);
     }
-    return home != NULL ? buf_addf(ret, "%s/.local/state/shellyard", home) : SY_E_NOTFOUND;
+    /* A home that is not there (nobody's, a service's) is not ours to make. */
+    return home != NULL && access(home, F_OK) == 0
+               ? buf_addf(ret, "%s/.local/state/shellyard", home)
+               : SY_E_NOTFOUND;
 }

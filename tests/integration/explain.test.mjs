@@ -90,9 +90,11 @@ async function explain(yard, pairs, words) {
       said[i] = await new Promise((resolve, reject) => {
         const child = spawn(program, ['sandbox', 'explain', '--json', ...words, ...pairs[i]], { cwd: yard.ws, env: yard.env });
         let text = '';
+        let why = '';
         child.stdout.on('data', (d) => { text += d; });
+        child.stderr.on('data', (d) => { why += d; });
         child.on('error', reject);
-        child.on('close', () => { try { resolve(JSON.parse(text)); } catch { reject(new Error(`${pairs[i]}: ${text}`)); } });
+        child.on('close', (code, signal) => { try { resolve(JSON.parse(text)); } catch { reject(new Error(`${pairs[i]}: ${code} ${signal} ${text}${why}`)); } });
       });
     }
   };

@@ -308,7 +308,8 @@ take_outside(struct supplies *s, const struct sandbox_plan *plan, struct failure
 
     for (size_t i = 0; i < DEVICES; i++) {
         (void)snprintf(path, sizeof(path), "/dev/%s", device_names[i]);
-        if (!take(&s->devices, path, MOUNT_NO_SUID | MOUNT_NO_EXEC, false, f)) {
+        /* They can be written to all the same; their mode and owner are the machine's. */
+        if (!take(&s->devices, path, MOUNT_READ_ONLY | MOUNT_NO_SUID | MOUNT_NO_EXEC, false, f)) {
             return false;
         }
     }

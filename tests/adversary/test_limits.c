@@ -264,7 +264,7 @@ a_fork_bomb_leaves_the_machine_to_others(void **state)
     as_each(bomb);
 }
 
-static char marker[64];
+static char marker[128];
 static unsigned groups;
 static unsigned inhabited;
 

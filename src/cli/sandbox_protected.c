@@ -1,8 +1,9 @@
 /* What `sandbox explain` says about protected names, where mounts hold them. */
+#include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -41,6 +42,23 @@ is_lifted(const struct cli_engine *engine, const char *name)
     return false;
 }
 
+/* Or an empty directory stands there, as a placeholder does that has not gone yet. */
+static bool
+is_missing(const char *path)
+{
+    DIR *dir = opendir(path);
+    bool is_empty = true;
+
+    if (dir == NULL) {
+        return errno == ENOENT;
+    }
+    for (const struct dirent *e = readdir(dir); e != NULL && is_empty; e = readdir(dir)) {
+        is_empty = str_eq(e->d_name, ".") || str_eq(e->d_name, "..");
+    }
+    (void)closedir(dir);
+    return is_empty;
+}
+
 /* What is not there yet at the top of a root is held by a placeholder. */
 static const char *
 find_missing(const struct cli_engine *engine, const struct strv *roots, const char *path)
@@ -64,8 +82,7 @@ find_missing(const struct cli_engine *engine, const struct strv *roots, const ch
             }
             (void)snprintf(at, sizeof(at), "%s%s%s", root, root[1] == '\0' ? "" : "/",
                            names[i].name);
-            if (path_is_below(path, at) && access(at, F_OK) != 0 &&
-                !is_lifted(engine, names[i].name)) {
+            if (path_is_below(path, at) && is_missing(at) && !is_lifted(engine, names[i].name)) {
                 return names[i].name;
             }
         }

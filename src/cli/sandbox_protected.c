@@ -90,17 +90,6 @@ find_missing(const struct cli_engine *engine, const struct strv *roots, const ch
     return NULL;
 }
 
-static enum sy_code
-list_roots(struct strv *ret, const struct sandbox_policy *policy, struct sy_error *err)
-{
-    enum sy_code rc = walk_add(ret, policy->cwd, err);
-
-    for (size_t i = 0; rc == SY_E_OK && i < policy->writable_roots.n; i++) {
-        rc = walk_add(ret, policy->writable_roots.v[i], err);
-    }
-    return rc;
-}
-
 enum sy_code
 cli_explain_protected(struct sandbox_explanation *e, const struct cli_engine *engine,
                       const struct sandbox_plan *plan, enum sandbox_operation op,
@@ -125,7 +114,7 @@ cli_explain_protected(struct sandbox_explanation *e, const struct cli_engine *en
         sandbox_plan_feature(plan, FEATURE_PROTECTED_NAMES) != FEATURE_ENFORCED) {
         return SY_E_OK;
     }
-    rc = list_roots(&roots, &engine->turn.sandbox, err);
+    rc = walk_add_roots(&roots, &engine->turn.sandbox, err);
     if (rc != SY_E_OK) {
         return rc;
     }

@@ -252,8 +252,9 @@ wait_for_something(struct keeper *k)
         pass_listener(k);
     } else if (fds[3].revents != 0) {
         /* POLLHUP: nobody is left under the filter but who is in exit(2) (6.11)
-         * or a zombie. So there is nothing to look out for but that. */
-        sy_raw1(SYS_close, k->job->listener_fd);
+         * or a zombie. So there is nothing to look out for but that. It is not
+         * closed: the filter would be freed, which stops all processors for a
+         * moment, while the command takes down its memory. */
         k->job->listener_fd = -1;
         k->is_last = true;
     }

@@ -314,6 +314,7 @@ keeper_main(void *arg)
     struct keeper_job *job = arg;
     struct keeper k = {.job = job, .self = (pid_t)sy_raw0(SYS_getpid)};
 
+    job->has_begun = true;
     sy_raw5(SYS_prctl, PR_SET_NAME, (long)"sy-keeper", 0, 0, 0);
 
     long rc = sy_raw5(SYS_prctl, PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
@@ -339,6 +340,7 @@ keeper_main(void *arg)
         return 1;
     }
     job->pid = pid;
+    keeper_restore_cpus(job); /* the child is past KEEPER_GO */
     keeper_close_span(0, 2);
     if (job->ruleset_fd >= 0) {
         sy_raw1(SYS_close, job->ruleset_fd);

@@ -29,6 +29,7 @@ struct orch_call {
     uint64_t expires_ns;
     bool has_begun;               /* the begin event was told */
     bool is_protected;            /* the guard of its entry was told of it */
+    bool was_protected;           /* and is not waiting for its end any more */
     enum exec_status kill_status; /* EXEC_EXITED: nothing was killed */
     struct exec_output output;
     struct buf last_line;

@@ -291,6 +291,7 @@ explain_chmod(struct sandbox_explanation *ret, const struct sandbox_plan *plan, 
     if (rc != SY_E_OK) {
         return rc;
     }
+    (void)snprintf(ret->resolved, sizeof(ret->resolved), "%s", buf_view(&walk.path));
     if (plan->tier == TIER_FULL) { /* read-only mounts */
         judge_path(ret, plan, walk.path.data, LL_FS_WRITE_FILE);
         if (!ret->is_allowed) {
@@ -298,7 +299,6 @@ explain_chmod(struct sandbox_explanation *ret, const struct sandbox_plan *plan, 
         }
         return SY_E_OK;
     }
-    (void)snprintf(ret->resolved, sizeof(ret->resolved), "%s", buf_view(&walk.path));
     ret->is_allowed = true;
     RULE(ret, "%s: modes, owners and times are not restricted in this tier",
          sandbox_mode_name(plan->mode));

@@ -43,8 +43,11 @@ bool yard_open(struct yard *y, uint64_t temp_bytes, struct failure *f);
 
 /* The file tree of one policy, in a mount namespace of the caller's own. */
 struct tree {
-    int empty_dir_fd; /* detached mounts of what lies over hidden things */
+    int empty_dir_fd; /* detached mounts of what lies over links */
     int empty_file_fd;
+    int yard_fd;       /* one of the yard's tmpfs, for what lies over hidden things */
+    int watch_fd;      /* inotify(7): the n-th watch is of the n-th hidden thing; -1: none */
+    unsigned n_hidden; /* LAUNCH_MARK_HIDE so far */
 };
 
 /*
@@ -55,7 +58,11 @@ struct tree {
 bool tree_build(struct tree *t, const struct sandbox_plan *plan, struct failure *f);
 /* Adds marks (process/launch_wire.h). A path that is gone is left out: there is nothing to protect.
  */
-bool tree_mark(const struct tree *t, const char *marks, size_t n, struct failure *f);
+bool tree_mark(struct tree *t, const char *marks, size_t n, struct failure *f);
+/* Hides what that descriptor (or a negative errno value: nothing) is of. 0 or a negative errno
+ * value.
+ */
+int tree_hide(struct tree *t, int target);
 /* The part of it that each run has for itself: a /proc of its pid namespace. */
 bool tree_enter_run(struct failure *f);
 
@@ -84,7 +91,7 @@ bool identity_become(const struct identity *who, struct failure *f);
 
 /* A message with its descriptors (at most LAUNCH_FDS, close-on-exec; the others are -1). Returns
  * as recvmsg(2), with a message that was cut as -1 and EMSGSIZE. */
-#define LAUNCH_FDS 3
+#define LAUNCH_FDS LAUNCH_KEEPER_FDS
 ssize_t receive_with_fds(int channel_fd, void *bytes, size_t n, int fds[LAUNCH_FDS]);
 bool send_with_fd(int channel_fd, const void *bytes, size_t n, int fd);
 /* What there is to tell the engine, with a descriptor (-1: none). */

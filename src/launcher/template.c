@@ -160,6 +160,8 @@ template_fini(struct template_process *t)
     sandbox_policy_fini(&t->policy);
     fd_close(&t->tree.empty_dir_fd);
     fd_close(&t->tree.empty_file_fd);
+    fd_close(&t->tree.yard_fd);
+    fd_close(&t->tree.watch_fd);
 }
 
 /* The keeper, process 1 of its namespace, up to where all keepers are alike. */
@@ -220,7 +222,7 @@ make_keeper(const struct template_process *t, const int fds[LAUNCH_FDS])
 {
     struct keeper_report born = {.kind = KEEPER_BORN};
     SY_FD pidfd = -1;
-    pid_t pid = template_fork_keeper(t, -1, fds, &pidfd);
+    pid_t pid = template_fork_keeper(t, fds[3], fds, &pidfd);
 
     if (pid < 0) {
         return;
@@ -231,18 +233,18 @@ make_keeper(const struct template_process *t, const int fds[LAUNCH_FDS])
 
 /* Half of the marks are none: the template ends with those that it could not make. */
 static bool
-take_marks(const struct template_process *t, int fd)
+take_marks(struct template_process *t, int fd)
 {
     SY_AUTO(buf_fini) struct buf marks = {.max = LIMIT_MARKS};
     struct failure f = {STAGE_NONE, 0, ""};
     bool is_ok = read_whole(fd, &marks, STAGE_MOUNTS, &f) &&
                  tree_mark(&t->tree, buf_view(&marks), marks.len, &f);
 
-    return send_report(t->channel_fd, &f, -1) && is_ok;
+    return send_report(t->channel_fd, &f, t->tree.watch_fd) && is_ok;
 }
 
 static bool
-take_order(const struct template_process *t)
+take_order(struct template_process *t)
 {
     struct launch_order order = {0};
     int fds[LAUNCH_FDS];
@@ -265,7 +267,7 @@ take_order(const struct template_process *t)
 }
 
 static void
-serve(const struct template_process *t)
+serve(struct template_process *t)
 {
     struct pollfd fds[2] = {
         {.fd = t->channel_fd, .events = POLLIN},
@@ -286,7 +288,9 @@ void
 template_run(const struct yard *y, const struct template_start *start)
 {
     struct template_process t = {
-        .channel_fd = start->channel_fd, .engine_fd = start->engine_fd, .tree = {-1, -1}
+        .channel_fd = start->channel_fd,
+        .engine_fd = start->engine_fd,
+        .tree = {-1, -1, -1, -1, 0}
     };
     struct failure f = {STAGE_NONE, 0, ""};
 

@@ -171,6 +171,7 @@ call_gather_denials(struct orch_call *c)
         return;
     }
     process_take_denials(c->process, &c->output.denials);
+    call_hidden_end(c, true);
     c->output.is_unobserved = process_result(c->process)->is_unobserved;
     if (c->output.is_unobserved) {
         call_add_note(c,

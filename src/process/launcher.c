@@ -272,7 +272,7 @@ enum sy_code
 launcher_add_marks(struct template *t, const char *marks, size_t n, struct sy_error *err)
 {
     SY_FD fd = -1;
-    SY_FD none = -1;
+    SY_FD watch_fd = -1;
     enum sy_code rc = fd_memory_file(&fd, "sy-marks", marks, n, err);
 
     if (rc != SY_E_OK) {
@@ -281,7 +281,11 @@ launcher_add_marks(struct template *t, const char *marks, size_t n, struct sy_er
     if (!template_send_marks(t, fd)) {
         return sy_err_set(err, SY_E_NOTFOUND, "the sandbox's process is gone");
     }
-    return await(template_channel_fd(t), &none, err);
+    rc = await(template_channel_fd(t), &watch_fd, err);
+    if (watch_fd >= 0) {
+        template_set_watch(t, fd_take(&watch_fd));
+    }
+    return rc;
 }
 
 void

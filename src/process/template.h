@@ -40,6 +40,11 @@ bool template_is_remote(const struct template *t);
 bool template_is_there(const struct template *t);
 /* Borrowed; a socket for sock_diag(7) in the network of its commands; -1: ours. */
 int template_diag_fd(const struct template *t);
+/*
+ * Borrowed, not blocking: an inotify(7) whose n-th watch (1 and up) tells that what the n-th
+ * LAUNCH_MARK_HIDE hides was opened; -1: nothing tells.
+ */
+int template_watch_fd(const struct template *t);
 const struct sandbox_base *template_base(const struct template *t);
 /* One more owner; the same pointer. */
 struct template *template_ref(struct template *t);

@@ -283,6 +283,17 @@ judge_path(struct inference *i, const struct named *n)
 
     size_t n_ops = operations_of(ops, n, buf_view(&path));
 
+    if (n->sys == ENOENT) {
+        /* What lies in a hidden directory looks as if it was not there. */
+        struct stat st;
+
+        if (sandbox_plan_tier(i->c->plan) != TIER_FULL || lstat(buf_view(&path), &st) != 0) {
+            return;
+        }
+        ops[0] = OPERATION_READ;
+        n_ops = 1;
+    }
+
     for (size_t k = 0; k < n_ops && !is_it; k++) {
         is_it = judge_operation(i, n, ops[k], buf_view(&path));
     }

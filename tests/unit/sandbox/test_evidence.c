@@ -148,6 +148,9 @@ static const struct {
     {"PermissionError: [Errno 13] Permission denied: '/etc/x'",                                        "/etc/x"                                                                        },
     {"OSError: [Errno 30] Read-only file system: 'x'",                                                 "x"                                                                             },
     {"OSError: [Errno 18] Invalid cross-device link: '/a' -> '/b'",                                    "/b (written)|/a"                                                               },
+    {"ls: cannot access '/nope': No such file or directory",                                           "/nope (read)"                                                                  },
+    {"cat: /H/.ssh/id: No such file or directory",                                                     "/H/.ssh/id"                                                                    },
+    {"bash: .envrc: Is a directory",                                                                   ".envrc"                                                                        },
     {"FileExistsError: [Errno 17] File exists: '.git'",                                                ".git"                                                                          },
     {"Error: EACCES: permission denied, open '/etc/q'",                                                "/etc/q"                                                                        },
     {"Error: EROFS: read-only file system, open 'x'",                                                  "x"                                                                             },
@@ -222,7 +225,6 @@ what_is_no_complaint_about_an_object_gives_no_name(void **state)
     expect_names("permission denied / sandbox / seccomp", "");
     expect_names("Permission denied", "");
     expect_names("./sandbox/p.json\n/etc/hosts\n", "");
-    expect_names("ls: cannot access '/nope': No such file or directory", "");
     expect_names("bash: nosuchcmd_x: command not found", "");
     expect_names("/usr/include/x.h:3:1: error: unknown type", "");
     expect_names("  File \"/usr/lib/python3/x.py\", line 3, in f", "");

@@ -291,6 +291,12 @@ env_entry(const char *name, const char *value)
 }
 
 enum sy_code
+strv_env_add(struct strv *s, const char *name, const char *value)
+{
+    return strv_add_take(s, env_entry(name, value));
+}
+
+enum sy_code
 strv_env_set(struct strv *s, const char *name, const char *value)
 {
     size_t i = env_index(s, name);

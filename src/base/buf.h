@@ -65,9 +65,11 @@ void strv_remove(struct strv *s, size_t i);
 char *const *strv_view(const struct strv *s);
 
 /* Environment lists ("NAME=value"): the value of NAME or NULL; set replaces
- * or adds; unset removes if present. Names are compared exactly. */
+ * or adds; add is for a name that the list has not; unset removes if present.
+ * Names are compared exactly. */
 const char *strv_env_get(const struct strv *s, const char *name);
 enum sy_code strv_env_set(struct strv *s, const char *name, const char *value) SY_NODISCARD;
+enum sy_code strv_env_add(struct strv *s, const char *name, const char *value) SY_NODISCARD;
 void strv_env_unset(struct strv *s, const char *name);
 
 #endif

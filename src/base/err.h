@@ -46,23 +46,26 @@ struct sy_error {
 
 #define SY_NODISCARD                    __attribute__((warn_unused_result))
 #define SY_PRINTF(fmt_index, first_arg) __attribute__((format(printf, fmt_index, first_arg)))
-#define SY_AUTO(fn)                     __attribute__((cleanup(fn)))
+/* Rarely called: the compiler moves what leads to it out of the way of the rest. */
+#define SY_COLD     __attribute__((cold))
+#define SY_AUTO(fn) __attribute__((cleanup(fn)))
 
 /* Fills *err (may be NULL) with code and sentence; returns code. Cuts what
  * does not fit, on a UTF-8 border. */
 enum sy_code sy_err_set(struct sy_error *err, enum sy_code code, const char *fmt, ...)
-    SY_PRINTF(3, 4);
+    SY_PRINTF(3, 4) SY_COLD;
 
 /* Like sy_err_set for a failed system call: code SY_E_SYS (SY_E_NOMEM for
  * ENOMEM), the errno value kept, its text appended after the sentence. */
-enum sy_code sy_err_sys(struct sy_error *err, int errnum, const char *fmt, ...) SY_PRINTF(3, 4);
+enum sy_code sy_err_sys(struct sy_error *err, int errnum, const char *fmt, ...)
+    SY_PRINTF(3, 4) SY_COLD;
 
 /* Puts context in front of the sentence ("context: sentence"). Returns nothing:
  * without an err (NULL) it knows no code, so that the caller returns its own. */
-void sy_err_wrap(struct sy_error *err, const char *fmt, ...) SY_PRINTF(2, 3);
+void sy_err_wrap(struct sy_error *err, const char *fmt, ...) SY_PRINTF(2, 3) SY_COLD;
 
 /* Out of memory, as an error. */
-enum sy_code sy_err_nomem(struct sy_error *err);
+enum sy_code sy_err_nomem(struct sy_error *err) SY_COLD;
 
 void sy_err_clear(struct sy_error *err);
 
@@ -74,7 +77,7 @@ int sy_code_status(enum sy_code code);
 
 /* The text of an errno value, from a constant table (thread safe; "errno N"
  * never: unknown values give "unknown error"). */
-const char *sy_errno_text(int errnum);
+const char *sy_errno_text(int errnum) SY_COLD;
 /* Its name, e.g. "ENOENT"; "?" if unknown. */
 const char *sy_errno_name(int errnum);
 
@@ -89,6 +92,6 @@ const char *sy_errno_name(int errnum);
         }                                                                                          \
     } while (0)
 
-__attribute__((noreturn)) void sy_assert_failed(const char *cond, const char *file, int line);
+__attribute__((noreturn, cold)) void sy_assert_failed(const char *cond, const char *file, int line);
 
 #endif

@@ -7,6 +7,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+/* Small: on a stack that is used anyway. */
+#define READ_CHUNK 8192
+
 void
 fd_close(int *fd)
 {
@@ -82,8 +85,8 @@ fd_read_all(int fd, struct buf *b, struct sy_error *err)
 {
     for (;;) {
         size_t room = b->max - b->len;
-        size_t want = room < 65536 ? room + 1 : 65536;
-        char chunk[65536];
+        char chunk[READ_CHUNK];
+        size_t want = room < sizeof(chunk) ? room + 1 : sizeof(chunk);
         ssize_t got = read(fd, chunk, want);
 
         if (got == 0) {

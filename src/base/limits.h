@@ -192,6 +192,10 @@
 #define LIMIT_GUARD_OWNERS       64U
 #define LIMIT_GUARD_JOURNAL      8388608U /* 8 MiB */
 
+/* They stay for so long after a command: making two dozen of them takes longer than most
+ * commands, and what an agent does next comes soon. */
+#define LIMIT_PLACEHOLDER_LINGER_MS 3000U
+
 /* Findings of one run that are told; more are counted. */
 #define LIMIT_GUARD_FINDINGS 64U
 

@@ -14,7 +14,11 @@ str_eq(const char *a, const char *b)
 bool
 str_starts(const char *s, const char *prefix)
 {
-    return strncmp(s, prefix, strlen(prefix)) == 0;
+    while (*prefix != '\0' && *s == *prefix) {
+        s++;
+        prefix++;
+    }
+    return *prefix == '\0';
 }
 
 bool

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -201,6 +200,7 @@ guard_free(struct guard *g)
     journal_close(g->journal);
     mem_free(g->state_dir);
     fd_close(&g->inotify_fd);
+    mem_free(g->by_wd);
     mem_free(g->extras);
     mem_free(g->lost);
     mem_free(g->holders);
@@ -328,11 +328,7 @@ guard_begin(struct guard *g, struct guard_marks *changes, struct sy_error *err)
         return rc;
     }
     if (g->active++ == 0) {
-        struct timespec now;
-
-        /* The clock that files are stamped with. */
-        (void)clock_gettime(CLOCK_REALTIME_COARSE, &now);
-        g->run_wall_ns = (int64_t)now.tv_sec * 1000000000LL + now.tv_nsec;
+        g->run_wall_ns = clock_file_ns();
         g->run = clock_mono_ns();
     }
     return SY_E_OK;
@@ -363,5 +359,8 @@ guard_state_dir(struct buf *ret, char *const *environ_list)
     if (state != NULL) {
         return buf_addf(ret, "%s/shellyard", state);
     }
-    return home != NULL ? buf_addf(ret, "%s/.local/state/shellyard", home) : SY_E_NOTFOUND;
+    /* A home that is not there (nobody's, a service's) is not ours to make. */
+    return home != NULL && access(home, F_OK) == 0
+               ? buf_addf(ret, "%s/.local/state/shellyard", home)
+               : SY_E_NOTFOUND;
 }

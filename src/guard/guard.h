@@ -223,7 +223,8 @@ void guard_rest(struct guard *g);
  */
 enum sy_code guard_recover(const char *state_dir, uint32_t *ret_removed,
                            struct sy_error *err) SY_NODISCARD;
-/* $XDG_STATE_HOME/shellyard, else $HOME/.local/state/shellyard; SY_E_NOTFOUND with neither. */
+/* $XDG_STATE_HOME/shellyard, else $HOME/.local/state/shellyard; SY_E_NOTFOUND with neither, or
+ * where that home is not there. */
 enum sy_code guard_state_dir(struct buf *ret, char *const *environ_list) SY_NODISCARD;
 
 #endif

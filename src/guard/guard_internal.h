@@ -144,7 +144,7 @@ struct guard {
     bool is_blind;        /* watches ran out: walk at each refresh */
     bool has_just_walked; /* the first walk serves the first run */
     uint32_t walks;
-    struct guard_node *by_wd[GUARD_WD_BUCKETS];
+    struct guard_node **by_wd; /* GUARD_WD_BUCKETS; NULL: nothing is watched */
     /* runs */
     uint32_t active;
     uint64_t run; /* of the last baseline, names the quarantine */

@@ -17,6 +17,9 @@
 /* Protected directories that are known however few may be searched. */
 #define ROOM_MORE 256U
 
+/* Names of one getdents64(2): most directories at once, on a stack that is used anyway. */
+#define LIST_BYTES 8192
+
 /* The kernel's record of getdents64(2). */
 struct record {
     uint64_t ino;
@@ -129,7 +132,7 @@ list_one(const struct guard *g, const struct guard_node *node, int fd, const str
 static enum sy_code
 list(const struct guard *g, const struct guard_node *node, int fd, struct listing *l)
 {
-    _Alignas(struct record) char bytes[32768];
+    _Alignas(struct record) char bytes[LIST_BYTES];
 
     for (;;) {
         long n = syscall(SYS_getdents64, fd, bytes, sizeof(bytes));

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/mem.h"
 #include "base/str.h"
 #include "guard/guard_internal.h"
 
@@ -19,7 +20,12 @@
 void
 watch_start(struct guard *g)
 {
-    g->inotify_fd = g->is_short ? -1 : inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    g->is_blind = true;
+    if (g->is_short) {
+        return;
+    }
+    g->by_wd = mem_alloc_zero(GUARD_WD_BUCKETS, sizeof(struct guard_node *));
+    g->inotify_fd = g->by_wd != NULL ? inotify_init1(IN_CLOEXEC | IN_NONBLOCK) : -1;
     g->is_blind = g->inotify_fd < 0;
 }
 

@@ -77,6 +77,11 @@ int mount_restrict(int mount_fd, uint64_t attributes, bool with_below);
 int mount_put(int mount_fd, const char *path);
 int mount_put_fd(int mount_fd, int target_fd);
 
+/* In a network namespace of the caller's own: its loopback interface goes up; a TCP socket there,
+ * on 127.0.0.1 and that port, on which nobody listens yet. */
+bool network_raise_loopback(struct failure *f);
+bool network_bind_loopback(int *ret_fd, uint16_t port, struct failure *f);
+
 /* Who commands run as. */
 struct identity {
     bool changes;
@@ -94,8 +99,8 @@ bool identity_become(const struct identity *who, struct failure *f);
 #define LAUNCH_FDS LAUNCH_KEEPER_FDS
 ssize_t receive_with_fds(int channel_fd, void *bytes, size_t n, int fds[LAUNCH_FDS]);
 bool send_with_fd(int channel_fd, const void *bytes, size_t n, int fd);
-/* What there is to tell the engine, with a descriptor (-1: none). */
-bool send_report(int channel_fd, const struct failure *f, int fd);
+/* What there is to tell the engine, with descriptors, up to the first that is -1. */
+bool send_report(int channel_fd, const struct failure *f, const int fds[LAUNCH_FDS]);
 
 /* One policy, made ready in the process that makes its keepers. */
 struct template_process {
@@ -106,6 +111,8 @@ struct template_process {
     struct sandbox_ready *ready;
     struct identity who;
     struct tree tree;
+    /* Bound inside, for the engine's proxy (an allow list): HTTP, SOCKS; -1: none. */
+    int proxy_fds[2];
 };
 
 /* Enters its namespaces, builds the tree, tries whether a run can be made. The file

@@ -22,9 +22,10 @@ start_template(struct yard *y, int control_fd, const int fds[LAUNCH_FDS])
 {
     struct template_start start = {.policy_fd = fds[0], .channel_fd = fds[1], .engine_fd = fds[2]};
     struct failure f = {STAGE_NONE, 0, ""};
+    static const int none[LAUNCH_FDS] = {-1, -1, -1, -1};
 
     if (!yard_open(y, 0, &f)) {
-        (void)send_report(start.channel_fd, &f, -1);
+        (void)send_report(start.channel_fd, &f, none);
         return;
     }
 
@@ -36,7 +37,7 @@ start_template(struct yard *y, int control_fd, const int fds[LAUNCH_FDS])
     }
     if (pid < 0) {
         (void)failed(&f, STAGE_CLONE, errno, "a template");
-        (void)send_report(start.channel_fd, &f, -1);
+        (void)send_report(start.channel_fd, &f, none);
     }
 }
 

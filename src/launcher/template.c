@@ -1,13 +1,11 @@
 /* The process of one policy (launcher_internal.h). */
 #include <errno.h>
 #include <fcntl.h>
-#include <net/if.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -24,6 +22,8 @@
 
 #define POLICY_BYTES ((size_t)1 << 20)
 
+static const int no_fds[LAUNCH_FDS] = {-1, -1, -1, -1};
+
 static bool
 read_whole(int fd, struct buf *ret, enum sandbox_stage stage, struct failure *f)
 {
@@ -35,6 +35,13 @@ read_whole(int fd, struct buf *ret, enum sandbox_stage stage, struct failure *f)
         return failed(f, stage, err.sys != 0 ? err.sys : EIO, err.msg);
     }
     return true;
+}
+
+/* Else it is a wrapper: nobody answers for connect(2), and there is no proxy. */
+static bool
+has_engine(const struct template_process *t)
+{
+    return t->engine_fd >= 0;
 }
 
 static bool
@@ -55,31 +62,30 @@ read_policy(struct template_process *t, int fd, struct failure *f)
     return true;
 }
 
-/* A namespace of its own begins with a loopback interface that is down. */
+/* The proxy itself is the engine's, and stays outside. */
 static bool
-raise_loopback(struct failure *f)
+bind_proxy(struct template_process *t, struct failure *f)
 {
-    SY_FD fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    struct ifreq request = {.ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING};
+    static const uint16_t ports[] = {LAUNCH_HTTP_PORT, LAUNCH_SOCKS_PORT};
+    bool is_ok = true;
 
-    if (fd < 0 || ioctl(fd, SIOCSIFFLAGS, &request) != 0) {
-        return failed(f, STAGE_LOOPBACK, errno, NULL);
+    for (size_t i = 0; i < 2 && is_ok; i++) {
+        is_ok = network_bind_loopback(&t->proxy_fds[i], ports[i], f);
     }
-    return true;
+    return is_ok;
 }
 
 static bool
-enter_namespaces(const struct template_process *t, struct failure *f)
+enter_namespaces(struct template_process *t, struct failure *f)
 {
-    /* With an allow list the broker connects to the engine's proxy, which is in our network:
-     * seccomp and the broker alone keep everything else out of reach. */
-    bool has_network = sandbox_policy_network(&t->policy) != NETWORK_OFF;
+    enum sandbox_network network = sandbox_policy_network(&t->policy);
+    bool is_own = network != NETWORK_ON;
 
-    if (unshare(CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | (has_network ? 0 : CLONE_NEWNET)) !=
-        0) {
+    if (unshare(CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | (is_own ? CLONE_NEWNET : 0)) != 0) {
         return failed(f, STAGE_NAMESPACES, errno, NULL);
     }
-    return has_network || raise_loopback(f);
+    return !is_own || (network_raise_loopback(f) &&
+                       (network != NETWORK_ALLOW_LIST || !has_engine(t) || bind_proxy(t, f)));
 }
 
 static bool
@@ -162,6 +168,8 @@ template_fini(struct template_process *t)
     fd_close(&t->tree.empty_file_fd);
     fd_close(&t->tree.yard_fd);
     fd_close(&t->tree.watch_fd);
+    fd_close(&t->proxy_fds[0]);
+    fd_close(&t->proxy_fds[1]);
 }
 
 /* The keeper, process 1 of its namespace, up to where all keepers are alike. */
@@ -185,6 +193,10 @@ run_keeper(const struct template_process *t, int in_fd, const int fds[LAUNCH_FDS
     enum sandbox_stage stage = STAGE_NONE;
     sigset_t all;
 
+    if (!has_engine(t)) {
+        job.base.broker_program = NULL;
+        job.base.is_observed = false;
+    }
     /* It reads SIGCHLD from a descriptor, whoever forks it. */
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, NULL);
@@ -240,7 +252,9 @@ take_marks(struct template_process *t, int fd)
     bool is_ok = read_whole(fd, &marks, STAGE_MOUNTS, &f) &&
                  tree_mark(&t->tree, buf_view(&marks), marks.len, &f);
 
-    return send_report(t->channel_fd, &f, t->tree.watch_fd) && is_ok;
+    const int fds[LAUNCH_FDS] = {t->tree.watch_fd, -1, -1, -1};
+
+    return send_report(t->channel_fd, &f, fds) && is_ok;
 }
 
 static bool
@@ -290,22 +304,26 @@ template_run(const struct yard *y, const struct template_start *start)
     struct template_process t = {
         .channel_fd = start->channel_fd,
         .engine_fd = start->engine_fd,
-        .tree = {-1, -1, -1, -1, 0}
+        .tree = {-1,  -1, -1, -1, 0},
+        .proxy_fds = {-1, -1 }
     };
     struct failure f = {STAGE_NONE, 0, ""};
 
     prctl(PR_SET_NAME, "sy-template", 0, 0, 0);
     if (!template_prepare(&t, y, start->policy_fd, &f)) {
-        (void)send_report(t.channel_fd, &f, -1);
+        (void)send_report(t.channel_fd, &f, no_fds);
         _exit(1);
     }
     /* Nobody looks into us or our keepers, whoever they run as. */
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 
     SY_FD diag = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+    const int fds[LAUNCH_FDS] = {diag, t.proxy_fds[0], t.proxy_fds[1], -1};
 
-    if (send_report(t.channel_fd, &f, diag)) {
+    if (send_report(t.channel_fd, &f, fds)) {
         fd_close(&diag);
+        fd_close(&t.proxy_fds[0]);
+        fd_close(&t.proxy_fds[1]);
         serve(&t);
     }
     _exit(0);

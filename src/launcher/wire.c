@@ -46,8 +46,8 @@ receive_with_fds(int channel_fd, void *bytes, size_t n, int fds[LAUNCH_FDS])
     return got;
 }
 
-bool
-send_with_fd(int channel_fd, const void *bytes, size_t n, int fd)
+static bool
+send_with_fds(int channel_fd, const void *bytes, size_t n, const int *fds, size_t n_fds)
 {
     union {
         const void *from;
@@ -57,22 +57,33 @@ send_with_fd(int channel_fd, const void *bytes, size_t n, int fd)
     union control control = {.header = {0}};
     struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
 
-    if (fd >= 0) {
+    if (n_fds > 0) {
         message.msg_control = &control;
-        message.msg_controllen = CMSG_SPACE(sizeof(int));
-        control.header.cmsg_len = CMSG_LEN(sizeof(int));
+        message.msg_controllen = CMSG_SPACE(sizeof(int) * n_fds);
+        control.header.cmsg_len = CMSG_LEN(sizeof(int) * n_fds);
         control.header.cmsg_level = SOL_SOCKET;
         control.header.cmsg_type = SCM_RIGHTS;
-        memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
+        memcpy(CMSG_DATA(&control.header), fds, sizeof(int) * n_fds);
     }
     return sendmsg(channel_fd, &message, MSG_NOSIGNAL) == (ssize_t)n;
 }
 
 bool
-send_report(int channel_fd, const struct failure *f, int fd)
+send_with_fd(int channel_fd, const void *bytes, size_t n, int fd)
 {
+    return send_with_fds(channel_fd, bytes, n, &fd, fd >= 0 ? 1 : 0);
+}
+
+bool
+send_report(int channel_fd, const struct failure *f, const int fds[LAUNCH_FDS])
+{
+    size_t n = 0;
+
     struct launch_report r = {.version = LAUNCH_VERSION, .stage = (int32_t)f->stage, .sys = f->sys};
 
     memcpy(r.detail, f->detail, sizeof(r.detail));
-    return send_with_fd(channel_fd, &r, sizeof(r), fd);
+    while (n < LAUNCH_FDS && fds[n] >= 0) {
+        n++;
+    }
+    return send_with_fds(channel_fd, &r, sizeof(r), fds, n);
 }

@@ -1,8 +1,10 @@
 /* A call's part in the network of its policy, where that is an allow list. */
 #include <stdio.h>
 
+#include "base/fd.h"
 #include "base/mem.h"
 #include "orchestrator/call_internal.h"
+#include "process/template.h"
 
 static bool
 wants_list(const struct orch_call *c)
@@ -19,6 +21,32 @@ tell_off(struct orch_call *c, const char *why)
     (void)snprintf(note, sizeof(note),
                    "network.allow has no effect here, the network is off: %.150s", why);
     call_add_note(c, note);
+}
+
+/* Where the sandbox has a network of its own the proxy listens there. */
+static enum sy_code
+make_network(const struct orch_call *c, struct sy_error *err)
+{
+    SY_FD http = -1;
+    SY_FD socks = -1;
+    struct network *n = NULL;
+    enum sy_code rc = network_new(&n, &c->turn.sandbox.network_allow, err);
+
+    if (rc != SY_E_OK) {
+        return rc;
+    }
+    if (sandbox_plan_has_own_network(c->entry->plan)) {
+        template_take_proxy(c->entry->template, &http, &socks);
+        rc = http >= 0 && socks >= 0
+                 ? network_hand_in(n, &http, &socks, err)
+                 : sy_err_set(err, SY_E_SANDBOX, "its sockets did not come from shellyard-launch");
+    }
+    if (rc != SY_E_OK) {
+        network_free(n);
+        return rc;
+    }
+    c->entry->network = n;
+    return SY_E_OK;
 }
 
 enum sy_code
@@ -41,7 +69,7 @@ call_join_network(struct orch_call *c, struct sy_error *err)
     enum sy_code rc = SY_E_OK;
 
     if (c->entry->network == NULL) {
-        rc = network_new(&c->entry->network, &c->turn.sandbox.network_allow, &why);
+        rc = make_network(c, &why);
     }
     if (rc == SY_E_OK) {
         rc = network_join(c->entry->network, &c->seat, &why);

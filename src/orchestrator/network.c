@@ -6,6 +6,7 @@
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/socket.h>
 
 #include <uv.h>
@@ -50,8 +51,10 @@ struct network {
     size_t n_pending;
     uint64_t last_id;
     uint64_t deadline_ns;
-    uint16_t port; /* of our own listening socket, the first */
+    uint16_t port;       /* where commands connect to: 0: there is nothing yet */
+    uint16_t socks_port; /* 0: the same */
     bool is_handed_in;
+    bool names_loopback; /* the list does: this machine's is asked of the proxy */
     bool is_closed;
 };
 
@@ -160,7 +163,7 @@ on_connected(void *arg, int *fd)
  * hold that socket, so the port is its own as long as it is connected to us.
  */
 static bool
-take_pending(struct network *n, int fd, uint64_t *ret_owner)
+take_pending(struct network *n, uint16_t to, int fd, uint64_t *ret_owner)
 {
     uint16_t port = peer_port(fd);
 
@@ -171,7 +174,7 @@ take_pending(struct network *n, int fd, uint64_t *ret_owner)
             continue;
         }
 
-        bool is_ours = own_port(p->fd) == port && peer_port(p->fd) == n->port;
+        bool is_ours = own_port(p->fd) == port && peer_port(p->fd) == to;
 
         *ret_owner = p->owner;
         *at = p->next;
@@ -185,9 +188,11 @@ static bool
 admit(void *arg, size_t listener, int fd, uint64_t *ret_owner)
 {
     struct network *n = arg;
+    uint16_t to = listener == 0 || n->socks_port == 0 ? n->port : n->socks_port;
+    bool is_known = take_pending(n, to, fd, ret_owner);
 
-    if (listener == 0) {
-        return take_pending(n, fd, ret_owner);
+    if (is_known || !n->is_handed_in) {
+        return is_known;
     }
     *ret_owner = n->seats != NULL && n->seats->next == NULL ? n->seats->id : 0;
     return true;
@@ -264,21 +269,6 @@ on_verdict(void *arg, const struct proxy_verdict *v)
     }
 }
 
-static enum sy_code
-listen_on_loopback(struct network *n, struct sy_error *err)
-{
-    SY_FD fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    const struct sockaddr_in at = {.sin_family = AF_INET,
-                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-
-    if (fd < 0 || bind(fd, (const struct sockaddr *)&at, sizeof(at)) != 0) {
-        return sy_err_sys(err, errno, "a listening socket on 127.0.0.1 for the network proxy");
-    }
-
-    n->port = own_port(fd);
-    return proxy_listen_fd(n->proxy, &fd, PROXY_ANY, err);
-}
-
 /*
  * Whether the last round left descriptors that libuv has not given to epoll yet: it does so when
  * it polls the next time, and until then the backend's descriptor does not speak for them. The
@@ -311,6 +301,27 @@ run(struct network *n)
     }
 }
 
+static enum sy_code
+listen_on_loopback(struct network *n, struct sy_error *err)
+{
+    SY_FD fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    const struct sockaddr_in at = {.sin_family = AF_INET,
+                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+
+    if (fd < 0 || bind(fd, (const struct sockaddr *)&at, sizeof(at)) != 0) {
+        return sy_err_sys(err, errno, "a listening socket on 127.0.0.1 for the network proxy");
+    }
+
+    uint16_t port = own_port(fd);
+    enum sy_code rc = proxy_listen_fd(n->proxy, &fd, PROXY_ANY, err);
+
+    if (rc == SY_E_OK) {
+        n->port = port;
+        run(n);
+    }
+    return rc;
+}
+
 static void
 on_closed(void *arg)
 {
@@ -324,6 +335,22 @@ free_memory(struct network *n)
 {
     allow_free(n->list);
     mem_free(n);
+}
+
+/* What an entry for this machine itself begins with. */
+static bool
+names_loopback(const struct strv *allow)
+{
+    static const char *const begins[] = {"127.", "[::1]", "localhost", "*.localhost", "0.0.0.0"};
+
+    for (size_t i = 0; i < allow->n; i++) {
+        for (size_t k = 0; k < sizeof(begins) / sizeof(begins[0]); k++) {
+            if (strncasecmp(allow->v[i], begins[k], strlen(begins[k])) == 0) {
+                return true;
+            }
+        }
+    }
+    return false;
 }
 
 enum sy_code
@@ -344,8 +371,8 @@ network_new(struct network **ret, const struct strv *allow, struct sy_error *err
         free_memory(n);
         return rc != SY_E_OK ? rc : sy_err_sys(err, -uv, "an event loop for the network proxy");
     }
+    n->names_loopback = names_loopback(allow);
     rc = proxy_new(&n->proxy, &n->loop, n->list, &options, err);
-    rc = rc == SY_E_OK ? listen_on_loopback(n, err) : rc;
     if (rc != SY_E_OK) {
         network_free(n);
         return rc;
@@ -383,8 +410,10 @@ network_hand_in(struct network *n, int *http_fd, int *socks_fd, struct sy_error 
     SY_FD http = fd_take(http_fd);
     SY_FD socks = fd_take(socks_fd);
 
-    SY_ASSERT(!n->is_handed_in);
+    SY_ASSERT(!n->is_handed_in && n->port == 0 && n->seats == NULL);
     n->is_handed_in = true;
+    n->port = own_port(http);
+    n->socks_port = own_port(socks);
 
     enum sy_code rc = proxy_listen_fd(n->proxy, &http, PROXY_HTTP, err);
 
@@ -396,10 +425,11 @@ network_hand_in(struct network *n, int *http_fd, int *socks_fd, struct sy_error 
 enum sy_code
 network_join(struct network *n, struct network_seat **ret, struct sy_error *err)
 {
-    struct network_seat *s = mem_alloc_zero(1, sizeof(*s));
+    enum sy_code rc = n->port == 0 ? listen_on_loopback(n, err) : SY_E_OK;
+    struct network_seat *s = rc == SY_E_OK ? mem_alloc_zero(1, sizeof(*s)) : NULL;
 
     if (s == NULL) {
-        return sy_err_nomem(err);
+        return rc != SY_E_OK ? rc : sy_err_nomem(err);
     }
     s->fd = fcntl(uv_backend_fd(&n->loop), F_DUPFD_CLOEXEC, 0);
     if (s->fd < 0) {
@@ -411,7 +441,8 @@ network_join(struct network *n, struct network_seat **ret, struct sy_error *err)
     s->network = n;
     s->id = ++n->last_id;
     s->hosts.max = NETWORK_HOSTS;
-    s->gate = (struct process_gate){.port = n->port, .on_connected = on_connected, .arg = s};
+    s->gate = (struct process_gate){
+        .port = n->port, .socks_port = n->socks_port, .on_connected = on_connected, .arg = s};
     s->next = n->seats;
     n->seats = s;
     *ret = s;
@@ -448,16 +479,17 @@ network_leave(struct network_seat *seat)
 const struct process_gate *
 network_gate(const struct network_seat *seat)
 {
-    return seat->network->is_handed_in ? NULL : &seat->gate;
+    return &seat->gate;
 }
 
 enum sy_code
 network_environment(const struct network_seat *seat, struct strv *env, struct sy_error *err)
 {
-    bool is_handed_in = seat->network->is_handed_in;
+    const struct network *n = seat->network;
     const struct proxy_environment p = {
-        .http_port = is_handed_in ? NETWORK_HTTP_PORT : seat->network->port,
-        .socks_port = is_handed_in ? NETWORK_SOCKS_PORT : seat->network->port,
+        .http_port = n->port,
+        .socks_port = n->socks_port != 0 ? n->socks_port : n->port,
+        .is_loopback_direct = n->is_handed_in && !n->names_loopback,
     };
 
     return proxy_environment_apply(env, &p, err);

@@ -17,9 +17,10 @@
  * network_deadline_ns besides what it waits on anyway, and calls network_step. So it works under
  * any driver, on poll(2) too. Without calls nothing is driven, and there is nothing to drive.
  *
- * Its listening socket is on 127.0.0.1, where any process of this machine can connect to it. Only
- * connections that the broker made for a seat are served: it holds the socket that it connected
- * until the other end of that very connection was accepted. Others are hung up on unread.
+ * Without a network namespace its listening socket is on 127.0.0.1, where any process of this
+ * machine can connect to it. Only connections that the broker made for a seat are served: it holds
+ * the socket that it connected until the other end of that very connection was accepted. Others are
+ * hung up on unread.
  *
  * network_none.c stands in its place where there is no libuv (the small program, the library).
  */
@@ -42,17 +43,15 @@ enum sy_code network_new(struct network **ret, const struct strv *allow,
 void network_free(struct network *n);
 
 /*
- * For a sandbox with a network namespace of its own: serves two listening sockets that were made
- * inside, on 127.0.0.1 and these ports, for HTTP and SOCKS5. Takes both (-1 then), also when it
- * fails. The environment of calls names these ports from then on, and no gate is needed: whoever
- * is in the namespace reaches them by itself. Once at most for a network; the namespace must hold
- * nobody but commands of this policy.
+ * For a sandbox with a network namespace of its own: serves two TCP sockets that were bound inside,
+ * on 127.0.0.1, for HTTP and SOCKS5. Takes both (-1 then), also when it fails. There is no socket
+ * in our own network then. Once at most, before the first seat; the namespace must hold nobody but
+ * commands of this policy.
  *
- * Connections that come this way belong to the one call that is running; if there are several,
- * refusals are told to each of them, as inferred.
+ * Whoever is inside is served. A connection that the broker made is its seat's; any other (there is
+ * no broker here, or it was made without connect(2)) belongs to the one call that is running, and
+ * if there are several, its refusals are told to each of them, as inferred.
  */
-#define NETWORK_HTTP_PORT  3128
-#define NETWORK_SOCKS_PORT 1080
 enum sy_code network_hand_in(struct network *n, int *http_fd, int *socks_fd,
                              struct sy_error *err) SY_NODISCARD;
 
@@ -63,7 +62,7 @@ enum sy_code network_join(struct network *n, struct network_seat **ret,
                           struct sy_error *err) SY_NODISCARD;
 /* Ends the connections of the call. NULL is nothing. */
 void network_leave(struct network_seat *seat);
-/* For exec_env; lives as long as the seat. NULL: the namespace has its own listeners. */
+/* For exec_env; lives as long as the seat. */
 const struct process_gate *network_gate(const struct network_seat *seat);
 /* Sets the proxy variables. */
 enum sy_code network_environment(const struct network_seat *seat, struct strv *env,

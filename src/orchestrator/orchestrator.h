@@ -62,6 +62,7 @@ struct session_options {
     char *const *environ_list; /* the engine's environment */
     bool protects;             /* protected names below writable roots are guarded */
     char *const *unprotected;  /* those of them that are not; NULL: none */
+    bool rests;                /* somebody calls session_rest */
 };
 
 enum sy_code session_new(struct session **ret, const struct session_options *options,
@@ -71,6 +72,13 @@ void session_free(struct session *s);
  * tier. */
 enum sy_code session_use_launcher(struct session *s, const char *path,
                                   struct sy_error *err) SY_NODISCARD;
+/*
+ * What stands in a workspace for commands alone (guard.h, placeholders) goes when no command
+ * has run for LIMIT_PLACEHOLDER_LINGER_MS, so that it is not made anew for each. Returns
+ * when to call again, UINT64_MAX: not before a call has ended. A session without `rests`
+ * needs none of it: there it goes with the end of each call.
+ */
+uint64_t session_rest(struct session *s, uint64_t now_ns);
 struct event_bus *session_bus(struct session *s);
 const char *session_id(const struct session *s);
 /* The user's shell, detected at first use. */

@@ -24,6 +24,7 @@ struct sandbox_entry {
     struct template *template;   /* of the full tier; NULL: another one */
     struct guard *guard;         /* of its writable roots; NULL: not needed so far */
     struct hidden_state hidden;
+    uint64_t rest_ns; /* when that is to rest (session_rest); UINT64_MAX: it does */
     uint32_t refs;
     uint64_t used; /* clock of the cache, for the least recently used */
 };
@@ -49,6 +50,12 @@ struct session_protection {
 };
 
 const struct session_protection *session_protection(const struct session *s);
+
+/* Does somebody call session_rest? */
+bool session_rests(const struct session *s);
+/* Policies of one engine at a time: one for the engine, a few for turns. NULL: none there. */
+#define SANDBOX_CACHE 8
+struct sandbox_entry *session_entry(struct session *s, size_t i);
 
 /* A process for the next command is made ready, if the session wants one. */
 void session_make_spare(struct session *s, const struct sandbox_base *base);

@@ -1,3 +1,4 @@
+#include "base/clock.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "guard/guard.h"
@@ -9,6 +10,8 @@
  * and after: a walk of a large tree would cost more than the command. */
 #define SHORT_DIRS    1U
 #define SHORT_WALK_MS 5U
+
+#define NS_PER_MS 1000000ULL
 
 static enum sy_code
 list_roots(struct strv *ret, const struct sandbox_policy *policy)
@@ -178,5 +181,30 @@ call_protect_end(struct orch_call *c)
     }
     tell(c, &findings);
     guard_findings_fini(&findings);
-    guard_rest(c->entry->guard);
+    if (session_rests(c->session)) {
+        c->entry->rest_ns = clock_mono_ns() + LIMIT_PLACEHOLDER_LINGER_MS * NS_PER_MS;
+    } else {
+        guard_rest(c->entry->guard);
+    }
+}
+
+uint64_t
+session_rest(struct session *s, uint64_t now_ns)
+{
+    uint64_t next = UINT64_MAX;
+
+    for (size_t i = 0; i < SANDBOX_CACHE; i++) {
+        struct sandbox_entry *e = session_entry(s, i);
+
+        /* The end of a call that runs puts it off again. */
+        if (e == NULL || e->refs > 0) {
+            continue;
+        }
+        if (e->rest_ns <= now_ns) {
+            guard_rest(e->guard);
+            e->rest_ns = UINT64_MAX;
+        }
+        next = e->rest_ns < next ? e->rest_ns : next;
+    }
+    return next;
 }

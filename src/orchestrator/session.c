@@ -12,9 +12,6 @@
 #include "process/launch_wire.h"
 #include "process/launcher.h"
 
-/* Policies of one engine at a time: one for the engine, a few for turns. */
-#define SANDBOX_CACHE 8
-
 struct session {
     char id[17];
     char *shell_path;
@@ -39,6 +36,7 @@ struct session {
     enum session_spare spare_mode;
     struct process_pool *pool;
     struct session_protection protection;
+    bool rests;
 };
 
 static enum sy_code
@@ -54,6 +52,7 @@ fill(struct session *s, const struct session_options *o)
         }
     }
     s->spare_mode = o->spare;
+    s->rests = o->rests;
     s->login_snapshot = o->login_snapshot;
     s->snapshot_timeout_ms =
         o->snapshot_timeout_ms > 0 ? o->snapshot_timeout_ms : LIMIT_SNAPSHOT_MS;
@@ -170,6 +169,18 @@ session_use_launcher(struct session *s, const char *path, struct sy_error *err)
     mem_free(s->launcher_path);
     s->launcher_path = copy;
     return SY_E_OK;
+}
+
+bool
+session_rests(const struct session *s)
+{
+    return s->rests;
+}
+
+struct sandbox_entry *
+session_entry(struct session *s, size_t i)
+{
+    return s->cache[i];
 }
 
 struct event_bus *
@@ -518,6 +529,7 @@ session_acquire_sandbox(struct session *s, const struct sandbox_policy *policy, 
         entry_free(s->cache[place]);
         s->cache[place] = made;
     }
+    made->rest_ns = UINT64_MAX;
     made->refs = 1;
     made->used = ++s->cache_clock;
     *ret = made;

@@ -51,6 +51,7 @@ struct call {
     struct broker_address address; /* borrows from bytes */
     bool is_listen_refused;
     bool is_refused; /* by the policy: the kernel alone might have said yes */
+    enum own_miss miss;
 };
 
 /* The errno of a refusal that is the policy's. */
@@ -342,12 +343,40 @@ connect_gate(const struct call *c)
     return sys == EBUSY || sys == ETIMEDOUT ? EAGAIN : sys;
 }
 
+static bool
+is_gate(const struct call *c)
+{
+    return c->gate != NULL && c->address.is_loopback &&
+           (c->address.port == c->gate->port ||
+            (c->gate->socks_port != 0 && c->address.port == c->gate->socks_port));
+}
+
+static int
+connect_in_own(struct call *c)
+{
+    SY_FD sock = -1;
+    int sys = take_socket(c, &sock);
+
+    if (sys != 0) {
+        return sys;
+    }
+
+    struct own_answer answer = own_network_connect(sock, &c->address, c->bytes, c->length);
+
+    c->miss = answer.miss;
+    if (answer.is_tcp && (answer.sys == 0 || answer.sys == EINPROGRESS) && is_gate(c)) {
+        c->gate->on_connected(c->gate->arg, &sock);
+    }
+    return answer.sys;
+}
+
 static int
 connect_inet(struct call *c)
 {
-    return c->gate != NULL && c->address.is_loopback && c->address.port == c->gate->port
-               ? connect_gate(c)
-               : refuse(c, EACCES);
+    if (c->place->has_own_network) {
+        return connect_in_own(c);
+    }
+    return is_gate(c) ? connect_gate(c) : refuse(c, EACCES);
 }
 
 /*
@@ -418,7 +447,12 @@ tell_refused(const struct broker_host *host, const struct call *c)
     /* A name of Unix sockets in visible characters is at most eight times as long. */
     SY_AUTO(buf_fini) struct buf object = {.max = 1024};
 
-    if (host->on_refused != NULL && broker_address_text(&object, c->bytes, c->length) == SY_E_OK) {
+    if (broker_address_text(&object, c->bytes, c->length) != SY_E_OK) {
+        return;
+    }
+    if (c->miss != MISS_NOTHING && host->on_missed != NULL) {
+        host->on_missed(host->arg, c->keeper, buf_view(&object), c->miss);
+    } else if (c->is_refused && host->on_refused != NULL) {
         host->on_refused(host->arg, c->keeper, buf_view(&object));
     }
 }
@@ -465,7 +499,7 @@ answer_one(int listener_fd, const struct broker_host *host)
     }
     /* ENOENT: the caller was killed meanwhile. */
     (void)ioctl(listener_fd, SECCOMP_IOCTL_NOTIF_SEND, &answer);
-    if (c.is_refused) {
+    if (c.is_refused || c.miss != MISS_NOTHING) {
         tell_refused(host, &c);
     }
     if (c.is_listen_refused && host->on_listen_refused != NULL) {

@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include "process/gate.h"
+#include "process/own_network.h"
 #include <linux/seccomp.h>
 
 /*
@@ -21,6 +22,9 @@
  * With an allow list (network.allow) the tree may make TCP sockets, and there is one internet
  * address that they can be connected to: its gate, the engine's own proxy. listen(2) asks too
  * then, since a server would be reached from outside; the broker makes it for Unix sockets.
+ *
+ * A tree with a network namespace of its own connects to whatever is in it (own_network.h); there
+ * the gate is where the proxy listens inside.
  */
 
 #define OBSERVE_GO_ON (-1)
@@ -29,6 +33,7 @@
 struct broker_place {
     int diag_fd;       /* for sock_diag(7) in their network; -1: they are in ours */
     bool has_own_tree; /* their paths are in a mount namespace of their own */
+    bool has_own_network;
 };
 
 /* Whose calls they are. */
@@ -39,6 +44,8 @@ struct broker_host {
     /* Something of that tree asked for this address ("unix:PATH", "unix:@NAME", "HOST:PORT", as
      * it wrote it) and the policy, not the kernel, said no. May be NULL. */
     void (*on_refused)(void *arg, pid_t keeper, const char *object);
+    /* The same for an internet address in a network of its own. May be NULL. */
+    void (*on_missed)(void *arg, pid_t keeper, const char *object, enum own_miss miss);
     /* The gate of that tree; NULL: none. May be NULL itself. */
     const struct process_gate *(*gate_of)(void *arg, pid_t keeper);
     /* Something of that tree called listen(2) on an internet socket. May be NULL. */

@@ -40,7 +40,7 @@ parse_inet(sa_family_t family, const void *bytes, size_t n)
     static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
     struct broker_address a = {.kind = ADDRESS_INET};
     struct sockaddr_in v4;
-    struct sockaddr_in6 v6;
+    struct sockaddr_in6 v6 = {0};
     uint32_t ip = 0;
 
     if (family == AF_INET && n >= sizeof(v4)) {
@@ -53,11 +53,17 @@ parse_inet(sa_family_t family, const void *bytes, size_t n)
         if (memcmp(&v6.sin6_addr, mapped, sizeof(mapped)) == 0) {
             memcpy(&ip, (const uint8_t *)&v6.sin6_addr + sizeof(mapped), sizeof(ip));
             ip = ntohl(ip);
+        } else {
+            a.is_v6 = true;
         }
     } else {
         return refused(EINVAL);
     }
+    a.ip = ip;
     a.is_loopback = ip == INADDR_LOOPBACK;
+    a.is_any = a.is_v6 ? IN6_IS_ADDR_UNSPECIFIED(&v6.sin6_addr) : ip == INADDR_ANY;
+    a.is_local =
+        a.is_any || (a.is_v6 ? IN6_IS_ADDR_LOOPBACK(&v6.sin6_addr) : ip >> 24 == IN_LOOPBACKNET);
     return a;
 }
 

@@ -18,7 +18,7 @@ enum broker_address_kind {
     ADDRESS_NAMED,    /* a path in the file system */
     ADDRESS_ABSTRACT, /* its name follows a NUL byte */
     ADDRESS_NETLINK,  /* the kernel itself */
-    ADDRESS_INET,     /* IPv4 or IPv6: port and is_loopback say where */
+    ADDRESS_INET,     /* IPv4 or IPv6: what follows the name says where */
     ADDRESS_NONE,     /* AF_UNSPEC: no peer any more */
     ADDRESS_REFUSED   /* sys says why */
 };
@@ -31,6 +31,10 @@ struct broker_address {
     size_t name_length;
     uint16_t port;    /* of ADDRESS_INET */
     bool is_loopback; /* 127.0.0.1, also where IPv6 carries it; nothing else of 127/8 */
+    bool is_local;    /* 127/8, ::1, or none at all (0.0.0.0, ::), which means the same */
+    bool is_any;      /* the latter */
+    bool is_v6;       /* and carries no IPv4 */
+    uint32_t ip;      /* of IPv4 */
 };
 struct broker_address broker_address_parse(const void *bytes, size_t n);
 /* It in words, as `sandbox explain` takes it: "unix:PATH", "unix:@NAME", "HOST:PORT",

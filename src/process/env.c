@@ -102,31 +102,31 @@ static const char *const banned_names[] = {
 
 /* Default excludes: names that hold a secret. Upper case; the name may have
  * either. The words stand for globs: *WORD* or *WORD, or the whole name. */
-enum word_place { ANYWHERE, AT_END, WHOLE };
-
 struct secret_word {
     const char *word;
     size_t n;
-    enum word_place place;
 };
 
-#define WORD(text) text, sizeof(text) - 1
+#define WORD(text)                                                                                 \
+    {                                                                                              \
+        text, sizeof(text) - 1                                                                     \
+    }
 
-static const struct secret_word secret_words[] = {
-    {WORD("KEY"),            ANYWHERE},
-    {WORD("SECRET"),         ANYWHERE},
-    {WORD("TOKEN"),          ANYWHERE},
-    {WORD("PASSWORD"),       ANYWHERE},
-    {WORD("PASSWD"),         ANYWHERE},
-    {WORD("PASSPHRASE"),     ANYWHERE},
-    {WORD("CREDENTIAL"),     ANYWHERE},
-    {WORD("_PASS"),          AT_END  },
-    {WORD("_PWD"),           AT_END  }, /* MYSQL_PWD; OLDPWD has no underscore */
-    {WORD("SSHPASS"),        WHOLE   },
- /* Sockets of agents: whoever reaches one signs with the user's keys. */
-    {WORD("SSH_AUTH_SOCK"),  WHOLE   },
-    {WORD("SSH_AGENT_PID"),  WHOLE   },
-    {WORD("GPG_AGENT_INFO"), WHOLE   },
+static const struct secret_word anywhere_words[] = {
+    WORD("KEY"),    WORD("SECRET"),     WORD("TOKEN"),      WORD("PASSWORD"),
+    WORD("PASSWD"), WORD("PASSPHRASE"), WORD("CREDENTIAL"),
+};
+
+static const struct secret_word last_words[] = {
+    WORD("_PASS"), WORD("_PWD"), /* MYSQL_PWD; OLDPWD has no underscore */
+};
+
+/* Sockets of agents: whoever reaches one signs with the user's keys. */
+static const struct secret_word whole_words[] = {
+    WORD("SSHPASS"),
+    WORD("SSH_AUTH_SOCK"),
+    WORD("SSH_AGENT_PID"),
+    WORD("GPG_AGENT_INFO"),
 };
 
 static const char *const core_names[] = {
@@ -173,10 +173,8 @@ first_letters(void)
 {
     uint32_t letters = 0;
 
-    for (size_t i = 0; i < COUNT(secret_words); i++) {
-        if (secret_words[i].place == ANYWHERE) {
-            letters |= 1U << ((unsigned)secret_words[i].word[0] & 0x1FU);
-        }
+    for (size_t i = 0; i < COUNT(anywhere_words); i++) {
+        letters |= 1U << ((unsigned)anywhere_words[i].word[0] & 0x1FU);
     }
     return letters;
 }
@@ -185,10 +183,12 @@ first_letters(void)
 static bool
 word_begins(struct name name, size_t i)
 {
-    for (size_t k = 0; k < COUNT(secret_words); k++) {
-        const struct secret_word *w = &secret_words[k];
+    unsigned char first = upper(name.s[i]);
 
-        if (w->place == ANYWHERE && w->n <= name.n - i &&
+    for (size_t k = 0; k < COUNT(anywhere_words); k++) {
+        const struct secret_word *w = &anywhere_words[k];
+
+        if (first == (unsigned char)w->word[0] && w->n <= name.n - i &&
             equals_nocase(name.s + i, w->word, w->n)) {
             return true;
         }
@@ -204,11 +204,17 @@ is_secret(struct name name, uint32_t letters)
             return true;
         }
     }
-    for (size_t k = 0; k < COUNT(secret_words); k++) {
-        const struct secret_word *w = &secret_words[k];
+    for (size_t k = 0; k < COUNT(last_words); k++) {
+        const struct secret_word *w = &last_words[k];
 
-        if (w->place != ANYWHERE && (w->place == WHOLE ? w->n == name.n : w->n <= name.n) &&
-            equals_nocase(name.s + name.n - w->n, w->word, w->n)) {
+        if (w->n <= name.n && equals_nocase(name.s + name.n - w->n, w->word, w->n)) {
+            return true;
+        }
+    }
+    for (size_t k = 0; k < COUNT(whole_words); k++) {
+        const struct secret_word *w = &whole_words[k];
+
+        if (w->n == name.n && equals_nocase(name.s, w->word, w->n)) {
             return true;
         }
     }
@@ -245,11 +251,43 @@ matches_any(struct name name, const struct strv *globs)
     return false;
 }
 
-/* Adds or replaces a whole entry. */
-static enum sy_code
-put_entry(struct strv *list, const char *entry, struct name name)
+/* Names met so far, by a few bits of a hash: "no" is sure, "yes" is to be
+ * looked up. Without it each entry would be compared with all before it. */
+struct names_met {
+    uint64_t bits[32];
+};
+
+/* True: the name may have been met before. */
+static bool
+meet(struct names_met *met, struct name name)
 {
-    size_t i = name_index(list, name);
+    uint32_t hash = 2166136261U; /* FNV-1a */
+
+    for (size_t i = 0; i < name.n; i++) {
+        hash = (hash ^ (unsigned char)name.s[i]) * 16777619U;
+    }
+
+    uint64_t *word = &met->bits[hash % COUNT(met->bits)];
+    uint64_t bit = 1ULL << (hash >> 26);
+    bool is_known = (*word & bit) != 0;
+
+    *word |= bit;
+    return is_known;
+}
+
+/* Adds or replaces a variable. */
+static enum sy_code
+put(struct strv *list, struct names_met *met, const char *name, const char *value)
+{
+    return meet(met, (struct name){name, strlen(name)}) ? strv_env_set(list, name, value)
+                                                        : strv_env_add(list, name, value);
+}
+
+/* The same of a whole entry. */
+static enum sy_code
+put_entry(struct strv *list, struct names_met *met, const char *entry, struct name name)
+{
+    size_t i = meet(met, name) ? name_index(list, name) : list->n;
 
     if (i == list->n) {
         return strv_add(list, entry);
@@ -291,29 +329,6 @@ env_policy_fini(struct env_policy *p)
     strv_fini(&p->include_only);
 }
 
-/* Names met so far, by a few bits of a hash: "no" is sure, "yes" is to be
- * looked up. Without it each entry would be compared with all before it. */
-struct names_met {
-    uint64_t bits[32];
-};
-
-static bool
-meet(struct names_met *met, struct name name)
-{
-    uint32_t hash = 2166136261U; /* FNV-1a */
-
-    for (size_t i = 0; i < name.n; i++) {
-        hash = (hash ^ (unsigned char)name.s[i]) * 16777619U;
-    }
-
-    uint64_t *word = &met->bits[hash % COUNT(met->bits)];
-    uint64_t bit = 1ULL << (hash >> 26);
-    bool is_known = (*word & bit) != 0;
-
-    *word |= bit;
-    return is_known;
-}
-
 static bool
 is_inherited(const char *entry, struct name name, const struct env_policy *policy, uint32_t letters)
 {
@@ -327,9 +342,9 @@ is_inherited(const char *entry, struct name name, const struct env_policy *polic
 }
 
 static enum sy_code
-add_inherited(struct strv *ret, const struct env_policy *policy, char *const *base)
+add_inherited(struct strv *ret, struct names_met *met, const struct env_policy *policy,
+              char *const *base)
 {
-    struct names_met met = {{0}};
     uint32_t letters = first_letters();
 
     if (policy->inherit == ENV_INHERIT_NONE || base == NULL) {
@@ -339,7 +354,7 @@ add_inherited(struct strv *ret, const struct env_policy *policy, char *const *ba
         struct name name = name_of(*base);
 
         if (!is_inherited(*base, name, policy, letters) ||
-            (meet(&met, name) && name_index(ret, name) < ret->n)) {
+            (meet(met, name) && name_index(ret, name) < ret->n)) {
             continue;
         }
 
@@ -355,7 +370,7 @@ add_inherited(struct strv *ret, const struct env_policy *policy, char *const *ba
 /* Lays entries over the list. Banned ones never pass; malformed ones are the
  * caller's mistake. */
 static enum sy_code
-add_entries(struct strv *ret, char *const *entries)
+add_entries(struct strv *ret, struct names_met *met, char *const *entries)
 {
     for (; entries != NULL && *entries != NULL; entries++) {
         struct name name = name_of(*entries);
@@ -367,7 +382,7 @@ add_entries(struct strv *ret, char *const *entries)
             continue;
         }
 
-        enum sy_code rc = put_entry(ret, *entries, name);
+        enum sy_code rc = put_entry(ret, met, *entries, name);
 
         if (rc != SY_E_OK) {
             return rc;
@@ -405,7 +420,8 @@ is_chosen(const struct strv *ret, const struct env_policy *policy, struct name n
 }
 
 static enum sy_code
-apply_rows(struct strv *ret, const struct env_policy *policy, const struct env_facts *facts)
+apply_rows(struct strv *ret, struct names_met *met, const struct env_policy *policy,
+           const struct env_facts *facts)
 {
     int where = facts->is_session ? IN_SESSION : IN_ONE_SHOT;
 
@@ -420,7 +436,7 @@ apply_rows(struct strv *ret, const struct env_policy *policy, const struct env_f
         if (row->value == NULL) {
             strv_env_unset(ret, row->name);
         } else {
-            rc = strv_env_set(ret, row->name, row->value);
+            rc = put(ret, met, row->name, row->value);
         }
         if (rc != SY_E_OK) {
             return rc;
@@ -441,7 +457,7 @@ is_utf8_locale(const char *value)
 /* The user's language stays, if it writes UTF-8: what is captured is read as
  * such. LANG is there in any case. */
 static enum sy_code
-make_locale_utf8(struct strv *ret, const struct env_policy *policy)
+make_locale_utf8(struct strv *ret, struct names_met *met, const struct env_policy *policy)
 {
     static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
 
@@ -456,7 +472,7 @@ make_locale_utf8(struct strv *ret, const struct env_policy *policy)
             continue;
         }
 
-        enum sy_code rc = strv_env_set(ret, names[i], "C.UTF-8");
+        enum sy_code rc = put(ret, met, names[i], "C.UTF-8");
 
         if (rc != SY_E_OK) {
             return rc;
@@ -467,17 +483,17 @@ make_locale_utf8(struct strv *ret, const struct env_policy *policy)
 
 /* What holds whoever says otherwise. */
 static enum sy_code
-apply_facts(struct strv *ret, const struct env_facts *facts)
+apply_facts(struct strv *ret, struct names_met *met, const struct env_facts *facts)
 {
-    enum sy_code rc = strv_env_set(ret, "SHELLYARD", "1");
+    enum sy_code rc = put(ret, met, "SHELLYARD", "1");
 
     strv_env_unset(ret, "CODEX_SANDBOX_NETWORK_DISABLED");
     strv_env_unset(ret, "CODEX_SANDBOX");
     if (rc == SY_E_OK && !facts->has_network) {
-        rc = strv_env_set(ret, "CODEX_SANDBOX_NETWORK_DISABLED", "1");
+        rc = put(ret, met, "CODEX_SANDBOX_NETWORK_DISABLED", "1");
     }
     if (rc == SY_E_OK && facts->sandbox_tag != NULL) {
-        rc = strv_env_set(ret, "CODEX_SANDBOX", facts->sandbox_tag);
+        rc = put(ret, met, "CODEX_SANDBOX", facts->sandbox_tag);
     }
     return rc;
 }
@@ -486,23 +502,24 @@ enum sy_code
 env_build(struct strv *ret, const struct env_policy *policy, char *const *base, char *const *extra,
           const struct env_facts *facts)
 {
-    enum sy_code rc = add_inherited(ret, policy, base);
+    struct names_met met = {{0}};
+    enum sy_code rc = add_inherited(ret, &met, policy, base);
 
     if (rc == SY_E_OK) {
-        rc = add_entries(ret, strv_view(&policy->set));
+        rc = add_entries(ret, &met, strv_view(&policy->set));
     }
     if (rc == SY_E_OK) {
         keep_only(ret, &policy->include_only);
-        rc = apply_rows(ret, policy, facts);
+        rc = apply_rows(ret, &met, policy, facts);
     }
     if (rc == SY_E_OK && !facts->is_session) {
-        rc = make_locale_utf8(ret, policy);
+        rc = make_locale_utf8(ret, &met, policy);
     }
     if (rc == SY_E_OK && facts->tmpdir != NULL) {
-        rc = strv_env_set(ret, "TMPDIR", facts->tmpdir);
+        rc = put(ret, &met, "TMPDIR", facts->tmpdir);
     }
     if (rc == SY_E_OK) {
-        rc = add_entries(ret, extra);
+        rc = add_entries(ret, &met, extra);
     }
-    return rc == SY_E_OK ? apply_facts(ret, facts) : rc;
+    return rc == SY_E_OK ? apply_facts(ret, &met, facts) : rc;
 }

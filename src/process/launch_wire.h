@@ -18,16 +18,17 @@
  *     fourth, if it is not to be /dev/null, standard input
  *     LAUNCH_MARKS: a file of marks, see below
  *   and back: struct launch_report, first whether it is ready, with a socket for
- *     sock_diag(7) of its network, then one for each LAUNCH_MARKS, with an
- *     inotify(7) whose n-th watch tells that the n-th hidden thing was opened, if
- *     there is any and that can be had
+ *     sock_diag(7) of its network and, if the policy has an allow list, the two TCP sockets for the
+ *     engine's proxy, bound in its network namespace; then one for each LAUNCH_MARKS, with
+ *     an inotify(7) whose n-th watch tells that the n-th hidden thing was opened, if there is any
+ * and that can be had
  *
  *   keeper channel: process/keeper.h; the template adds KEEPER_BORN
  *
  * The end of a channel is the end of who listens on it, keepers excepted: they
  * end with their own.
  */
-#define LAUNCH_VERSION 1
+#define LAUNCH_VERSION 2
 
 enum launch_request_kind { LAUNCH_TEMPLATE = 1 };
 
@@ -45,6 +46,13 @@ struct launch_order {
 };
 
 #define LAUNCH_KEEPER_FDS 4
+
+/* Of a first report, in their order; the last two may be missing. */
+enum { LAUNCH_DIAG_FD, LAUNCH_HTTP_FD, LAUNCH_SOCKS_FD, LAUNCH_REPORT_FDS };
+
+/* Where the proxy is for commands, on 127.0.0.1 of their network. */
+#define LAUNCH_HTTP_PORT  3128
+#define LAUNCH_SOCKS_PORT 1080
 
 struct launch_report {
     int32_t version;

@@ -173,15 +173,15 @@ is_readable(int fd)
     return ready > 0;
 }
 
-/* The template's answer, with the descriptor that may come along. */
+/* The template's answer, with the descriptors that may come along: all -1 before. */
 static enum sy_code
-await(int channel_fd, int *ret_diag_fd, struct sy_error *err)
+await(int channel_fd, int fds[LAUNCH_REPORT_FDS], struct sy_error *err)
 {
     struct launch_report r = {0};
     struct iovec part = {.iov_base = &r, .iov_len = sizeof(r)};
     union {
         struct cmsghdr header;
-        char room[CMSG_SPACE(sizeof(int))];
+        char room[CMSG_SPACE(sizeof(int) * LAUNCH_REPORT_FDS)];
     } control = {.header = {0}};
     struct msghdr message = {.msg_iov = &part,
                              .msg_iovlen = 1,
@@ -202,7 +202,7 @@ await(int channel_fd, int *ret_diag_fd, struct sy_error *err)
     const struct cmsghdr *c = CMSG_FIRSTHDR(&message);
 
     if (c != NULL && c->cmsg_type == SCM_RIGHTS) {
-        memcpy(ret_diag_fd, CMSG_DATA(c), sizeof(int));
+        memcpy(fds, CMSG_DATA(c), c->cmsg_len - CMSG_LEN(0));
     }
     if (got != (ssize_t)sizeof(r) || r.version != LAUNCH_VERSION) {
         return sy_err_set(err, SY_E_SANDBOX,
@@ -225,7 +225,7 @@ launcher_make_template(struct launcher *l, struct template **ret,
     int pair[2];
     SY_FD policy_fd = -1;
     SY_FD engine_fd = -1;
-    SY_FD diag_fd = -1;
+    int back[LAUNCH_REPORT_FDS] = {-1, -1, -1};
     enum sy_code rc = policy_file(&policy_fd, policy, err);
 
     if (rc != SY_E_OK) {
@@ -248,14 +248,12 @@ launcher_make_template(struct launcher *l, struct template **ret,
         return sy_err_set(err, SY_E_NOTFOUND, "the launcher is gone: %s", sy_errno_text(errno));
     }
     fd_close(&theirs);
-    rc = await(channel_fd, &diag_fd, err);
-    if (rc != SY_E_OK) {
-        return rc;
-    }
-    rc = template_new_remote(ret, channel_fd, diag_fd, err);
+    rc = await(channel_fd, back, err);
     if (rc == SY_E_OK) {
-        (void)fd_take(&channel_fd);
-        (void)fd_take(&diag_fd);
+        rc = template_new_remote(ret, &channel_fd, back, err);
+    }
+    for (size_t i = 0; i < LAUNCH_REPORT_FDS; i++) {
+        fd_close(&back[i]);
     }
     return rc;
 }
@@ -272,7 +270,7 @@ enum sy_code
 launcher_add_marks(struct template *t, const char *marks, size_t n, struct sy_error *err)
 {
     SY_FD fd = -1;
-    SY_FD watch_fd = -1;
+    int back[LAUNCH_REPORT_FDS] = {-1, -1, -1};
     enum sy_code rc = fd_memory_file(&fd, "sy-marks", marks, n, err);
 
     if (rc != SY_E_OK) {
@@ -281,9 +279,9 @@ launcher_add_marks(struct template *t, const char *marks, size_t n, struct sy_er
     if (!template_send_marks(t, fd)) {
         return sy_err_set(err, SY_E_NOTFOUND, "the sandbox's process is gone");
     }
-    rc = await(template_channel_fd(t), &watch_fd, err);
-    if (watch_fd >= 0) {
-        template_set_watch(t, fd_take(&watch_fd));
+    rc = await(template_channel_fd(t), back, err);
+    if (back[0] >= 0) {
+        template_set_watch(t, back[0]);
     }
     return rc;
 }

@@ -55,7 +55,7 @@ struct slot {
 };
 
 static pthread_mutex_t slots_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct slot slots[SLOTS];
+static struct slot *slots[SLOTS]; /* mapped when they are first needed, for ever */
 
 RAW_CODE static int
 helper_main(void *arg)
@@ -99,6 +99,22 @@ reap(struct slot *s, int flags)
     }
 }
 
+/* With its stack behind it; NULL: no memory. */
+static struct slot *
+slot_map(void)
+{
+    const size_t room = (sizeof(struct slot) + 63) & ~(size_t)63;
+    char *bytes = mmap(NULL, room + STACK_SIZE, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
+    struct slot *s = (struct slot *)(void *)bytes;
+
+    if (bytes == MAP_FAILED) {
+        return NULL;
+    }
+    s->stack = bytes + room;
+    return s;
+}
+
 static struct slot *
 slot_take(void)
 {
@@ -106,21 +122,15 @@ slot_take(void)
 
     pthread_mutex_lock(&slots_lock);
     for (size_t i = 0; i < SLOTS && found == NULL; i++) {
-        struct slot *s = &slots[i];
-
-        if (!s->is_taken) {
-            reap(s, WNOHANG);
+        if (slots[i] == NULL) {
+            slots[i] = slot_map();
+            found = slots[i];
+            break; /* those behind it are not there either */
         }
-        if (s->is_taken || s->pid != 0) {
-            continue;
+        if (!slots[i]->is_taken) {
+            reap(slots[i], WNOHANG);
         }
-        if (s->stack == NULL) {
-            void *stack = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE,
-                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
-
-            s->stack = stack == MAP_FAILED ? NULL : stack;
-        }
-        found = s->stack != NULL ? s : NULL;
+        found = slots[i]->is_taken || slots[i]->pid != 0 ? NULL : slots[i];
     }
     if (found != NULL) {
         found->is_taken = true;
@@ -278,7 +288,7 @@ static int
 open_limited(int dir_fd, const char *path, uint64_t resolve, int *ret_fd, int timeout_ms)
 {
     size_t n = strlen(path) + 1;
-    struct slot *s = n <= sizeof(slots[0].bytes) ? slot_take() : NULL;
+    struct slot *s = n <= sizeof(slots[0]->bytes) ? slot_take() : NULL;
 
     if (s == NULL) {
         return EBUSY;
@@ -309,7 +319,7 @@ int
 limited_access(const char *path, int how, const struct limited_user *who, int timeout_ms)
 {
     size_t n = strlen(path) + 1;
-    struct slot *s = n <= sizeof(slots[0].bytes) ? slot_take() : NULL;
+    struct slot *s = n <= sizeof(slots[0]->bytes) ? slot_take() : NULL;
 
     if (s == NULL) {
         return EBUSY;
@@ -346,7 +356,7 @@ limited_open_inside(int top_fd, const char *path, int *ret_fd, int timeout_ms)
 int
 limited_connect(int fd, const struct sockaddr *address, socklen_t length, int timeout_ms)
 {
-    struct slot *s = length <= sizeof(slots[0].bytes) ? slot_take() : NULL;
+    struct slot *s = length <= sizeof(slots[0]->bytes) ? slot_take() : NULL;
 
     if (s == NULL) {
         return EBUSY;

@@ -227,7 +227,10 @@ tell_refused(struct process *p, const char *name, const struct seccomp_notif *n)
     char object[64];
 
     name_call(object, sizeof(object), name, n);
-    if (is_of_network(name, n) && !sandbox_plan_has_network(p->plan)) {
+    if (is_of_network(name, n) && sandbox_plan_has_own_network(p->plan)) {
+        (void)snprintf(why.rule, sizeof(why.rule),
+                       "a network of its own has TCP and UDP and nothing else");
+    } else if (is_of_network(name, n) && !sandbox_plan_has_network(p->plan)) {
         (void)snprintf(why.rule, sizeof(why.rule), "%s",
                        sandbox_plan_network(p->plan) == NETWORK_ALLOW_LIST
                            ? "network.allow: TCP through the proxy and nothing else"

@@ -17,9 +17,11 @@
 #include "process/keeper_spec.h"
 
 /* One cached stack: most engines run one command at a time, and its pages are
- * then mapped already. */
+ * then mapped already. The first is of our own memory, which needs no page tables
+ * more; it always comes back here. */
 static pthread_mutex_t stack_lock = PTHREAD_MUTEX_INITIALIZER;
-static void *spare_stack;
+static _Alignas(64) char first_stack[KEEPER_STACK];
+static void *spare_stack = first_stack;
 
 static atomic_uint_fast64_t next_id = 1;
 
@@ -43,14 +45,16 @@ stack_get(void)
 void
 process_stack_put(void *stack)
 {
+    void *surplus = stack;
+
     pthread_mutex_lock(&stack_lock);
-    if (spare_stack == NULL) {
+    if (stack == first_stack || spare_stack == NULL) {
+        surplus = spare_stack;
         spare_stack = stack;
-        stack = NULL;
     }
     pthread_mutex_unlock(&stack_lock);
-    if (stack != NULL) {
-        munmap(stack, KEEPER_STACK);
+    if (surplus != NULL) {
+        munmap(surplus, KEEPER_STACK);
     }
 }
 

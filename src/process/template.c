@@ -38,10 +38,10 @@ struct template
     int channel_fd;
     int listener_fd;
     unsigned refs;
-    bool is_remote; /* a process of its own, made by the launcher */
-    int diag_fd;    /* remote: for sock_diag(7) in its network; -1: as ours */
-    int watch_fd;   /* remote: template_watch_fd; -1: none */
-    bool has_told;  /* what follows */
+    bool is_remote;             /* a process of its own, made by the launcher */
+    int fds[LAUNCH_REPORT_FDS]; /* remote: what it sent; LAUNCH_DIAG_FD -1: its network is ours */
+    bool has_told;              /* what follows */
+    int watch_fd;               /* remote: template_watch_fd; -1: none */
     enum sandbox_stage stage;
     int sys;
 };
@@ -222,7 +222,9 @@ template_start(struct template **ret, const struct sandbox_base *base, struct sy
     t->base = *base;
     t->channel_fd = -1;
     t->listener_fd = -1;
-    t->diag_fd = -1;
+    for (size_t i = 0; i < LAUNCH_REPORT_FDS; i++) {
+        t->fds[i] = -1;
+    }
     t->watch_fd = -1;
 
     enum sy_code rc = start(t, err);
@@ -236,7 +238,8 @@ template_start(struct template **ret, const struct sandbox_base *base, struct sy
 }
 
 enum sy_code
-template_new_remote(struct template **ret, int channel_fd, int diag_fd, struct sy_error *err)
+template_new_remote(struct template **ret, int *channel_fd, int fds[LAUNCH_REPORT_FDS],
+                    struct sy_error *err)
 {
     struct template *t = mem_alloc_zero(1, sizeof(*t));
 
@@ -246,9 +249,12 @@ template_new_remote(struct template **ret, int channel_fd, int diag_fd, struct s
     t->refs = 1;
     t->is_remote = true;
     t->has_told = true;
-    t->channel_fd = channel_fd;
-    t->diag_fd = diag_fd;
+    t->channel_fd = fd_take(channel_fd);
+    for (size_t i = 0; i < LAUNCH_REPORT_FDS; i++) {
+        t->fds[i] = fd_take(&fds[i]);
+    }
     t->listener_fd = -1;
+    t->watch_fd = -1;
     *ret = t;
     return SY_E_OK;
 }
@@ -275,7 +281,14 @@ template_is_remote(const struct template *t)
 int
 template_diag_fd(const struct template *t)
 {
-    return t->diag_fd;
+    return t->fds[LAUNCH_DIAG_FD];
+}
+
+void
+template_take_proxy(struct template *t, int *ret_http_fd, int *ret_socks_fd)
+{
+    *ret_http_fd = fd_take(&t->fds[LAUNCH_HTTP_FD]);
+    *ret_socks_fd = fd_take(&t->fds[LAUNCH_SOCKS_FD]);
 }
 
 bool
@@ -392,7 +405,9 @@ template_unref(struct template *t)
     }
     fd_close(&t->channel_fd);
     fd_close(&t->listener_fd);
-    fd_close(&t->diag_fd);
+    for (size_t i = 0; i < LAUNCH_REPORT_FDS; i++) {
+        fd_close(&t->fds[i]);
+    }
     fd_close(&t->watch_fd);
     while (t->pid > 0 && waitpid(t->pid, NULL, __WALL) < 0 && errno == EINTR) {
     }

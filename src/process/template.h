@@ -45,6 +45,10 @@ int template_diag_fd(const struct template *t);
  * LAUNCH_MARK_HIDE hides was opened; -1: nothing tells.
  */
 int template_watch_fd(const struct template *t);
+/* Of a remote one with an allow list: the sockets in its network namespace on which the proxy has
+ * to listen (LAUNCH_HTTP_PORT, LAUNCH_SOCKS_PORT). The caller's from then on; -1: there are none
+ * (any more). */
+void template_take_proxy(struct template *t, int *ret_http_fd, int *ret_socks_fd);
 const struct sandbox_base *template_base(const struct template *t);
 /* One more owner; the same pointer. */
 struct template *template_ref(struct template *t);

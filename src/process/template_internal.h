@@ -1,11 +1,12 @@
 #ifndef SY_PROCESS_TEMPLATE_INTERNAL_H
 #define SY_PROCESS_TEMPLATE_INTERNAL_H
 
+#include "process/launch_wire.h"
 #include "process/template.h"
 
-/* One that lives in another process, at the other end of that channel. Takes both
- * descriptors if it succeeds. */
-enum sy_code template_new_remote(struct template **ret, int channel_fd, int diag_fd,
+/* One that lives in another process, at the other end of that channel. Takes all descriptors
+ * (launch_wire.h) if it succeeds: they are -1 then. */
+enum sy_code template_new_remote(struct template **ret, int *channel_fd, int fds[LAUNCH_REPORT_FDS],
                                  struct sy_error *err) SY_NODISCARD;
 
 /* A remote one's end of the channel, borrowed. */

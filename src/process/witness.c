@@ -77,6 +77,16 @@ on_refused(void *arg, pid_t keeper, const char *object)
     }
 }
 
+static void
+on_missed(void *arg, pid_t keeper, const char *object, enum own_miss miss)
+{
+    struct process *owner = owner_of(arg, keeper);
+
+    if (owner != NULL) {
+        own_network_tell(owner, object, miss);
+    }
+}
+
 static const struct process_gate *
 gate_of(void *arg, pid_t keeper)
 {
@@ -99,13 +109,23 @@ on_listen_refused(void *arg, pid_t keeper)
     }
 }
 
+/* Never taken for granted: in our own network it would be connected to this machine's servers. */
+static bool
+has_own_network(const struct process *p)
+{
+    return p->is_remote && p->plan != NULL && sandbox_plan_has_own_network(p->plan);
+}
+
 void
 process_answer_calls(struct process *p)
 {
     const struct broker_host host = {
-        .place = {.diag_fd = p->diag_fd, .has_own_tree = p->is_remote},
+        .place = {.diag_fd = p->diag_fd,
+                  .has_own_tree = p->is_remote,
+                  .has_own_network = has_own_network(p)},
         .keeper_of = keeper_of,
         .on_refused = on_refused,
+        .on_missed = on_missed,
         .gate_of = gate_of,
         .on_listen_refused = on_listen_refused,
         .on_call = on_call,

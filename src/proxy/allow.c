@@ -181,6 +181,17 @@ has_port(const struct entry *e, uint16_t port)
     return e->port != 0 ? e->port == port : port == 80 || port == 443;
 }
 
+/* Whoever needs what a metadata service gives away, or names nobody or everybody, must write that
+ * address by themselves. */
+static bool
+may_be_hinted(const struct host *h)
+{
+    enum address_class class =
+        h->kind == HOST_ADDRESS ? address_classify(&h->address) : ADDRESS_PUBLIC;
+
+    return class == ADDRESS_PUBLIC || address_class_is_local(class);
+}
+
 static void
 hint(struct judgement *j, const struct host *h, uint16_t port, bool is_local)
 {
@@ -218,7 +229,9 @@ allow_judge_host(const struct allow_list *list, const struct host *h, uint16_t p
         return;
     }
     host_authority(h, port, authority);
-    hint(ret, h, port, other_port != NULL && other_port->is_local);
+    if (may_be_hinted(h)) {
+        hint(ret, h, port, other_port != NULL && other_port->is_local);
+    }
     if (other_port != NULL) {
         (void)snprintf(ret->why, sizeof(ret->why), "port %u of %s is not allowed, other ports are",
                        (unsigned)port, h->text);

@@ -18,6 +18,7 @@
 #define DENIAL_LAYERS(X)                                                                           \
     X(DENIAL_LANDLOCK, "landlock")                                                                 \
     X(DENIAL_MOUNT, "mount")                                                                       \
+    X(DENIAL_NAMESPACE, "namespace")                                                               \
     X(DENIAL_SECCOMP, "seccomp")                                                                   \
     X(DENIAL_BROKER, "broker")                                                                     \
     X(DENIAL_PROXY, "proxy")                                                                       \

@@ -188,7 +188,7 @@ variable(const struct deny_sources *from, const char *name)
     size_t n = strlen(name);
 
     for (char *const *v = from->environ_list; v != NULL && *v != NULL; v++) {
-        if (strncmp(*v, name, n) == 0 && (*v)[n] == '=') {
+        if ((*v)[0] == name[0] && strncmp(*v, name, n) == 0 && (*v)[n] == '=') {
             return *v + n + 1;
         }
     }

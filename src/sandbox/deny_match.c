@@ -84,7 +84,7 @@ sort(struct deny_wants *w)
 static bool
 is_deep(const char *rest)
 {
-    return str_starts(rest, "**/");
+    return rest[0] == '*' && str_starts(rest, "**/");
 }
 
 /* "**" may also stand for no directory: what follows it is wanted right here. */
@@ -101,50 +101,57 @@ add_behind_deep(struct deny_wants *w)
     return rc;
 }
 
+/* By hand, here and in group(): this is done with all defaults for each one-shot command. */
 static bool
 has_component(const char *rest, const char *name, size_t len)
 {
-    return strncmp(rest, name, len) == 0 && (rest[len] == '/' || rest[len] == '\0');
+    size_t i = 0;
+
+    while (i < len && rest[i] == name[i]) {
+        i++;
+    }
+    return i == len && (rest[i] == '/' || rest[i] == '\0');
 }
 
-static size_t
-count_groups(const struct deny_wants *w)
+static struct deny_group
+begin_group(const char *name, size_t first)
 {
-    size_t groups = 0;
+    size_t len = 0;
 
-    for (size_t i = 0; i < w->n; i++) {
-        const char *before = i > 0 ? w->v[i - 1].rest : "/";
-
-        groups += has_component(w->v[i].rest, before, strcspn(before, "/")) ? 0 : 1;
+    while (name[len] != '\0' && name[len] != '/') {
+        len++;
     }
-    return groups;
+    return (struct deny_group){.name = name,
+                               .len = (uint16_t)len,
+                               .is_plain = path_pattern_is_plain(name, len),
+                               .is_deep = is_deep(name),
+                               .first = (uint32_t)first};
 }
 
 static enum sy_code
 group(struct deny_names *n)
 {
-    size_t i = 0;
+    size_t size = 0;
 
-    n->groups = mem_alloc_zero(count_groups(&n->wants), sizeof(n->groups[0]));
+    /* At most as many as there are wants. */
+    if (!size_mul(&size, n->wants.n, sizeof(n->groups[0]))) {
+        return SY_E_NOMEM;
+    }
+    n->groups = mem_alloc(size);
     if (n->groups == NULL) {
         return SY_E_NOMEM;
     }
     n->is_plain = true;
-    while (i < n->wants.n) {
-        const char *name = n->wants.v[i].rest;
-        size_t len = strcspn(name, "/");
-        struct deny_group *g = &n->groups[n->n_groups++];
+    for (size_t i = 0; i < n->wants.n; i++) {
+        const char *rest = n->wants.v[i].rest;
+        struct deny_group *g = n->n_groups > 0 ? &n->groups[n->n_groups - 1] : NULL;
 
-        *g = (struct deny_group){.name = name,
-                                 .len = (uint16_t)len,
-                                 .is_plain = path_pattern_is_plain(name, len),
-                                 .is_deep = is_deep(name),
-                                 .first = (uint32_t)i};
-        n->is_plain = n->is_plain && g->is_plain;
-        while (i < n->wants.n && has_component(n->wants.v[i].rest, name, len)) {
-            i++;
+        if (g == NULL || !has_component(rest, g->name, g->len)) {
+            g = &n->groups[n->n_groups++];
+            *g = begin_group(rest, i);
+            n->is_plain = n->is_plain && g->is_plain;
         }
-        g->n = (uint32_t)(i - g->first);
+        g->n++;
     }
     return SY_E_OK;
 }

@@ -321,7 +321,8 @@ judge_host(struct inference *i, const struct named *n)
     if (n->port == 0) {
         (void)snprintf(why.resolved, sizeof(why.resolved), "%s", n->text);
     }
-    add(i, DENIAL_SECCOMP, sandbox_operation_name(OPERATION_CONNECT), why.resolved, &why);
+    add(i, sandbox_plan_has_own_network(i->c->plan) ? DENIAL_NAMESPACE : DENIAL_SECCOMP,
+        sandbox_operation_name(OPERATION_CONNECT), why.resolved, &why);
 }
 
 static bool

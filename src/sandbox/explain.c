@@ -371,6 +371,9 @@ explain_connect(struct sandbox_explanation *ret, const struct sandbox_plan *plan
                           "'%.80s' is none of host:port, [v6]:port, unix:PATH, unix:@NAME", object);
     }
     ret->is_allowed = plan->has_network;
+    if (plan->has_own_network) {
+        return sandbox_explain_own(ret, plan, object, err);
+    }
     if (plan->network_allow.n > 0) {
         return sandbox_explain_host(ret, plan, object, err);
     }

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/str.h"
 #include "proxy/allow.h"
 #include "sandbox/sandbox_internal.h"
 
@@ -63,5 +64,52 @@ sandbox_explain_host(struct sandbox_explanation *ret, const struct sandbox_plan 
         judge(ret, list, &h, port);
     }
     allow_free(list);
+    return rc;
+}
+
+static bool
+is_loopback(const char *object)
+{
+    static const char local[] = ".localhost";
+    struct host h;
+    uint16_t port = 0;
+    size_t n = 0;
+
+    if (host_parse_authority(&h, &port, NULL, object, strlen(object), NULL) != SY_E_OK) {
+        return false;
+    }
+    if (h.kind == HOST_ADDRESS) {
+        enum address_class class = address_classify(&h.address);
+
+        return class == ADDRESS_LOOPBACK || class == ADDRESS_UNSPECIFIED;
+    }
+    n = strlen(h.text);
+    return str_eq(h.text, local + 1) ||
+           (n >= sizeof(local) && str_eq(h.text + n - (sizeof(local) - 1), local));
+}
+
+enum sy_code
+sandbox_explain_own(struct sandbox_explanation *ret, const struct sandbox_plan *plan,
+                    const char *object, struct sy_error *err)
+{
+    enum sy_code rc = SY_E_OK;
+
+    if (plan->network_allow.n > 0) {
+        rc = sandbox_explain_host(ret, plan, object, err);
+        if (rc != SY_E_OK || ret->is_allowed || !is_loopback(object)) {
+            return rc;
+        }
+    }
+    ret->fix[0] = '\0';
+    ret->is_allowed = is_loopback(object);
+    if (ret->is_allowed) {
+        (void)snprintf(ret->rule, sizeof(ret->rule),
+                       "the command's own loopback: servers that it starts itself, and none of "
+                       "this machine's");
+        return rc;
+    }
+    (void)snprintf(ret->rule, sizeof(ret->rule),
+                   "network access is off: the command's network is its own loopback");
+    (void)snprintf(ret->fix, sizeof(ret->fix), "sandbox.network_access: true");
     return rc;
 }

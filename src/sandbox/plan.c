@@ -78,6 +78,12 @@ sandbox_plan_network(const struct sandbox_plan *plan)
     return plan->network_allow.n > 0 ? NETWORK_ALLOW_LIST : NETWORK_OFF;
 }
 
+bool
+sandbox_plan_has_own_network(const struct sandbox_plan *plan)
+{
+    return plan->has_own_network;
+}
+
 const char *
 sandbox_plan_cwd(const struct sandbox_plan *plan)
 {
@@ -177,7 +183,8 @@ set_features(struct sandbox_plan *plan, const struct sandbox_caps *caps)
     f[FEATURE_PID_NAMESPACE] = state_if(is_full);
     f[FEATURE_PRIVATE_TMP] = state_if(is_full);
     f[FEATURE_UNIX_ABSTRACT] = state_if(is_on && (abi >= 6 || (is_full && !plan->has_network)));
-    f[FEATURE_UNIX_PATH] = state_if(is_on && (abi >= 9 || plan->has_broker));
+    f[FEATURE_UNIX_PATH] =
+        state_if(is_on && (abi >= 9 || plan->has_broker || plan->has_own_network));
     f[FEATURE_SIGNAL_SCOPE] = state_if(is_full || (is_on && abi >= 6));
     f[FEATURE_SECCOMP] = state_if(is_on);
     f[FEATURE_NO_NEW_PRIVS] = state_if(is_on);
@@ -308,12 +315,13 @@ refuse_kernel(const struct sandbox_caps *caps, struct sy_error *err)
         caps->release, way_out);
 }
 
-/* The list is kept only where it holds: without a broker the network is off. */
+/* The list is kept only where it holds: without a broker, or a network of its own, the network is
+ * off. */
 static enum sy_code
 add_allow_list(struct sandbox_plan *plan, const struct sandbox_policy *policy)
 {
     plan->network_allow.max = policy->network_allow.max;
-    return plan->is_enforced && plan->has_broker
+    return plan->is_enforced && (plan->has_broker || plan->has_own_network)
                ? strv_add_all(&plan->network_allow, strv_view(&policy->network_allow))
                : SY_E_OK;
 }
@@ -380,6 +388,7 @@ fill(struct sandbox_plan *plan, const struct sandbox_policy *policy,
         return sy_err_nomem(err);
     }
     is_too_weak = !choose_tier(plan, policy, caps);
+    plan->has_own_network = plan->tier == TIER_FULL && !plan->has_network;
     if (add_allow_list(plan, policy) != SY_E_OK) {
         return sy_err_nomem(err);
     }
@@ -409,7 +418,7 @@ fill(struct sandbox_plan *plan, const struct sandbox_policy *policy,
         plan->ruleset.handled_fs &= ~LL_FS_READS;
     }
     plan->ruleset.scoped = landlock_known(LANDLOCK_SET_SCOPE, plan->abi);
-    if (!plan->has_network) {
+    if (!plan->has_network && !plan->has_own_network) {
         /* A second wall: seccomp already refuses the sockets. */
         plan->ruleset.handled_net = landlock_known(LANDLOCK_SET_NET, plan->abi);
     }
@@ -496,7 +505,9 @@ sandbox_plan_dump(const struct sandbox_plan *plan, struct buf *out)
     if (plan->is_enforced) {
         dump_landlock(&w, plan);
         deny_plan_dump(&w, plan);
-        jw_key_str(&w, "seccomp", seccomp_names[sandbox_plan_network(plan)]);
+        jw_key_str(&w, "seccomp",
+                   plan->has_own_network ? "own-network"
+                                         : seccomp_names[sandbox_plan_network(plan)]);
     }
     if (plan->network_allow.n > 0) {
         jw_key(&w, "network_allow");

@@ -83,7 +83,7 @@ enum sandbox_network sandbox_policy_network(const struct sandbox_policy *p);
     X(FEATURE_FS_TRUNCATE, "fs_truncate", "truncate(2) outside writable roots refused")            \
     X(FEATURE_FS_METADATA, "fs_metadata", "chmod, chown, xattr and utime outside roots refused")   \
     X(FEATURE_DEVICE_IOCTL, "device_ioctl", "ioctl on devices restricted")                         \
-    X(FEATURE_NETWORK, "network", "no socket that reaches beyond the command's own processes")     \
+    X(FEATURE_NETWORK, "network", "no socket that reaches out of the sandbox")                     \
     X(FEATURE_UNIX_ABSTRACT, "unix_abstract", "abstract Unix sockets of others unreachable")       \
     X(FEATURE_UNIX_PATH, "unix_path", "named Unix sockets of others unreachable")                  \
     X(FEATURE_SIGNAL_SCOPE, "signal_scope", "no signals to processes outside")                     \
@@ -154,9 +154,12 @@ enum sandbox_tier sandbox_plan_tier(const struct sandbox_plan *plan);
 /* What the plan was made for. */
 enum sandbox_mode sandbox_plan_mode(const struct sandbox_plan *plan);
 bool sandbox_plan_has_network(const struct sandbox_plan *plan);
-/* NETWORK_OFF where the policy has an allow list and the kernel has no seccomp notification: the
- * list needs somebody who connects. */
+/* NETWORK_OFF where the policy has an allow list and the kernel has no seccomp notification:
+ * without a network of its own the list needs somebody who connects. */
 enum sandbox_network sandbox_plan_network(const struct sandbox_plan *plan);
+/* Full tier, and not NETWORK_ON: a network namespace, in which there are its commands and, with an
+ * allow list, the proxy's listening sockets. */
+bool sandbox_plan_has_own_network(const struct sandbox_plan *plan);
 /* Paths as the policy has them. The i-th directory of the user's that may be written (the
  * workspace, the configured ones), NULL beyond; $TMPDIR, NULL: may not be; may /tmp be? */
 const char *sandbox_plan_cwd(const struct sandbox_plan *plan);

@@ -40,6 +40,7 @@ struct sandbox_plan {
                                     need not */
     char *cwd;
     bool has_network;
+    bool has_own_network;      /* a network namespace, since it is off or an allow list */
     struct strv network_allow; /* empty: no allow list */
     bool has_broker;           /* connect(2) to Unix sockets is judged by the engine */
     bool has_observer;         /* what is refused is told by the engine: report: full */
@@ -63,5 +64,8 @@ struct sandbox_plan {
 /* "host:port" under a plan with an allow list (explain_network.c). */
 enum sy_code sandbox_explain_host(struct sandbox_explanation *ret, const struct sandbox_plan *plan,
                                   const char *object, struct sy_error *err) SY_NODISCARD;
+/* The same under a plan with a network of its own, whether it has an allow list or not. */
+enum sy_code sandbox_explain_own(struct sandbox_explanation *ret, const struct sandbox_plan *plan,
+                                 const char *object, struct sy_error *err) SY_NODISCARD;
 
 #endif

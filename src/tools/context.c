@@ -16,15 +16,18 @@ struct tool_context {
     uv_loop_t *loop;
     struct session *session;
     struct turn_context turn;
-    uv_timer_t *deferred_timer; /* own memory: it outlives us until libuv lets go */
-    struct tool_call *queue;    /* wait for the lock, in order */
-    struct tool_call *refused;  /* to be answered from the loop */
+    /* Of their own memory: they outlive us until libuv lets go. */
+    uv_timer_t *deferred_timer;
+    uv_timer_t *rest_timer;
+    struct tool_call *queue;   /* wait for the lock, in order */
+    struct tool_call *refused; /* to be answered from the loop */
     size_t calls;
     size_t readers;
     bool has_writer;
 };
 
 static void answer_refused(struct tool_context *c);
+static void on_rest(uv_timer_t *timer);
 
 static void
 on_deferred(uv_timer_t *timer)
@@ -32,10 +35,53 @@ on_deferred(uv_timer_t *timer)
     answer_refused(timer->data);
 }
 
+/* Lets go of what stands in workspaces, now or when it is time. */
+static void
+rest(struct tool_context *c)
+{
+    uint64_t now = clock_mono_ns();
+    uint64_t next = session_rest(c->session, now);
+
+    if (next != UINT64_MAX) {
+        uv_update_time(c->loop);
+        uv_timer_start(c->rest_timer, on_rest, next > now ? (next - now) / 1000000 + 1 : 0, 0);
+    }
+}
+
+static void
+on_rest(uv_timer_t *timer)
+{
+    rest(timer->data);
+}
+
+static uv_timer_t *
+timer_new(struct tool_context *c)
+{
+    uv_timer_t *timer = mem_alloc_zero(1, sizeof(*timer));
+
+    if (timer != NULL && uv_timer_init(c->loop, timer) != 0) {
+        mem_free(timer);
+        timer = NULL;
+    }
+    if (timer != NULL) {
+        timer->data = c;
+    }
+    return timer;
+}
+
 static void
 on_timer_closed(uv_handle_t *handle)
 {
     mem_free(handle);
+}
+
+static void
+timer_end(uv_timer_t *timer)
+{
+    if (timer != NULL) {
+        uv_timer_stop(timer);
+        uv_close((uv_handle_t *)timer, on_timer_closed);
+    }
 }
 
 enum sy_code
@@ -50,15 +96,16 @@ tool_context_new(struct tool_context **ret, const struct config *config, const c
     }
     c->config = config;
     c->loop = loop;
-    c->deferred_timer = mem_alloc_zero(1, sizeof(*c->deferred_timer));
-    if (c->deferred_timer == NULL || uv_timer_init(loop, c->deferred_timer) != 0) {
-        mem_free(c->deferred_timer);
-        mem_free(c);
+    c->deferred_timer = timer_new(c);
+    c->rest_timer = timer_new(c);
+    if (c->deferred_timer == NULL || c->rest_timer == NULL) {
+        tool_context_free(c);
         return sy_err_nomem(err);
     }
-    c->deferred_timer->data = c;
+    uv_unref((uv_handle_t *)c->rest_timer); /* it keeps nobody from ending */
     session_options_from_config(&options, config, environ_list);
     options.spare = SPARE_ALWAYS;
+    options.rests = true;
 
     enum sy_code rc = turn_from_config(&c->turn, config, cwd, environ_list, err);
 
@@ -86,8 +133,8 @@ tool_context_free(struct tool_context *c)
         return;
     }
     SY_ASSERT(c->calls == 0);
-    uv_timer_stop(c->deferred_timer);
-    uv_close((uv_handle_t *)c->deferred_timer, on_timer_closed);
+    timer_end(c->deferred_timer);
+    timer_end(c->rest_timer);
     turn_context_fini(&c->turn);
     session_free(c->session);
     mem_free(c);
@@ -209,6 +256,7 @@ on_orch_done(void *arg, struct orch_call *orch)
     }
     /* The next one starts before the answer is written: it need not wait. */
     start_waiting(c);
+    uv_timer_start(c->rest_timer, on_rest, LIMIT_PLACEHOLDER_LINGER_MS, 0);
     complete(call);
 }
 

@@ -54,6 +54,8 @@ fuzz_address(const uint8_t *bytes, size_t n)
         break;
     case ADDRESS_INET:
         CHECK(n >= 16 && a.name == NULL);
+        CHECK(a.is_local || (!a.is_loopback && !a.is_any));
+        CHECK(!a.is_loopback || (!a.is_v6 && !a.is_any));
         break;
     case ADDRESS_NETLINK:
     case ADDRESS_NONE:

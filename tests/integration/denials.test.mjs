@@ -127,11 +127,17 @@ eachFront('a host that can not be reached is told while the network is off', asy
     return;
   }
   const front = await open();
-  const r = await front.run('curl -sS http://127.0.0.1:9/');
+  const r = await front.run('curl -sS http://192.0.2.1/');
+  // In a network of its own a connection is tried, and so refused by us.
+  const seen = r.sandbox.tier === 'full' ? ['broker', 'exact'] : ['seccomp', 'inferred'];
 
   assert.notEqual(r.exitCode, 0);
   assert.deepEqual(denials(r).map((d) => [d.operation, d.object, d.layer, d.confidence, d.fix]),
-    [['connect', '127.0.0.1:9', 'seccomp', 'inferred', 'sandbox.network_access: true']]);
+    [['connect', '192.0.2.1:80', ...seen, 'sandbox.network_access: true']]);
+  const named = await front.run('curl -sS http://name.invalid/');
+  assert.notEqual(named.exitCode, 0);
+  assert.deepEqual(denials(named).filter((d) => d.object.startsWith('name.invalid')).map((d) => [d.layer, d.confidence]),
+    [[r.sandbox.tier === 'full' ? 'namespace' : 'seccomp', 'inferred']]);
 
   const on = await open({ settings: { 'sandbox.network_access': true } });
   const tried = await on.run('curl -sS http://127.0.0.1:9/');
@@ -205,7 +211,7 @@ refused(lambda: os.symlink("x", new))
 refused(lambda: open(old, "a"))
 refused(lambda: os.open("../outside/old", os.O_WRONLY))
 refused(lambda: os.open("old", os.O_WRONLY, dir_fd=os.open("${yard.outside}", os.O_RDONLY)))
-refused(lambda: socket.socket())
+refused(lambda: socket.socket(socket.AF_INET, socket.SOCK_RAW))
 refused(lambda: os.mkdir("/"))
 refused(lambda: os.unlink(new))
 `);

@@ -68,6 +68,27 @@ for (const tier of TIERS) {
     assert.ok(r.note.startsWith(`not the sandbox: ${sealed} `), r.note);
   });
 
+  test(`learn (${tier}): standard input goes through, refusals come together, nothing runs outside`, (t) => {
+    const yard = makeYard(t);
+    if (!hasTier(t, yard, tier)) {
+      return;
+    }
+    const script = `read x; echo got $x; touch ${yard.outside}/a ${yard.outside}/b; touch in; exit 5`;
+    const learn = (...settings) => spawnSync(program, ['sandbox', 'learn', '--json', '-c', `sandbox.tier=${tier}`, ...settings,
+      '--', 'sh', '-c', script], { cwd: yard.ws, env: { ...yard.env, HOME: '/nonexistent' }, input: 'word\n', encoding: 'utf8', timeout: 60_000 });
+    const r = learn();
+    assert.equal(r.status, 5, r.stderr);
+    assert.match(r.stderr, /got word/);
+    const learned = JSON.parse(r.stdout);
+    assert.deepEqual(learned.denials.map((d) => [d.layer, d.confidence]), [[wall, 'exact'], [wall, 'exact']]);
+    assert.equal(learned.needed, `sandbox:\n  writable_roots: ["${yard.outside}"]\n`);
+    assert.deepEqual(fs.readdirSync(yard.outside), []);
+    assert.deepEqual(fs.readdirSync(yard.ws), ['in']);
+    const again = learn('-c', `sandbox.writable_roots=${yard.outside}`);
+    assert.deepEqual(JSON.parse(again.stdout).denials ?? [], [], 'the line is enough');
+    assert.deepEqual(fs.readdirSync(yard.outside).sort(), ['a', 'b']);
+  });
+
   test(`by default nothing is asked and no system call is added (${tier})`, (t) => {
     const yard = makeYard(t);
     if (!mustRun(t, has('strace') && has('git'), 'no strace or git') || !hasTier(t, yard, tier)) {
@@ -123,10 +144,12 @@ eachFront('a protected name that mounts hold is told as such, with its line', as
   assert.equal(denials(init).length, 1, init.output);
   assert.ok(denials(init)[0].object.startsWith(`${repository}/`), denials(init)[0].object);
   assert.deepEqual([denials(init)[0].layer, denials(init)[0].fix], ['guard', 'sandbox.unprotected_names: [.git]']);
+  await front.close(); // what it keeps goes with it
 
   const lifted = await open({ settings: { ...settings, 'sandbox.unprotected_names': ['.git'] } });
   assert.equal((await lifted.run('git init', { timeoutMs: 60_000 })).exitCode, 0, 'the line allows it');
 
+  const again = await open({ settings });
   for (const [script, object, name] of [
     ['git config a.b c', '.git/config', '.git/config'],
     ['echo x >> .git/config', '.git/config', '.git/config'],
@@ -134,7 +157,7 @@ eachFront('a protected name that mounts hold is told as such, with its line', as
     ['echo x > .git/hooks/h', '.git/hooks/h', '.git/hooks'],
     ['mkdir .vscode', '.vscode', '.vscode'],
   ]) {
-    const r = await front.run(script);
+    const r = await again.run(script);
     assert.notEqual(r.exitCode, 0, script);
     assert.deepEqual(denials(r).map((d) => [d.object, d.layer, d.confidence, d.fix]),
       [[path.join(yard.ws, object), 'guard', 'inferred', `sandbox.unprotected_names: [${name}]`]], script);

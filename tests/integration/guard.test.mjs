@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { execFileSync } from 'node:child_process';
-import { eachFront, has, mustRun } from './lib/client.mjs';
+import { eachFront, has, mustRun, waitFor } from './lib/client.mjs';
 
 const OFF = { settings: { 'sandbox.protect': false } };
 
@@ -84,7 +84,9 @@ eachFront('a repository at the top of a workspace is refused', async (t, { yard,
   }
   const front = await open();
   await front.run('git init -q', { timeoutMs: 60_000 });
-  assert.equal(fs.existsSync(path.join(yard.ws, '.git')), false);
+  assert.equal(fs.existsSync(path.join(yard.ws, '.git/HEAD')), false);
+  // What held the name stays a moment for the next command.
+  await waitFor(() => !fs.existsSync(path.join(yard.ws, '.git')), 'nothing is left');
 
   const lifted = await open({ settings: { 'sandbox.unprotected_names': ['.git'] } });
   await lifted.run('git init -q', { timeoutMs: 60_000 });

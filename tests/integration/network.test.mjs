@@ -1,6 +1,7 @@
 // network.allow end to end: what the list names is reached through the proxy, under its real
-// clients; everything else, and every way past the proxy, is not. Each refusal has a control that
-// shows the sandbox is what refuses.
+// clients; everything else, and every way past the proxy, is not. With the network off nothing is, but
+// in the full tier a command has a loopback of its own. Each refusal has a control that shows the
+// sandbox is what refuses.
 import assert from 'node:assert/strict';
 import dgram from 'node:dgram';
 import fs from 'node:fs';
@@ -9,7 +10,9 @@ import net from 'node:net';
 import path from 'node:path';
 import { once } from 'node:events';
 import { test } from 'node:test';
-import { eachFront, execCli, has, makeYard, mustRun, openFront, processesOf, program, waitFor } from './lib/client.mjs';
+import {
+  eachTier, execCli, hasFull, has, makeYard, mustRun, openFront, processesOf, program, waitFor,
+} from './lib/client.mjs';
 
 const listen = async (t, server, host = '127.0.0.1') => {
   server.listen(0, host);
@@ -45,7 +48,7 @@ async function webServer(t) {
 
 const allow = (...entries) => ({ 'network.allow': `[${entries.map((e) => JSON.stringify(e)).join(', ')}]` });
 
-eachFront('P17 a named host is reached through the proxy, others are not, and the answer tells', async (t, { open }) => {
+eachTier('P17 a named host is reached through the proxy, others are not, and the answer tells', async (t, { tier, open }) => {
   mustRun(t, has('curl'), 'no curl');
   const web = await webServer(t);
   const other = await webServer(t);
@@ -62,6 +65,7 @@ eachFront('P17 a named host is reached through the proxy, others are not, and th
   assert.equal(r.output, 'hello from /plain\nhello from /tunnel\nhello from /socks\n403\n403\n403\n', r.text);
   assert.deepEqual(web.requests, ['/plain', '/tunnel', '/socks']);
   assert.deepEqual(other.requests, []);
+  assert.equal(r.sandbox.tier, tier);
   assert.equal(r.sandbox.network, 'allow-list');
   assert.equal(r.sandbox.features.network, 'enforced');
   assert.deepEqual(r.raw.network_hosts, [`127.0.0.1:${web.port}`]);
@@ -72,10 +76,13 @@ eachFront('P17 a named host is reached through the proxy, others are not, and th
   ]);
 });
 
-eachFront('the proxy variables are there for an allow list only', async (t, { open }) => {
+eachTier('the proxy variables are there for an allow list only', async (t, { isFull, open }) => {
   const names = '${HTTP_PROXY:+1}${https_proxy:+1}${ALL_PROXY:+1}${NODE_USE_ENV_PROXY:+1}${NO_PROXY-unset}';
   const list = await open({ settings: allow('name.invalid') });
-  assert.equal((await list.run(`echo ${names}`)).output, '1111\n');
+  // Servers of the command itself are reached without the proxy, where it can have any.
+  assert.equal((await list.run(`echo ${names}`)).output, isFull ? '1111localhost,127.0.0.1,::1\n' : '1111\n');
+  const named = await open({ settings: allow('name.invalid', '127.0.0.1:1') });
+  assert.equal((await named.run(`echo ${names}`)).output, '1111\n');
   const off = await open();
   assert.equal((await off.run(`echo ${names}`)).output, 'unset\n');
   const on = await open({ settings: { ...allow('name.invalid'), 'sandbox.network_access': true } });
@@ -144,7 +151,7 @@ way("plain_sendto", plain_sendto)
 way("direct", lambda: socket.create_connection(("127.0.0.1", web), 5))
 `;
 
-eachFront('P14 P15 nothing is reached past the proxy', async (t, { yard, open }) => {
+eachTier('P14 P15 nothing is reached past the proxy', async (t, { isFull, yard, open }) => {
   mustRun(t, has('python3'), 'no python3');
   let reached = 0;
   const count = (socket) => {
@@ -168,9 +175,12 @@ eachFront('P14 P15 nothing is reached past the proxy', async (t, { yard, open })
   const list = await open({ settings: allow(`127.0.0.1:${web}`) });
   const r = await list.run(script, { timeoutMs: 60_000 });
   assert.equal(r.exitCode, 0, r.text);
-  assert.equal(r.output.match(/ failed /g)?.length, 16, r.output);
+  // On a loopback of its own it has begun to connect to nobody, and sent to nobody.
+  const nowhere = isFull ? ['nonblocking', 'udp'] : [];
+  assert.deepEqual([...r.output.matchAll(/^(.*) REACHED$/gm)].map((m) => m[1]), nowhere);
+  assert.equal(r.output.match(/ failed /g)?.length, 16 - nowhere.length, r.output);
   assert.equal(reached, 0, r.output);
-  const told = r.raw.denials.filter((d) => d.layer === 'broker').map((d) => d.object);
+  const told = r.raw.denials.filter((d) => d.layer === (isFull ? 'namespace' : 'broker') && d.confidence === 'exact').map((d) => d.object);
   for (const object of [`127.0.0.1:${tcp}`, `[::1]:${tcp6}`, `127.0.0.1:${web}`]) {
     assert.ok(told.includes(object), `${object} is not among ${told}`);
   }
@@ -180,8 +190,11 @@ eachFront('P14 P15 nothing is reached past the proxy', async (t, { yard, open })
   assert.equal(observed.output, r.output, 'an observer changes no answer');
   assert.equal(reached, 0, observed.output);
   const calls = observed.raw.denials.filter((d) => d.layer === 'seccomp').map((d) => [d.object, d.confidence, d.rule]);
-  for (const object of ['socket (AF_INET)', 'sendto', 'sendmsg']) {
-    assert.deepEqual(calls.find((c) => c[0] === object), [object, 'exact', 'network.allow: TCP through the proxy and nothing else']);
+  const rule = isFull
+    ? 'a network of its own has TCP and UDP and nothing else'
+    : 'network.allow: TCP through the proxy and nothing else';
+  for (const object of isFull ? ['socket (AF_INET)'] : ['socket (AF_INET)', 'sendto', 'sendmsg']) {
+    assert.deepEqual(calls.find((c) => c[0] === object), [object, 'exact', rule]);
   }
 
   const on = await open({ settings: { 'sandbox.network_access': true } });
@@ -212,16 +225,21 @@ a.sendall(b"through")
 print(c.recv(10).decode())
 `;
 
-eachFront('no server is made under an allow list, but on Unix sockets', async (t, { yard, open }) => {
+eachTier('no server is made that others would reach, but on Unix sockets', async (t, { isFull, yard, open }) => {
   mustRun(t, has('python3'), 'no python3');
   fs.writeFileSync(path.join(yard.ws, 'serve.py'), SERVE);
   const list = await open({ settings: allow('name.invalid') });
   const r = await list.run('python3 serve.py; rm -f serve.sock', { timeoutMs: 60_000 });
-  assert.equal(r.output, 'bound failed 13\nunbound failed 13\nv6 failed 13\nunix LISTENS\nthrough\n');
-  assert.ok(r.raw.denials.some((d) => d.operation === 'listen' && d.layer === 'broker' && d.confidence === 'exact'));
+  const anywhere = 'bound LISTENS\nunbound LISTENS\nv6 LISTENS\nunix LISTENS\nthrough\n';
+  if (isFull) {
+    assert.equal(r.output, anywhere); // on its own loopback: see below
+  } else {
+    assert.equal(r.output, 'bound failed 13\nunbound failed 13\nv6 failed 13\nunix LISTENS\nthrough\n');
+    assert.ok(r.raw.denials.some((d) => d.operation === 'listen' && d.layer === 'broker' && d.confidence === 'exact'));
+  }
   const on = await open({ settings: { 'sandbox.network_access': true } });
   const control = await on.run('python3 serve.py; rm -f serve.sock', { timeoutMs: 60_000 });
-  assert.equal(control.output, 'bound LISTENS\nunbound LISTENS\nv6 LISTENS\nunix LISTENS\nthrough\n');
+  assert.equal(control.output, anywhere);
 });
 
 /** What the proxy says to a connection from this process; '' if it hangs up. */
@@ -251,41 +269,67 @@ test('without namespaces the engine alone holds all of it', async (t) => {
   assert.equal(r.output.match(/ failed /g)?.length, 16, r.output);
 });
 
-test('no process but those of the command can use its proxy', async (t) => {
-  mustRun(t, has('curl'), 'no curl');
-  const yard = makeYard(t);
-  const web = await webServer(t);
-  const front = await openFront(t, 'mcp', yard, { settings: allow(`127.0.0.1:${web.port}`) });
-  const running = front.run('echo "${HTTP_PROXY##*:}" > port; until [ -e go ]; do sleep 0.05; done; '
-    + `curl -sS http://127.0.0.1:${web.port}/mine`, { timeoutMs: 60_000 });
-  const file = path.join(yard.ws, 'port');
-  const port = await waitFor(() => fs.existsSync(file) && Number(fs.readFileSync(file, 'utf8')), 'the port');
-  const request = `GET http://127.0.0.1:${web.port}/stranger HTTP/1.1\r\nHost: 127.0.0.1:${web.port}\r\n\r\n`;
-
-  for (let i = 0; i < 20; i++) {
-    assert.equal(await askAsStranger(port, request), '');
-  }
-  fs.writeFileSync(path.join(yard.ws, 'go'), '');
-  assert.equal((await running).output, 'hello from /mine\n');
-  assert.deepEqual(web.requests, ['/mine']);
-});
-
-test('calls at the same time each hear of their own refusals', async (t) => {
-  mustRun(t, has('curl'), 'no curl');
-  const yard = makeYard(t);
-  const web = await webServer(t);
-  const front = await openFront(t, 'mcp', yard, { settings: allow(`127.0.0.1:${web.port}`) });
-  const answers = await Promise.all([1, 2, 3, 4].map((i) => front.run(
-    `for k in 1 2 3; do curl -s -o /dev/null http://host${i}.invalid/; done; curl -sS http://127.0.0.1:${web.port}/${i}`,
-    { timeoutMs: 60_000 })));
-
-  answers.forEach((r, i) => {
-    assert.equal(r.output, `hello from /${i + 1}\n`);
-    assert.deepEqual(r.raw.denials.map((d) => [d.object, d.count]), [[`host${i + 1}.invalid:80`, 3]]);
+/** Ports of this machine on which a process listens by TCP. */
+function portsOf(pid) {
+  const mine = fs.readdirSync(`/proc/${pid}/fd`).map((fd) => {
+    try {
+      return fs.readlinkSync(`/proc/${pid}/fd/${fd}`);
+    } catch {
+      return '';
+    }
   });
-});
+  return fs.readFileSync('/proc/net/tcp', 'utf8').split('\n').slice(1).map((line) => line.trim().split(/\s+/))
+    .filter((f) => f[3] === '0A' && mine.includes(`socket:[${f[9]}]`))
+    .map((f) => parseInt(f[1].split(':')[1], 16));
+}
 
-eachFront('the connections of a call end with it', async (t, { open }) => {
+for (const tier of ['full', 'no-namespace']) {
+  test(`no process but those of the command can use its proxy, ${tier}`, async (t) => {
+    mustRun(t, has('curl'), 'no curl');
+    const yard = makeYard(t);
+    if (tier === 'full' && !hasFull(t, yard)) {
+      return;
+    }
+    const web = await webServer(t);
+    const front = await openFront(t, 'mcp', yard, { settings: { ...allow(`127.0.0.1:${web.port}`), 'sandbox.tier': tier } });
+    const running = front.run('echo "${HTTP_PROXY##*:}" > port; until [ -e go ]; do sleep 0.05; done; '
+      + `curl -sS http://127.0.0.1:${web.port}/mine`, { timeoutMs: 60_000 });
+    const file = path.join(yard.ws, 'port');
+    const port = await waitFor(() => fs.existsSync(file) && Number(fs.readFileSync(file, 'utf8')), 'the port');
+    const request = `GET http://127.0.0.1:${web.port}/stranger HTTP/1.1\r\nHost: 127.0.0.1:${web.port}\r\n\r\n`;
+
+    // In the full tier it is not on this machine's loopback at all.
+    assert.deepEqual(portsOf(front.pid), tier === 'full' ? [] : [port]);
+    for (let i = 0; i < 20 && tier !== 'full'; i++) {
+      assert.equal(await askAsStranger(port, request), '');
+    }
+    fs.writeFileSync(path.join(yard.ws, 'go'), '');
+    assert.equal((await running).output, 'hello from /mine\n');
+    assert.deepEqual(web.requests, ['/mine']);
+  });
+}
+
+for (const tier of ['full', 'no-namespace']) {
+  test(`calls at the same time each hear of their own refusals, ${tier}`, async (t) => {
+    mustRun(t, has('curl'), 'no curl');
+    const yard = makeYard(t);
+    if (tier === 'full' && !hasFull(t, yard)) {
+      return;
+    }
+    const web = await webServer(t);
+    const front = await openFront(t, 'mcp', yard, { settings: { ...allow(`127.0.0.1:${web.port}`), 'sandbox.tier': tier } });
+    const answers = await Promise.all([1, 2, 3, 4].map((i) => front.run(
+      `for k in 1 2 3; do curl -s -o /dev/null http://host${i}.invalid/; done; curl -sS http://127.0.0.1:${web.port}/${i}`,
+      { timeoutMs: 60_000 })));
+
+    answers.forEach((r, i) => {
+      assert.equal(r.output, `hello from /${i + 1}\n`);
+      assert.deepEqual(r.raw.denials.map((d) => [d.object, d.count, d.confidence]), [[`host${i + 1}.invalid:80`, 3, 'exact']]);
+    });
+  });
+}
+
+eachTier('the connections of a call end with it', async (t, { open }) => {
   mustRun(t, has('curl'), 'no curl');
   const web = await webServer(t);
   const front = await open({ settings: allow(`127.0.0.1:${web.port}`) });

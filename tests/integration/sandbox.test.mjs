@@ -139,7 +139,8 @@ eachFront('A36 no socket reaches beyond the sandbox while the network is off', a
   const off = await open();
   const r = await off.run(script, { timeoutMs: 60_000 });
   assert.equal(r.exitCode, 0, r.text);
-  assert.equal(r.output.match(/ failed /g)?.length, 6, r.output);
+  // In the full tier a datagram is sent to a loopback on which nobody is.
+  assert.equal(r.output.match(/ failed /g)?.length, r.sandbox.tier === 'full' ? 5 : 6, r.output);
   assert.equal(reached, 0);
 
   const on = await open({ settings: { 'sandbox.network_access': true } });

@@ -132,10 +132,14 @@ eachFront('protected names hold in the full tier, and nothing is left of what ho
   git('init', '-q');
   const config = fs.readFileSync(path.join(yard.ws, '.git/config'), 'utf8');
   const before = fs.readdirSync(yard.ws, { recursive: true }).sort();
+  const tops = () => ['.', '.git', '.git/info'].map((dir) => fs.readdirSync(path.join(yard.ws, dir)).length).join();
+  const few = tops();
   const front = await open({ settings: FULL });
   assert.equal((await front.run(ATTACK)).output, '');
   assert.equal(fs.readFileSync(path.join(yard.ws, '.git/config'), 'utf8'), config);
   fs.rmSync(path.join(yard.ws, 'n'), { force: true });
+  // What holds names that are not there yet stays a moment for the next command.
+  await waitFor(() => tops() === few, 'what held the names is gone');
   assert.deepEqual(fs.readdirSync(yard.ws, { recursive: true }).sort(), before);
 
   // The person's own git replaces the file while a command runs; it is held again.
@@ -152,6 +156,7 @@ eachFront('protected names hold in the full tier, and nothing is left of what ho
     await other;
   }
 
+  await waitFor(() => ['.envrc', '.claude'].every((name) => !fs.existsSync(path.join(yard.ws, name))), 'the names are free');
   const free = await open({ settings: { ...FULL, 'sandbox.protect': false } });
   assert.equal((await free.run(ATTACK)).output, 'config\nhook\nmoved\nclaude\nenvrc\nlink\nreplaced\n', 'without protection all of it works');
 });

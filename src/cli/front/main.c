@@ -121,7 +121,7 @@ exec_here(int *ret_status, char **words)
 }
 
 /* As much as a short command needs; more comes from the heap. */
-#define STOCK ((size_t)96 * 1024)
+#define STOCK ((size_t)64 * 1024)
 
 int
 main(int argc, char **argv)

@@ -6,9 +6,9 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/limits.h"
 #include "base/mem.h"
@@ -23,7 +23,8 @@
 #define NAMES_BYTES_MAX ((size_t)LIMIT_DENY_NAMES * 64)
 
 /* The clock that stamps a directory may stand still for so long. */
-#define TICK_NS 20000000
+#define TICK_NS  20000000
+#define NS_PER_S 1000000000
 
 static char *
 path_of(const struct deny_frame *in, const char *name)
@@ -128,22 +129,16 @@ drop_deep(struct deny_expander *x)
 /* --- directories --- */
 
 static bool
-is_settled(const struct deny_dir *d)
+is_settled(const struct deny_dir *d, int64_t now_ns)
 {
-    struct timespec now;
+    int64_t s = now_ns / NS_PER_S - d->changed_s;
 
-    if (clock_gettime(CLOCK_REALTIME, &now) != 0) {
-        return false;
-    }
-
-    int64_t s = (int64_t)now.tv_sec - d->changed_s;
-
-    return s > 1 || s < -1 || s * 1000000000 + now.tv_nsec - (int64_t)d->changed_ns > TICK_NS;
+    return s > 1 || s < -1 || s * NS_PER_S + now_ns % NS_PER_S - (int64_t)d->changed_ns > TICK_NS;
 }
 
 /* 0 or an errno value; then the frame is to be given up all the same. */
 static int
-inspect(struct deny_frame *f)
+inspect(struct deny_frame *f, int64_t begun_ns)
 {
     struct statx st;
 
@@ -154,7 +149,7 @@ inspect(struct deny_frame *f)
     f->dir.id = file_id_of_statx(&st);
     f->dir.changed_s = st.stx_ctime.tv_sec;
     f->dir.changed_ns = st.stx_ctime.tv_nsec;
-    f->dir.is_settled = is_settled(&f->dir);
+    f->dir.is_settled = is_settled(&f->dir, begun_ns);
     return 0;
 }
 
@@ -249,7 +244,7 @@ enter(struct deny_expander *x, struct deny_frame *in, const char *name, char *pa
                      : ENOENT;
 
     if (failed == 0) {
-        failed = inspect(&f);
+        failed = inspect(&f, x->begun_ns);
     }
     if (rc != SY_E_OK || failed != 0) {
         if (failed == EACCES && in != NULL && !f.is_in_root && is_ours(in->dir.fd, name)) {
@@ -452,6 +447,7 @@ deny_expand(struct deny_view *ret, const struct deny_request *request, struct sy
     struct deny_expander x = {
         .request = request,
         .behind_links = {.max = LIMIT_DENY_OBJECTS},
+        .begun_ns = clock_wall_ns(),
         .err = err,
     };
     enum sy_code rc = run(&x);

@@ -37,6 +37,7 @@ struct deny_expander {
     struct strv behind_links; /* owns the texts of those that links made */
     bool has_new_source;
     size_t n_names;
+    int64_t begun_ns; /* by the wall clock, as files are stamped */
     struct deny_hit hit;
     struct sy_error *err;
 };

@@ -35,6 +35,13 @@ sandbox_plan_base(const struct sandbox_plan *plan)
 
     uint32_t arch = sandbox_seccomp_arch();
 
+    if (plan->has_own_network) {
+        base.program = sandbox_seccomp_find_own(arch, false, false);
+        base.is_observed = plan->has_observer;
+        base.broker_program =
+            plan->has_broker ? sandbox_seccomp_find_own(arch, true, plan->has_observer) : NULL;
+        return base;
+    }
     base.program = sandbox_seccomp_find(arch, plan->has_network, false, false);
     base.is_observed = plan->has_observer;
     if (plan->has_broker || plan->has_observer) {

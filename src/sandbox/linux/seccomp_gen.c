@@ -27,13 +27,14 @@
 #include <linux/seccomp.h>
 #include <seccomp.h>
 
+#include "sandbox/linux/seccomp_asm.h"
 #include "sandbox/linux/seccomp_table.h"
 
-/* Jump targets. NEXT is the following instruction; from LABEL_FREE on, labels
- * of the search tree. */
+#define MAX_ITEMS 128
+
+/* Jump targets; from LABEL_FREE on, labels of the search tree. */
 enum label {
-    NEXT,
-    ALLOW,
+    ALLOW = NEXT + 1,
     PERM,
     NOSYS,
     KILL,
@@ -43,6 +44,7 @@ enum label {
     AT_IOCTL,
     AT_PERSONA,
     AT_SOCKET,
+    AT_PAIR,
     AT_UNIX,
     AT_NETLINK,
     AT_INET,
@@ -53,24 +55,6 @@ enum label {
     AT_OPEN_1,
     AT_OPEN_2,
     LABEL_FREE
-};
-
-#define MAX_INSNS  320
-#define MAX_LABELS 128
-#define MAX_ITEMS  128
-
-struct insn {
-    uint16_t code;
-    uint32_t k;
-    int on_true;
-    int on_false;
-};
-
-struct program {
-    struct insn insns[MAX_INSNS];
-    int n;
-    int labels[MAX_LABELS];
-    int n_labels;
 };
 
 /* A run of neighbouring call numbers with one target. */
@@ -99,7 +83,8 @@ static const struct call observed[] = {
 #undef OBSERVED_ROW
 };
 
-enum network { OFF, ALLOW_LIST, ON };
+/* OWN: a namespace with nothing but a loopback of its own, and perhaps the proxy. */
+enum network { OFF, ALLOW_LIST, ON, OWN };
 
 /* What a program is made for. */
 struct variant {
@@ -111,64 +96,15 @@ struct variant {
     bool has_observer;
 };
 
-static _Noreturn void
-die(const char *what, const char *name)
+/* Where nobody judges connect(2), Unix sockets come in pairs alone. */
+static bool
+has_pairs_only(const struct variant *v)
 {
-    (void)fprintf(stderr, "seccomp_gen: %s: %s\n", what, name);
-    exit(1);
-}
-
-static void
-emit(struct program *p, uint16_t code, uint32_t k, int on_true, int on_false)
-{
-    if (p->n == MAX_INSNS) {
-        die("too many instructions", "raise MAX_INSNS");
-    }
-    p->insns[p->n] = (struct insn){code, k, on_true, on_false};
-    p->n++;
-}
-
-static void
-emit_load(struct program *p, size_t offset)
-{
-    emit(p, BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset, NEXT, NEXT);
-}
-
-/* The half of an argument that the kernel looks at where it takes an int:
- * comparing all 64 bits let TIOCSTI through elsewhere (0x100005412). */
-static void
-emit_load_arg(struct program *p, unsigned arg)
-{
-    emit_load(p, offsetof(struct seccomp_data, args) + sizeof(uint64_t) * arg);
-}
-
-static void
-emit_load_arg_high(struct program *p, unsigned arg)
-{
-    emit_load(p, offsetof(struct seccomp_data, args) + sizeof(uint64_t) * arg + sizeof(uint32_t));
-}
-
-static void
-emit_jump(struct program *p, uint16_t how, uint32_t k, int on_true, int on_false)
-{
-    emit(p, (uint16_t)(BPF_JMP | BPF_K | how), k, on_true, on_false);
-}
-
-static void
-emit_and(struct program *p, uint32_t mask)
-{
-    emit(p, BPF_ALU | BPF_AND | BPF_K, mask, NEXT, NEXT);
-}
-
-static void
-emit_return(struct program *p, int label, uint32_t action)
-{
-    p->labels[label] = p->n;
-    emit(p, BPF_RET | BPF_K, action, NEXT, NEXT);
+    return v->network == OWN && !v->has_broker;
 }
 
 static int
-label_of(enum seccomp_verdict verdict)
+label_of(enum seccomp_verdict verdict, const struct variant *v)
 {
     switch (verdict) {
     case SECCOMP_EPERM:
@@ -183,6 +119,8 @@ label_of(enum seccomp_verdict verdict)
         return AT_PERSONA;
     case SECCOMP_SOCKET:
         return AT_SOCKET;
+    case SECCOMP_PAIR:
+        return has_pairs_only(v) ? AT_PAIR : AT_SOCKET;
     case SECCOMP_PRLIMIT:
         return AT_PRLIMIT;
     case SECCOMP_CONNECT:
@@ -243,7 +181,7 @@ add_calls(struct item *items, size_t n, const struct variant *v, const struct ca
         if (nr > SECCOMP_LAST_KNOWN || n == MAX_ITEMS) {
             die("call beyond SECCOMP_LAST_KNOWN, or too many", list[i].name);
         }
-        items[n] = (struct item){(uint32_t)nr, (uint32_t)nr, label_of(list[i].verdict)};
+        items[n] = (struct item){(uint32_t)nr, (uint32_t)nr, label_of(list[i].verdict, v)};
         n++;
     }
     return n;
@@ -311,6 +249,26 @@ emit_tree(struct program *p, const struct item *items, size_t n) // NOLINT(misc-
     emit_tree(p, items + n / 2, n - n / 2);
 }
 
+static void
+emit_netlink_check(struct program *p)
+{
+    /* getifaddrs(3) asks the routing protocol. */
+    p->labels[AT_NETLINK] = p->n;
+    emit_load_arg(p, 2);
+    emit_jump(p, BPF_JEQ, NETLINK_ROUTE, ALLOW, PERM);
+}
+
+/* A datagram socket, paired or not, can send to any other by name. */
+static void
+emit_unix_check(struct program *p)
+{
+    p->labels[AT_UNIX] = p->n;
+    emit_load_arg(p, 1);
+    emit_and(p, 0xf);
+    emit_jump(p, BPF_JEQ, SOCK_STREAM, ALLOW, NEXT);
+    emit_jump(p, BPF_JEQ, SOCK_SEQPACKET, ALLOW, PERM);
+}
+
 /* TCP and nothing else: what sends without connect(2), or connects to more than one address
  * (MPTCP, SCTP), would go past the broker. */
 static void
@@ -360,17 +318,38 @@ emit_socket_check(struct program *p, enum network network)
         if (network == ALLOW_LIST) {
             emit_tcp_check(p);
         }
-        /* A datagram socket, paired or not, can send to any other by name. */
-        p->labels[AT_UNIX] = p->n;
-        emit_load_arg(p, 1);
-        emit_and(p, 0xf);
-        emit_jump(p, BPF_JEQ, SOCK_STREAM, ALLOW, NEXT);
-        emit_jump(p, BPF_JEQ, SOCK_SEQPACKET, ALLOW, PERM);
+        emit_unix_check(p);
     }
-    /* getifaddrs(3) asks the routing protocol. */
-    p->labels[AT_NETLINK] = p->n;
+    emit_netlink_check(p);
+}
+
+/* What servers and clients of one command need; all else is kernel code that nothing here needs. */
+static void
+emit_own_socket_check(struct program *p, const struct variant *v)
+{
+    if (has_pairs_only(v)) {
+        p->labels[AT_PAIR] = p->n;
+        emit_load_arg(p, 0);
+        emit_jump(p, BPF_JEQ, AF_UNIX, AT_UNIX, PERM);
+    }
+    p->labels[AT_SOCKET] = p->n;
+    emit_load_arg(p, 0);
+    emit_jump(p, BPF_JEQ, AF_UNIX, has_pairs_only(v) ? PERM : AT_UNIX, NEXT);
+    emit_jump(p, BPF_JEQ, AF_INET, AT_INET, NEXT);
+    emit_jump(p, BPF_JEQ, AF_INET6, AT_INET, NEXT);
+    emit_jump(p, BPF_JEQ, AF_NETLINK, AT_NETLINK, PERM);
+    p->labels[AT_INET] = p->n;
+    emit_load_arg(p, 1);
+    emit_and(p, 0xf);
+    emit_jump(p, BPF_JEQ, SOCK_STREAM, AT_PROTOCOL, NEXT);
+    emit_jump(p, BPF_JEQ, SOCK_DGRAM, AT_PROTOCOL, PERM);
+    p->labels[AT_PROTOCOL] = p->n;
     emit_load_arg(p, 2);
-    emit_jump(p, BPF_JEQ, NETLINK_ROUTE, ALLOW, PERM);
+    emit_jump(p, BPF_JEQ, 0, ALLOW, NEXT);
+    emit_jump(p, BPF_JEQ, IPPROTO_TCP, ALLOW, NEXT);
+    emit_jump(p, BPF_JEQ, IPPROTO_UDP, ALLOW, PERM);
+    emit_unix_check(p);
+    emit_netlink_check(p);
 }
 
 static void
@@ -447,7 +426,11 @@ build(struct program *p, const struct variant *v)
     if (v->network == ALLOW_LIST) {
         emit_send_checks(p);
     }
-    emit_socket_check(p, v->network);
+    if (v->network == OWN) {
+        emit_own_socket_check(p, v);
+    } else {
+        emit_socket_check(p, v->network);
+    }
     if (v->has_observer) {
         emit_open_checks(p);
     }
@@ -464,32 +447,9 @@ build(struct program *p, const struct variant *v)
     if (v->has_observer) {
         p->labels[PERM] = p->labels[NOTIFY];
     }
-    p->labels[CONNECT] = p->labels[v->has_broker ? NOTIFY : v->network == ON ? ALLOW : PERM];
-}
-
-static unsigned
-distance(const struct program *p, int from, int label)
-{
-    int to = label == NEXT ? from + 1 : p->labels[label];
-    int skip = to - from - 1;
-
-    if (skip < 0 || skip > UINT8_MAX) {
-        die("jump out of reach", "split the program");
-    }
-    return (unsigned)skip;
-}
-
-static void
-print(FILE *out, const struct program *p, const char *name)
-{
-    (void)fprintf(out, "static const struct sock_filter %s[] = {\n", name);
-    for (int i = 0; i < p->n; i++) {
-        const struct insn *in = &p->insns[i];
-
-        (void)fprintf(out, "    {0x%02x, %u, %u, 0x%08xU},\n", (unsigned)in->code,
-                      distance(p, i, in->on_true), distance(p, i, in->on_false), in->k);
-    }
-    (void)fprintf(out, "};\n\n");
+    p->labels[CONNECT] = p->labels[v->has_broker                           ? NOTIFY
+                                   : v->network == ON || v->network == OWN ? ALLOW
+                                                                           : PERM];
 }
 
 static const struct variant variants[] = {
@@ -507,6 +467,12 @@ static const struct variant variants[] = {
     {"aarch64_observed",       AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, OFF,        true,  true },
     {"aarch64_allow_observed", AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, ALLOW_LIST, true,  true },
     {"aarch64_on_observed",    AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, ON,         false, true },
+    {"x86_64_own",             AUDIT_ARCH_X86_64,  SCMP_ARCH_X86_64,  OWN,        false, false},
+    {"x86_64_own_broker",      AUDIT_ARCH_X86_64,  SCMP_ARCH_X86_64,  OWN,        true,  false},
+    {"x86_64_own_observed",    AUDIT_ARCH_X86_64,  SCMP_ARCH_X86_64,  OWN,        true,  true },
+    {"aarch64_own",            AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, OWN,        false, false},
+    {"aarch64_own_broker",     AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, OWN,        true,  false},
+    {"aarch64_own_observed",   AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, OWN,        true,  true },
 };
 
 /* What an observer calls them. */
@@ -536,13 +502,14 @@ main(int argc, char **argv)
                        "#include <stddef.h>\n\n#include \"sandbox/linux/seccomp_program.h\"\n\n");
     for (size_t i = 0; i < COUNT(variants); i++) {
         build(&programs[i], &variants[i]);
-        print(out, &programs[i], variants[i].name);
+        program_print(out, &programs[i], variants[i].name);
     }
     (void)fprintf(out, "const struct seccomp_program sandbox_seccomp_programs[] = {\n");
     for (size_t i = 0; i < COUNT(variants); i++) {
-        (void)fprintf(out, "    {0x%08xU, %s, %s, %s, %s, %d, %s},\n", variants[i].audit,
+        (void)fprintf(out, "    {0x%08xU, %s, %s, %s, %s, %s, %d, %s},\n", variants[i].audit,
                       variants[i].network == ON ? "true" : "false",
                       variants[i].network == ALLOW_LIST ? "true" : "false",
+                      variants[i].network == OWN ? "true" : "false",
                       variants[i].has_broker ? "true" : "false",
                       variants[i].has_observer ? "true" : "false", programs[i].n, variants[i].name);
     }

@@ -22,8 +22,9 @@ sandbox_seccomp_find(uint32_t arch, bool has_network, bool has_broker, bool has_
     for (size_t i = 0; i < SECCOMP_PROGRAMS; i++) {
         const struct seccomp_program *p = &sandbox_seccomp_programs[i];
 
-        if (p->arch == arch && !p->has_allow_list && p->has_network == has_network &&
-            p->has_broker == has_broker && p->has_observer == has_observer) {
+        if (p->arch == arch && !p->has_allow_list && !p->has_own_network &&
+            p->has_network == has_network && p->has_broker == has_broker &&
+            p->has_observer == has_observer) {
             return p;
         }
     }
@@ -37,6 +38,20 @@ sandbox_seccomp_find_allow_list(uint32_t arch, bool has_observer)
         const struct seccomp_program *p = &sandbox_seccomp_programs[i];
 
         if (p->arch == arch && p->has_allow_list && p->has_observer == has_observer) {
+            return p;
+        }
+    }
+    return NULL;
+}
+
+const struct seccomp_program *
+sandbox_seccomp_find_own(uint32_t arch, bool has_broker, bool has_observer)
+{
+    for (size_t i = 0; i < SECCOMP_PROGRAMS; i++) {
+        const struct seccomp_program *p = &sandbox_seccomp_programs[i];
+
+        if (p->arch == arch && p->has_own_network && p->has_broker == has_broker &&
+            p->has_observer == has_observer) {
             return p;
         }
     }

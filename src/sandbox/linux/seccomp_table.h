@@ -17,6 +17,7 @@ enum seccomp_verdict {
     SECCOMP_IOCTL,     /* a few commands refused */
     SECCOMP_PERSONA,   /* only the usual values allowed */
     SECCOMP_SOCKET,    /* by family, type and protocol */
+    SECCOMP_PAIR,      /* the same for a pair of them */
     SECCOMP_PRLIMIT,   /* only of the caller itself, or to read */
     SECCOMP_LISTEN,    /* allow list: the broker decides; else allowed */
     SECCOMP_SENDTO,    /* allow list: refused with MSG_FASTOPEN (fourth argument); else allowed */
@@ -24,7 +25,8 @@ enum seccomp_verdict {
     SECCOMP_OBSERVE,   /* allowed; under `report: full` told first */
     SECCOMP_OPEN_1,    /* the same if the flags in that argument mean to write */
     SECCOMP_OPEN_2,
-    SECCOMP_CONNECT /* network off: the broker decides, or refused where there is none */
+    SECCOMP_CONNECT /* but for network on: the broker decides; where there is none it is refused,
+                       or (own network) allowed and no Unix sockets can be made */
 };
 
 /* The highest call that was looked at for this list. Anything beyond answers
@@ -88,7 +90,7 @@ enum seccomp_verdict {
     X(personality, 0, SECCOMP_PERSONA, "0, ADDR_NO_RANDOMIZE and the query are allowed")           \
     X(ioctl, 0, SECCOMP_IOCTL, "TIOCSTI, TIOCLINUX, TIOCCONS, TIOCSETD would type for you")        \
     X(socket, 0, SECCOMP_SOCKET, "see the table of sockets")                                       \
-    X(socketpair, 0, SECCOMP_SOCKET, "see the table of sockets")                                   \
+    X(socketpair, 0, SECCOMP_PAIR, "see the table of sockets")                                     \
     X(connect, 0, SECCOMP_CONNECT, "network off: only to sockets of the same run")                 \
     X(listen, 0, SECCOMP_LISTEN, "allow list: a server would be reached from outside")             \
     X(sendto, 0, SECCOMP_SENDTO, "allow list: MSG_FASTOPEN connects without connect(2)")           \

@@ -1,7 +1,7 @@
 // What the integration tests share: the program as an MCP server under the
 // official SDK client, the program as `shellyard exec`, a workspace with an
 // outside, and waiting for events. Nothing here waits for a fixed time.
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -314,6 +314,32 @@ export function eachFront(title, body) {
     test(`${title} [${name}]`, { timeout: STUCK_MS }, async (t) => {
       const yard = makeYard(t);
       await body(t, { name, yard, open: (options) => openFront(t, name, yard, options) });
+    });
+  }
+}
+
+let fullTier;
+
+/** Is the full tier there at all on this machine? Else the test is skipped, or fails (mustRun). */
+export function hasFull(t, yard) {
+  fullTier ??= JSON.parse(spawnSync(program, ['sandbox', 'check', '--json'], { cwd: yard.ws, env: yard.env, encoding: 'utf8' }).stdout).full_tier;
+  return mustRun(t, fullTier, 'no sandbox of the full tier here');
+}
+
+/**
+ * Registers a test for each tier and front end: body(t, {name, tier, isFull, yard, open}), where
+ * `open` asks for that tier.
+ */
+export function eachTier(title, body) {
+  for (const tier of ['full', 'no-namespace']) {
+    eachFront(`${title}, ${tier}`, async (t, { name, yard, open }) => {
+      if (tier === 'full' && !hasFull(t, yard)) {
+        return;
+      }
+      await body(t, {
+        name, tier, isFull: tier === 'full', yard,
+        open: ({ settings = {}, ...others } = {}) => open({ settings: { 'sandbox.tier': tier, ...settings }, ...others }),
+      });
     });
   }
 }

@@ -316,6 +316,22 @@ each_allocation_may_fail_and_leaves_nothing_for_long(void **state)
     assert_int_equal(yard_hash(y), before);
 }
 
+static void
+a_home_that_is_not_there_is_not_made(void **state)
+{
+    struct yard *y = *state;
+    SY_AUTO(buf_fini) struct buf dir = {.max = 4096};
+    SY_AUTO(buf_fini) struct buf home = {.max = 4096};
+    char *environ_list[] = {NULL, NULL};
+
+    assert_int_equal(buf_addf(&home, "HOME=%s", yard_path(y, "none")), SY_E_OK);
+    environ_list[0] = home.data;
+    assert_int_equal(guard_state_dir(&dir, environ_list), SY_E_NOTFOUND);
+    yard_mkdir(y, "none");
+    assert_int_equal(guard_state_dir(&dir, environ_list), SY_E_OK);
+    assert_true(strstr(buf_view(&dir), "/none/.local/state/shellyard") != NULL);
+}
+
 #define IN_YARD(name) cmocka_unit_test_setup_teardown(name, yard_setup, yard_teardown)
 
 int
@@ -331,6 +347,7 @@ main(void)
         IN_YARD(a_killed_engine_leaves_what_the_next_one_clears),
         IN_YARD(two_hundred_runs_and_kills_at_any_moment_leave_the_tree_as_it_was),
         IN_YARD(rest_removes_them_until_the_next_run),
+        IN_YARD(a_home_that_is_not_there_is_not_made),
         IN_YARD(a_state_directory_that_others_can_write_is_refused),
         IN_YARD(each_allocation_may_fail_and_leaves_nothing_for_long),
     };

@@ -225,16 +225,26 @@ listeners_that_were_handed_in_serve_whoever_is_there(void **state)
     char answer[2000];
     uint16_t http_port = 0;
     uint16_t socks_port = 0;
+    char url[48];
     int http = listen_on_loopback(&http_port);
     int socks = listen_on_loopback(&socks_port);
 
+    network_leave(w->seat);
+    network_free(w->network);
+    assert_int_equal(network_new(&w->network, &w->allow, NULL), SY_E_OK);
     assert_int_equal(network_hand_in(w->network, &http, &socks, NULL), SY_E_OK);
+    assert_int_equal(network_join(w->network, &w->seat, NULL), SY_E_OK);
     assert_int_equal(http, -1);
     assert_int_equal(socks, -1);
-    assert_null(network_gate(w->seat));
+    assert_int_equal(network_gate(w->seat)->port, http_port);
+    assert_int_equal(network_gate(w->seat)->socks_port, socks_port);
     assert_int_equal(network_environment(w->seat, &env, NULL), SY_E_OK);
-    assert_string_equal(strv_env_get(&env, "HTTPS_PROXY"), "http://127.0.0.1:3128");
-    assert_string_equal(strv_env_get(&env, "ALL_PROXY"), "socks5h://127.0.0.1:1080");
+    (void)snprintf(url, sizeof(url), "http://127.0.0.1:%u", (unsigned)http_port);
+    assert_string_equal(strv_env_get(&env, "HTTPS_PROXY"), url);
+    (void)snprintf(url, sizeof(url), "socks5h://127.0.0.1:%u", (unsigned)socks_port);
+    assert_string_equal(strv_env_get(&env, "ALL_PROXY"), url);
+    /* Servers of the command itself are in the same namespace. */
+    assert_string_equal(strv_env_get(&env, "NO_PROXY"), "localhost,127.0.0.1,::1");
 
     SY_FD fd = connect_to(http_port);
 
@@ -254,6 +264,16 @@ listeners_that_were_handed_in_serve_whoever_is_there(void **state)
     assert_memory_equal(answer, "\x05\x00\x05\x02", 4);
     /* Which of the two calls it was can't be told. */
     assert_int_equal(network_denials(second)->v[0].confidence, DENIAL_INFERRED);
+    assert_int_equal(network_denials(w->seat)->v[0].count, 2);
+
+    /* But where the broker made it. */
+    fd_close(&fd);
+    fd = connect_to(socks_port);
+    tell_gate(second, fd);
+    assert_int_equal(write(fd, greeting, sizeof(greeting) - 1), (ssize_t)sizeof(greeting) - 1);
+    read_all(w->seat, fd, answer, sizeof(answer));
+    assert_int_equal(network_denials(second)->v[0].confidence, DENIAL_EXACT);
+    assert_int_equal(network_denials(second)->v[0].count, 2);
     assert_int_equal(network_denials(w->seat)->v[0].count, 2);
     network_leave(second);
 }

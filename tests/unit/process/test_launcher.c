@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -13,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -113,6 +115,7 @@ env_of(const struct world *w, char *const *argv)
                              .envp = small_env,
                              .cwd = w->dir,
                              .sandbox = w->ready,
+                             .plan = w->plan,
                              .template = w->template};
 }
 
@@ -687,6 +690,94 @@ a_policy_that_can_not_be_had_says_why(void **state)
     template_unref(t);
 }
 
+/* SO_NETNS_COOKIE: in whose network it is; 0 before Linux 5.14. */
+static uint64_t
+network_of(int fd)
+{
+    uint64_t cookie = 0;
+    socklen_t size = sizeof(cookie);
+
+    return getsockopt(fd, SOL_SOCKET, SO_NETNS_COOKIE, &cookie, &size) == 0 ? cookie : 0;
+}
+
+struct gate_log {
+    unsigned n;
+    uint16_t port; /* of the last */
+};
+
+static void
+note_connected(void *arg, int *fd)
+{
+    struct gate_log *log = arg;
+    struct sockaddr_in peer = {0};
+    socklen_t size = sizeof(peer);
+
+    assert_int_equal(getpeername(*fd, (struct sockaddr *)&peer, &size), 0);
+    log->port = ntohs(peer.sin_port);
+    log->n++;
+    fd_close(fd);
+}
+
+/* The sockets are in the network of commands, who serves them is not. */
+static void
+serve_one(const struct world *w, int listener, uint16_t port)
+{
+    struct gate_log log = {0};
+    const struct process_gate gate = {.port = LAUNCH_HTTP_PORT,
+                                      .socks_port = LAUNCH_SOCKS_PORT,
+                                      .on_connected = note_connected,
+                                      .arg = &log};
+    char script[200];
+    char *argv[] = {mem_unconst("/bin/bash"), mem_unconst("-c"), script, mem_unconst(w->mark),
+                    NULL};
+    struct exec_env env = env_of(w, argv);
+    struct command c;
+
+    (void)snprintf(script, sizeof(script),
+                   "exec 3<>/dev/tcp/127.0.0.1/%u && echo connected; read -r x <&3; echo got $x",
+                   (unsigned)port);
+    env.gate = &gate;
+    assert_int_equal(listen(listener, 4), 0);
+    start_env(&c, w, &env);
+    drive(&c, "connected");
+    assert_int_equal(log.n, 1);
+    assert_int_equal(log.port, port);
+
+    SY_FD end_fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+
+    assert_true(end_fd >= 0);
+    assert_int_equal(write(end_fd, "hello\n", 6), 6);
+    drive(&c, "got hello");
+    end(&c);
+}
+
+static void
+an_allow_list_has_its_sockets_inside(void **state)
+{
+    struct world *w = *state;
+    SY_FD http = -1;
+    SY_FD socks = -1;
+    SY_FD outside = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    template_take_proxy(w->template, &http, &socks);
+    assert_int_equal(http, -1); /* of no use with the network off */
+    assert_int_equal(socks, -1);
+    template_unref(w->template);
+    w->template = NULL;
+    w->policy.network_allow.max = 1;
+    assert_int_equal(strv_add(&w->policy.network_allow, "example.com"), SY_E_OK);
+    assert_int_equal(launcher_make_template(w->launcher, &w->template, &w->policy, NULL), SY_E_OK);
+    template_take_proxy(w->template, &http, &socks);
+    assert_true(http >= 0 && socks >= 0);
+    assert_true(network_of(http) == 0 || network_of(http) != network_of(outside));
+    assert_int_equal(network_of(http), network_of(socks));
+    serve_one(w, http, LAUNCH_HTTP_PORT);
+    serve_one(w, socks, LAUNCH_SOCKS_PORT);
+    /* They are ours alone: nobody is left who listens. */
+    fd_close(&http);
+    assert_int_equal(run(w, "! bash -c ': <>/dev/tcp/127.0.0.1/3128' 2>/dev/null", NULL), 0);
+}
+
 static enum sy_code
 make_and_run(void *arg)
 {
@@ -735,6 +826,7 @@ main(int argc, char **argv)
         LAUNCHED(without_marks_the_same_attack_succeeds),
         LAUNCHED(marks_that_are_none_end_the_template),
         LAUNCHED(a_policy_that_can_not_be_had_says_why),
+        LAUNCHED(an_allow_list_has_its_sockets_inside),
         LAUNCHED(a_start_survives_each_failed_allocation),
     };
 

@@ -122,6 +122,32 @@ the_hint_is_an_entry_that_allows_it(void **state)
 }
 
 static void
+no_hint_leads_to_a_metadata_service(void **state)
+{
+    static const char *const never[] = {"169.254.169.254", "[fd00:ec2::254]", "0.0.0.0", "[::]",
+                                        "224.0.0.1"};
+    static const char *const control[] = {"169.254.1.1", "127.0.0.1", "10.0.0.1", "198.51.100.7"};
+    struct allow_list *list = make(NULL, 0);
+    struct judgement j;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(never) / sizeof(never[0]); i++) {
+        struct host h = host(never[i]);
+
+        allow_judge_host(list, &h, 80, &j);
+        assert_false(j.is_allowed);
+        assert_string_equal(j.hint, "");
+    }
+    for (size_t i = 0; i < sizeof(control) / sizeof(control[0]); i++) {
+        struct host h = host(control[i]);
+
+        allow_judge_host(list, &h, 80, &j);
+        assert_string_equal(j.hint, control[i]);
+    }
+    allow_free(list);
+}
+
+static void
 an_empty_list_allows_nothing(void **state)
 {
     struct allow_list *list = make(NULL, 0);
@@ -294,6 +320,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_list_allows_what_it_names_and_nothing_else),
         cmocka_unit_test(the_hint_is_an_entry_that_allows_it),
+        cmocka_unit_test(no_hint_leads_to_a_metadata_service),
         cmocka_unit_test(an_empty_list_allows_nothing),
         cmocka_unit_test(an_address_is_dialled_if_public_named_or_local),
         cmocka_unit_test(a_bad_entry_is_an_error_that_names_it_and_says_what_would_be_right),

@@ -454,9 +454,15 @@ what_appears_or_changes_makes_it_stale(void **state)
     settle(p);
     assert_int_equal(place_run(p, true, act_read, place_path(p, "O/.gitconfig")), 0);
 
-    /* What changes elsewhere does not matter. */
-    place_file(p, "O/pub/new", "open");
-    assert_true(sandbox_ready_is_fresh(p->ready));
+    /* What changes elsewhere does not matter. (Others may work above our place meanwhile.) */
+    bool is_fresh = false;
+
+    for (int i = 0; i < 100 && !is_fresh; i++) {
+        settle(p);
+        place_file(p, "O/pub/new", "open");
+        is_fresh = sandbox_ready_is_fresh(p->ready);
+    }
+    assert_true(is_fresh);
     assert_int_equal(place_run(p, true, act_read, place_path(p, "O/pub/new")), 0);
     assert_int_equal(rename(place_path(p, "O/.ssh"), place_path(p, "O/moved")), 0);
     assert_false(sandbox_ready_is_fresh(p->ready));

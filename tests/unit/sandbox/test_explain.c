@@ -144,6 +144,60 @@ connections_are_judged_by_their_kind(void **state)
     assert_true(said.is_allowed);
 }
 
+static struct sandbox_explanation
+ask_plan(const struct sandbox_plan *plan, const char *object)
+{
+    struct sandbox_explanation said = {0};
+
+    assert_int_equal(sandbox_explain(&said, plan, OPERATION_CONNECT, object, NULL), SY_E_OK);
+    return said;
+}
+
+static void
+a_network_of_its_own_is_its_own_loopback(void **state)
+{
+    static const char *const own[] = {"127.0.0.1:8080", "127.9.9.9:1",  "[::1]:80",
+                                      "0.0.0.0:80",     "localhost:80", "a.localhost:80"};
+    static const char *const others[] = {"example.org:443", "169.254.169.254:80", "10.0.0.1:22",
+                                         "notlocalhost:80", "[2001:db8::1]:80"};
+    struct place *p = *state;
+    struct sandbox_plan *plan = NULL;
+    struct sandbox_explanation said;
+
+    p->policy.max_tier = TIER_FULL;
+    p->caps.has_full_tier = true;
+    p->caps.has_seccomp_notify = true;
+    assert_int_equal(sandbox_plan_new(&plan, &p->policy, &p->caps, NULL), SY_E_OK);
+    assert_true(sandbox_plan_has_own_network(plan));
+    for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
+        said = ask_plan(plan, own[i]);
+        assert_true(said.is_allowed);
+        assert_non_null(strstr(said.rule, "none of this machine's"));
+    }
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+        said = ask_plan(plan, others[i]);
+        assert_false(said.is_allowed);
+        assert_string_equal(said.fix, "sandbox.network_access: true");
+    }
+    assert_false(ask_plan(plan, "unix:@other").is_allowed);
+    sandbox_plan_free(plan);
+
+    p->policy.network_allow.max = 4;
+    assert_int_equal(strv_add(&p->policy.network_allow, "127.0.0.1:8080"), SY_E_OK);
+    assert_int_equal(sandbox_plan_new(&plan, &p->policy, &p->caps, NULL), SY_E_OK);
+    assert_non_null(strstr(ask_plan(plan, "127.0.0.1:8080").rule, "through the proxy alone"));
+    assert_non_null(strstr(ask_plan(plan, "127.0.0.1:8081").rule, "none of this machine's"));
+    said = ask_plan(plan, "example.org:443");
+    assert_false(said.is_allowed);
+    assert_string_equal(said.fix, "network.allow: [example.org]");
+    sandbox_plan_free(plan);
+
+    p->policy.has_network = true;
+    assert_int_equal(sandbox_plan_new(&plan, &p->policy, &p->caps, NULL), SY_E_OK);
+    assert_false(sandbox_plan_has_own_network(plan));
+    sandbox_plan_free(plan);
+}
+
 static void
 named_sockets_are_told_by_what_the_kernel_restricts(void **state)
 {
@@ -733,6 +787,7 @@ main(void)
         IN_A_PLACE(the_rule_and_the_remedy_are_named),
         IN_A_PLACE(the_remedy_opens_no_more_than_it_must),
         IN_A_PLACE(connections_are_judged_by_their_kind),
+        IN_A_PLACE(a_network_of_its_own_is_its_own_loopback),
         IN_A_PLACE(named_sockets_are_told_by_what_the_kernel_restricts),
         IN_A_PLACE(loops_and_endless_names_are_errors),
         IN_A_PLACE(the_kernel_does_what_explain_says),

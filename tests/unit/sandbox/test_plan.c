@@ -158,6 +158,13 @@ plans_are_those_of_the_golden_files(void **state)
     policy.max_tier = TIER_FULL;
     caps.has_full_tier = true;
     check_golden("workspace-write-full", &policy, &caps);
+    policy.network_allow = (struct strv){.v = hosts, .n = 2, .cap = 3, .max = 4};
+    check_golden("workspace-write-full-allow-list", &policy, &caps);
+    /* In a network of its own the list needs nobody who connects. */
+    caps.has_seccomp_notify = false;
+    check_golden("workspace-write-full-allow-list", &policy, &caps);
+    caps.has_seccomp_notify = true;
+    policy.network_allow = (struct strv){0};
     policy.has_network = true;
     caps.landlock_abi = 3;
     check_golden("workspace-write-full-network-abi3", &policy, &caps);

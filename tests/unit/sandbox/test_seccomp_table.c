@@ -645,6 +645,115 @@ an_allow_list_differs_from_off_in_nothing_else(void **state)
     }
 }
 
+enum { OWN_ALONE, OWN_BROKER, OWN_OBSERVED, OWN_PROGRAMS };
+
+/* What it has in its own namespace; `alone`: where nobody judges connect(2). */
+static void
+an_own_network_has_tcp_and_udp_and_the_kinds_of_off(void **state)
+{
+    enum { STREAM = 1, DGRAM = 2, RAW = 3, SEQPACKET = 5, FLAGS = 0x80800, ASK = 0 };
+    static const struct {
+        int nr_x86;
+        int nr_arm;
+        uint64_t args[4];
+        uint32_t alone;
+        uint32_t with; /* a broker; ASK: the listener */
+    } rows[] = {
+        {41, 198, {2, STREAM, 0},              ALLOW, ALLOW},
+        {41, 198, {10, STREAM | FLAGS, 6},     ALLOW, ALLOW},
+        {41, 198, {0x10000000aULL, DGRAM, 17}, ALLOW, ALLOW},
+        {41, 198, {2, DGRAM | FLAGS, 0},       ALLOW, ALLOW},
+        {41, 198, {2, DGRAM, 1},               PERM,  PERM }, /* ping */
+        {41, 198, {10, DGRAM, 58},             PERM,  PERM },
+        {41, 198, {2, DGRAM, 136},             PERM,  PERM }, /* UDP-Lite */
+        {41, 198, {2, STREAM, 262},            PERM,  PERM }, /* MPTCP */
+        {41, 198, {2, STREAM, 132},            PERM,  PERM }, /* SCTP */
+        {41, 198, {2, STREAM, 256},            PERM,  PERM }, /* SMC */
+        {41, 198, {2, SEQPACKET, 0},           PERM,  PERM },
+        {41, 198, {2, 6, 33},                  PERM,  PERM }, /* DCCP */
+        {41, 198, {2, RAW, 6},                 PERM,  PERM },
+        {41, 198, {2, 10, 0x300},              PERM,  PERM }, /* becomes AF_PACKET */
+        {41, 198, {17, RAW, 0x300},            PERM,  PERM },
+        {41, 198, {40, STREAM, 0},             PERM,  PERM }, /* AF_VSOCK */
+        {41, 198, {38, SEQPACKET, 0},          PERM,  PERM }, /* AF_ALG */
+        {41, 198, {43, STREAM, 0},             PERM,  PERM }, /* AF_SMC */
+        {41, 198, {44, RAW, 0},                PERM,  PERM }, /* AF_XDP */
+        {41, 198, {16, RAW, 0},                ALLOW, ALLOW}, /* NETLINK_ROUTE */
+        {41, 198, {16, DGRAM, 4},              PERM,  PERM }, /* NETLINK_SOCK_DIAG */
+        {41, 198, {16, RAW, 12},               PERM,  PERM }, /* NETLINK_NETFILTER */
+        {41, 198, {1, STREAM, 0},              PERM,  ALLOW}, /* AF_UNIX */
+        {41, 198, {1, SEQPACKET | FLAGS, 0},   PERM,  ALLOW},
+        {41, 198, {1, DGRAM, 0},               PERM,  PERM },
+        {53, 199, {1, STREAM | FLAGS, 0},      ALLOW, ALLOW},
+        {53, 199, {1, SEQPACKET, 0},           ALLOW, ALLOW},
+        {53, 199, {1, DGRAM, 0},               PERM,  PERM },
+        {42, 203, {3, 0x7f0000000000, 16},     ALLOW, ASK  },
+        {50, 201, {3, 5},                      ALLOW, ALLOW}, /* listen */
+        {49, 200, {3, 0x7f0000000000, 16},     ALLOW, ALLOW}, /* bind */
+        {44, 206, {3, 0, 0, 0x20000000},       ALLOW, ALLOW}, /* MSG_FASTOPEN */
+    };
+
+    (void)state;
+    for (size_t i = 0; i < (size_t)2 * OWN_PROGRAMS * COUNT(rows); i++) {
+        uint32_t arch = i % 2 == 0 ? X86 : ARM;
+        size_t kind = i / 2 % OWN_PROGRAMS;
+        size_t k = i / (2 * (size_t)OWN_PROGRAMS);
+        const struct seccomp_program *p =
+            sandbox_seccomp_find_own(arch, kind != OWN_ALONE, kind == OWN_OBSERVED);
+        struct seccomp_data data = {
+            .nr = arch == X86 ? rows[k].nr_x86 : rows[k].nr_arm,
+            .arch = arch,
+            .args = {rows[k].args[0], rows[k].args[1], rows[k].args[2], rows[k].args[3]}
+        };
+        uint32_t expected = kind == OWN_ALONE ? rows[k].alone : rows[k].with;
+        bool asks = expected == ASK || (kind == OWN_OBSERVED && expected == PERM);
+        struct machine m;
+
+        assert_non_null(p);
+
+        uint32_t got = run(p, &data, &m);
+
+        if (got != (asks ? SECCOMP_RET_USER_NOTIF : expected)) {
+            fail_msg("row %zu, program %zu (%s): 0x%x", k, kind, arch == X86 ? "x86_64" : "aarch64",
+                     got);
+        }
+    }
+}
+
+/* But for sockets and connect(2) it refuses what "network off" refuses. */
+static void
+an_own_network_differs_from_off_in_nothing_else(void **state)
+{
+    static const uint64_t hostile[4] = {0x7e020080, 0x5412, 0, 1};
+    static const uint32_t arches[] = {X86, ARM};
+    static const int changed[2][3] = {
+        {41,  53,  42 },
+        {198, 199, 203}
+    };
+
+    (void)state;
+    for (size_t i = 0; i < 2 * (size_t)(SECCOMP_LAST_KNOWN + 2); i++) {
+        size_t a = i % 2;
+        int nr = (int)(i / 2);
+        struct seccomp_data data = {
+            .nr = nr, .arch = arches[a], .args = {hostile[0], hostile[1], hostile[2], hostile[3]}
+        };
+        struct machine m;
+
+        if (nr == changed[a][0] || nr == changed[a][1] || nr == changed[a][2]) {
+            continue;
+        }
+        for (int kind = 0; kind < OWN_PROGRAMS; kind++) {
+            bool has_broker = kind != OWN_ALONE;
+            bool is_told = kind == OWN_OBSERVED;
+
+            assert_int_equal(
+                run(sandbox_seccomp_find_own(arches[a], has_broker, is_told), &data, &m),
+                run(sandbox_seccomp_find(arches[a], false, has_broker, is_told), &data, &m));
+        }
+    }
+}
+
 static const char *const observed[] = {
 #define OBSERVED_NAME(name, number, verdict, op, dir, path, op2, dir2, path2) #name,
     SECCOMP_OBSERVED(OBSERVED_NAME)
@@ -772,6 +881,7 @@ verdict_text(enum seccomp_verdict v)
     case SECCOMP_PERSONA:
         return "EPERM for other values";
     case SECCOMP_SOCKET:
+    case SECCOMP_PAIR:
         return "EPERM for most kinds";
     case SECCOMP_PRLIMIT:
         return "EPERM to set another process's";
@@ -829,6 +939,8 @@ main(int argc, char **argv)
         cmocka_unit_test(the_broker_is_asked_for_connect_and_nothing_else),
         cmocka_unit_test(an_allow_list_has_tcp_and_asks_before_it_connects_or_listens),
         cmocka_unit_test(an_allow_list_differs_from_off_in_nothing_else),
+        cmocka_unit_test(an_own_network_has_tcp_and_udp_and_the_kinds_of_off),
+        cmocka_unit_test(an_own_network_differs_from_off_in_nothing_else),
         cmocka_unit_test(the_observer_is_asked_for_what_is_refused_and_for_what_writes),
         cmocka_unit_test(reading_is_not_observed),
         cmocka_unit_test(only_what_the_list_names_is_ever_refused),

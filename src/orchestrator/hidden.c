@@ -93,11 +93,12 @@ tell(struct orch_call *c, size_t i, bool is_alone)
 void
 call_hidden_end(struct orch_call *c, bool tells)
 {
-    struct hidden_state *h = c->entry != NULL ? &c->entry->hidden : NULL;
-
     if (!c->watches_hidden) {
         return;
     }
+
+    struct hidden_state *h = &c->entry->hidden;
+
     c->watches_hidden = false;
     drain(c->entry);
     /* Where another one ran meanwhile it may have been that one. */

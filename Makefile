@@ -11,7 +11,7 @@ STRICT     = $(if $(CI),-Dwerror=true)
 MESON_ARGS ?=
 
 .DEFAULT_GOAL := all
-.PHONY: all serve check test lint fmt asan tsan fuzz bench bench-peers cover install clean hooks \
+.PHONY: all serve check test adversary lint fmt asan tsan fuzz bench bench-peers cover install clean hooks \
         setup help
 
 all: ## build the program: build/shellyard
@@ -32,6 +32,13 @@ check: ## install what is missing, build, run all tests
 test: ## run some tests: make test T=WORD (part of a test's name)
 	@$(MAKE) --no-print-directory all
 	@tools/run_tests.py --build $(BUILD) --only "$(T)"
+
+adversary: ## hostile acts against the sandbox, as a table: act x tier x user
+	@tools/setup.sh build front check
+	@$(MAKE) --no-print-directory all
+	@rm -rf -- $(BUILD)/adversary
+	@meson test -C $(BUILD) --no-rebuild --suite adversary --num-processes 2
+	@tests/adversary/table.py $(BUILD)/adversary
 
 lint: ## format, clang-tidy, includes, docs in step, ... (L=NAME for one check)
 	@tools/setup.sh build check

@@ -68,6 +68,10 @@ struct sy_engine_options {
     const char *workspace;           /* absolute; NULL: the current directory */
     const char *const *overrides;    /* "key=value" as of shellyard -c; NULL-terminated or NULL */
     const char *const *environ_list; /* NULL: the process's environment */
+    /* Absolute path of shellyard-launch (libexec/shellyard): with it sandboxes are of the full
+     * tier where that can be had. It is a child of this process, which ends with the engine and
+     * sends SIGCHLD then. NULL: none, and the tier is no-namespace. */
+    const char *launcher;
 };
 
 /*

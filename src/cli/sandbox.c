@@ -62,17 +62,27 @@ static const struct {
     enum resource resource;
     const char *text;
 } check_limits[] = {
-    {RESOURCE_MEMORY,     "of the whole tree"                                     },
-    {RESOURCE_PROCESSES,  "of the whole tree, threads too"                        },
-    {RESOURCE_OPEN_FILES, "of each process"                                       },
-    {RESOURCE_FILE_SIZE,  "of each file"                                          },
-    {RESOURCE_CPU,        "of each process; of the whole tree by sampling"        },
-    {RESOURCE_OUTPUT,     "of the whole tree"                                     },
-    {RESOURCE_WALL_CLOCK, "of the whole tree"                                     },
-    {RESOURCE_TEMP,       "temporary directories are shared between commands here"},
+    {RESOURCE_MEMORY,     "of the whole tree"                             },
+    {RESOURCE_PROCESSES,  "of the whole tree, threads too"                },
+    {RESOURCE_OPEN_FILES, "of each process"                               },
+    {RESOURCE_FILE_SIZE,  "of each file"                                  },
+    {RESOURCE_CPU,        "of each process; of the whole tree by sampling"},
+    {RESOURCE_OUTPUT,     "of the whole tree"                             },
+    {RESOURCE_WALL_CLOCK, "of the whole tree"                             },
+    {RESOURCE_TEMP,       "of all commands of a session; full tier alone" },
 };
 
 #define CHECK_LIMITS (sizeof(check_limits) / sizeof(check_limits[0]))
+
+static const char *
+check_means(const struct check *c, enum resource r)
+{
+    if (r == RESOURCE_TEMP && c->plan != NULL &&
+        sandbox_plan_feature(c->plan, FEATURE_TEMP_LIMIT) == FEATURE_ENFORCED) {
+        return resource_means_name(MEANS_TMPFS);
+    }
+    return resource_means_name(process_limit_means(r, c->cgroups));
+}
 
 static enum sy_code
 check_limits_text(struct buf *out, const struct check *c)
@@ -82,9 +92,8 @@ check_limits_text(struct buf *out, const struct check *c)
     for (size_t i = 0; i < CHECK_LIMITS && rc == SY_E_OK; i++) {
         enum resource r = check_limits[i].resource;
 
-        rc =
-            buf_addf(out, "  %-15s %-9s %s\n", resource_name(r),
-                     resource_means_name(process_limit_means(r, c->cgroups)), check_limits[i].text);
+        rc = buf_addf(out, "  %-15s %-9s %s\n", resource_name(r), check_means(c, r),
+                      check_limits[i].text);
     }
     if (rc == SY_E_OK && c->no_cgroups.code != SY_E_OK) {
         rc = buf_addf(out, "  %s\n", c->no_cgroups.msg);
@@ -102,7 +111,7 @@ check_limits_json(struct jw *w, const struct check *c)
 
         jw_key(w, resource_name(r));
         jw_object(w);
-        jw_key_str(w, "by", resource_means_name(process_limit_means(r, c->cgroups)));
+        jw_key_str(w, "by", check_means(c, r));
         jw_key_str(w, "text", check_limits[i].text);
         jw_end_object(w);
     }
@@ -384,6 +393,18 @@ parse_operation(enum sandbox_operation *ret, const char *word, struct sy_error *
                       "sandbox explain: unknown operation '%s'; right are " OPERATION_WORDS, word);
 }
 
+/* The full tier, where the policy may have it, as a server takes it. */
+static void
+probe_tiers(struct sandbox_caps *ret, const struct sandbox_policy *policy)
+{
+    char launcher[LIMIT_PATH];
+
+    sandbox_probe(ret);
+    if (policy->max_tier == TIER_FULL && sandbox_mode_is_enforced(policy->mode)) {
+        launcher_probe(ret, cli_launcher_path(launcher), policy);
+    }
+}
+
 static int
 explain_main(const struct cli_args *args)
 {
@@ -403,11 +424,14 @@ explain_main(const struct cli_args *args)
         rc = cli_engine_turn(&engine, &err);
     }
     if (rc == SY_E_OK) {
-        sandbox_probe(&caps);
+        probe_tiers(&caps, &engine.turn.sandbox);
         rc = sandbox_plan_new(&plan, &engine.turn.sandbox, &caps, &err);
     }
     if (rc == SY_E_OK) {
         rc = sandbox_explain(&e, plan, operation, args->operands[1], &err);
+    }
+    if (rc == SY_E_OK) {
+        rc = cli_explain_protected(&e, &engine, plan, operation, &err);
     }
     if (rc != SY_E_OK) {
         return cli_fail(&err);

@@ -18,4 +18,10 @@ extern const struct cli_verb verb_completions;
 extern const struct cli_verb verb_sandbox_learn;
 extern const struct cli_verb verb_sandbox_plan;
 
+/* Changes an explanation that allows what is done to a protected name, where mounts hold these
+ * (sandbox_protected.c). */
+enum sy_code cli_explain_protected(struct sandbox_explanation *e, const struct cli_engine *engine,
+                                   const struct sandbox_plan *plan, enum sandbox_operation op,
+                                   struct sy_error *err) SY_NODISCARD;
+
 #endif

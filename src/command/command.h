@@ -72,6 +72,8 @@ enum sy_code shell_derive(struct strv *argv, const struct shell *shell, const ch
  */
 enum sy_code passwd_lookup(unsigned uid, char **ret_shell, char **ret_home,
                            struct sy_error *err) SY_NODISCARD;
+/* The entry's name, by the same rules. */
+enum sy_code passwd_name(unsigned uid, char **ret_name, struct sy_error *err) SY_NODISCARD;
 
 /*
  * Finds the file that execvp would run: `name` itself if it has a slash
@@ -83,5 +85,9 @@ enum sy_code passwd_lookup(unsigned uid, char **ret_shell, char **ret_home,
  */
 enum sy_code command_resolve(struct buf *ret_path, const char *name, const char *cwd,
                              const char *path_list, struct sy_error *err) SY_NODISCARD;
+/* The same in the file tree whose top that descriptor is, /proc aside; -1: ours. */
+enum sy_code command_resolve_in(struct buf *ret_path, const char *name, const char *cwd,
+                                const char *path_list, int top_fd,
+                                struct sy_error *err) SY_NODISCARD;
 
 #endif

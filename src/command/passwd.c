@@ -53,48 +53,84 @@ is_uid(struct span text, unsigned uid)
     return str_to_u64(&v, digits, 0, UINT32_MAX) && v == uid;
 }
 
-enum sy_code
-passwd_scan(const char *text, size_t len, unsigned uid, char **ret_shell, char **ret_home)
+static bool
+find(struct span fields[FIELD_COUNT], const char *text, size_t len, unsigned uid)
 {
-    *ret_shell = NULL;
-    *ret_home = NULL;
     while (len > 0) {
         const char *newline = memchr(text, '\n', len);
         size_t n = newline != NULL ? (size_t)(newline - text) : len;
-        struct span fields[FIELD_COUNT];
 
         if (split(fields, text, n) && is_uid(fields[FIELD_UID], uid)) {
-            char *shell = mem_strndup(fields[FIELD_SHELL].s, fields[FIELD_SHELL].n);
-            char *home = mem_strndup(fields[FIELD_HOME].s, fields[FIELD_HOME].n);
-
-            if (shell == NULL || home == NULL) {
-                mem_free(shell);
-                mem_free(home);
-                return SY_E_NOMEM;
-            }
-            *ret_shell = shell;
-            *ret_home = home;
-            return SY_E_OK;
+            return true;
         }
         n += newline != NULL ? 1 : 0;
         text += n;
         len -= n;
     }
+    return false;
+}
+
+enum sy_code
+passwd_scan(const char *text, size_t len, unsigned uid, char **ret_shell, char **ret_home)
+{
+    struct span fields[FIELD_COUNT];
+
+    *ret_shell = NULL;
+    *ret_home = NULL;
+    if (!find(fields, text, len, uid)) {
+        return SY_E_OK;
+    }
+
+    char *shell = mem_strndup(fields[FIELD_SHELL].s, fields[FIELD_SHELL].n);
+    char *home = mem_strndup(fields[FIELD_HOME].s, fields[FIELD_HOME].n);
+
+    if (shell == NULL || home == NULL) {
+        mem_free(shell);
+        mem_free(home);
+        return SY_E_NOMEM;
+    }
+    *ret_shell = shell;
+    *ret_home = home;
     return SY_E_OK;
+}
+
+static enum sy_code
+read_all(struct buf *text, struct sy_error *err)
+{
+    enum sy_code rc = fd_read_file("/etc/passwd", text, err);
+
+    if (rc == SY_E_NOTFOUND) {
+        /* Some containers have no users at all. */
+        sy_err_clear(err);
+        return SY_E_OK;
+    }
+    return rc;
 }
 
 enum sy_code
 passwd_lookup(unsigned uid, char **ret_shell, char **ret_home, struct sy_error *err)
 {
     SY_AUTO(buf_fini) struct buf text = {.max = PASSWD_MAX};
-    enum sy_code rc = fd_read_file("/etc/passwd", &text, err);
+    enum sy_code rc = read_all(&text, err);
 
-    if (rc == SY_E_NOTFOUND) {
-        /* Some containers have no users at all. */
-        sy_err_clear(err);
-    } else if (rc != SY_E_OK) {
+    if (rc != SY_E_OK) {
         return rc;
     }
     rc = passwd_scan(buf_view(&text), text.len, uid, ret_shell, ret_home);
     return rc != SY_E_OK ? sy_err_nomem(err) : SY_E_OK;
+}
+
+enum sy_code
+passwd_name(unsigned uid, char **ret_name, struct sy_error *err)
+{
+    SY_AUTO(buf_fini) struct buf text = {.max = PASSWD_MAX};
+    struct span fields[FIELD_COUNT];
+    enum sy_code rc = read_all(&text, err);
+
+    *ret_name = NULL;
+    if (rc != SY_E_OK || !find(fields, buf_view(&text), text.len, uid)) {
+        return rc;
+    }
+    *ret_name = mem_strndup(fields[0].s, fields[0].n);
+    return *ret_name != NULL ? SY_E_OK : sy_err_nomem(err);
 }

@@ -1,8 +1,14 @@
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <linux/openat2.h>
+
+#include "base/fd.h"
 #include "base/str.h"
 #include "command/command.h"
 
@@ -15,11 +21,26 @@
 /* Why the file can't be run, NULL when it can. *ret_sys: why it can't even be
  * looked at (ENOENT: it is not there), else 0. */
 static const char *
-reason_against(const char *path, int *ret_sys)
+reason_against(const char *path, int top_fd, int *ret_sys)
 {
     struct stat st;
+    char own[32];
+    SY_FD fd = -1;
 
     *ret_sys = 0;
+    /* A /proc is each process's own: that of ours stands for it. */
+    if (top_fd >= 0 && !path_is_below(path, "/proc")) {
+        const struct open_how how = {.flags = O_PATH | O_CLOEXEC,
+                                     .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
+
+        fd = (int)syscall(SYS_openat2, top_fd, path, &how, sizeof(how));
+        if (fd < 0) {
+            *ret_sys = errno;
+            return sy_errno_text(errno);
+        }
+        (void)snprintf(own, sizeof(own), "/proc/self/fd/%d", fd);
+        path = own;
+    }
     if (stat(path, &st) != 0) {
         *ret_sys = errno;
         return sy_errno_text(errno);
@@ -84,7 +105,8 @@ candidate(struct buf *b, const char *cwd, const char *dir, size_t n, const char 
 }
 
 static enum sy_code
-resolve_path(struct buf *ret_path, const char *name, const char *cwd, struct sy_error *err)
+resolve_path(struct buf *ret_path, const char *name, const char *cwd, int top_fd,
+             struct sy_error *err)
 {
     enum sy_code rc = path_join(ret_path, cwd, name);
 
@@ -97,7 +119,7 @@ resolve_path(struct buf *ret_path, const char *name, const char *cwd, struct sy_
     }
 
     int sys = 0;
-    const char *reason = reason_against(buf_view(ret_path), &sys);
+    const char *reason = reason_against(buf_view(ret_path), top_fd, &sys);
 
     if (reason == NULL) {
         return SY_E_OK;
@@ -110,7 +132,7 @@ resolve_path(struct buf *ret_path, const char *name, const char *cwd, struct sy_
 
 static enum sy_code
 search_path(struct buf *ret_path, const char *name, const char *cwd, const char *path_list,
-            struct sy_error *err)
+            int top_fd, struct sy_error *err)
 {
     /* The first file that was there but could not be run: better news than
      * "not found", if nothing else turns up. */
@@ -123,7 +145,7 @@ search_path(struct buf *ret_path, const char *name, const char *cwd, const char 
 
         if (rc == SY_E_OK) {
             int sys = 0;
-            const char *reason = reason_against(buf_view(ret_path), &sys);
+            const char *reason = reason_against(buf_view(ret_path), top_fd, &sys);
 
             if (reason == NULL) {
                 return SY_E_OK;
@@ -148,14 +170,22 @@ search_path(struct buf *ret_path, const char *name, const char *cwd, const char 
 }
 
 enum sy_code
-command_resolve(struct buf *ret_path, const char *name, const char *cwd, const char *path_list,
-                struct sy_error *err)
+command_resolve_in(struct buf *ret_path, const char *name, const char *cwd, const char *path_list,
+                   int top_fd, struct sy_error *err)
 {
     if (name[0] == '\0') {
         return sy_err_set(err, SY_E_NOTFOUND, "command not found: its name is empty");
     }
     if (strchr(name, '/') != NULL) {
-        return resolve_path(ret_path, name, cwd, err);
+        return resolve_path(ret_path, name, cwd, top_fd, err);
     }
-    return search_path(ret_path, name, cwd, path_list != NULL ? path_list : DEFAULT_PATH, err);
+    return search_path(ret_path, name, cwd, path_list != NULL ? path_list : DEFAULT_PATH, top_fd,
+                       err);
+}
+
+enum sy_code
+command_resolve(struct buf *ret_path, const char *name, const char *cwd, const char *path_list,
+                struct sy_error *err)
+{
+    return command_resolve_in(ret_path, name, cwd, path_list, -1, err);
 }

@@ -66,7 +66,8 @@ struct config {
         int64_t file_bytes;
         int64_t cpu_seconds;
         int64_t output_bytes;
-    } limits; /* of what a command and all that it starts may use */
+        int64_t temp_bytes; /* of all commands of a session together */
+    } limits;               /* of what a command and all that it starts may use */
     struct {
         const char *level;  /* error | warn | info | debug | trace */
         const char *format; /* logfmt | json */

@@ -74,7 +74,7 @@ struct config_row {
     size_t offset;    /* of the member in struct config */
 };
 
-#define CONFIG_KEYS 39U
+#define CONFIG_KEYS 40U
 
 extern const struct config_row config_rows[CONFIG_KEYS];
 

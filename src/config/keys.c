@@ -30,6 +30,8 @@ static const char *const log_formats[] = {"logfmt", "json", NULL};
 /* Less memory does not even load a program, and one that runs out before its
  * first instruction shares its memory with us (docs/internals/process.md). */
 #define LIMIT_MEMORY_FLOOR ((int64_t)16 * 1024 * 1024)
+/* A page each for a few files: less would be no place at all. */
+#define LIMIT_TEMP_FLOOR ((int64_t)64 * 1024)
 /* A shell with a pipeline, and its descriptors besides 0, 1 and 2. */
 #define LIMIT_PROCESSES_FLOOR  4
 #define LIMIT_OPEN_FILES_FLOOR 16
@@ -284,17 +286,26 @@ const struct config_row config_rows[CONFIG_KEYS] = {
      .floor = LIMIT_BYTES_FLOOR,
      .has_units = true,
      .offset = AT(limits.output_bytes)},
+    {.info =
+         {"limits.temp_bytes", "integer", "", "0",
+          "Private temporary directories of a session, in the full tier; 0: half of the memory"},
+     .type = CONFIG_INTEGER,
+     .order = CONFIG_ORDER_LIMIT,
+     .max = LIMIT_BYTES_MOST,
+     .floor = LIMIT_TEMP_FLOOR,
+     .has_units = true,
+     .offset = AT(limits.temp_bytes)},
     {.info = {"log.level", "choice", "error|warn|info|debug|trace", "warn",
               "What is logged on standard error"},
      .type = CONFIG_CHOICE,
      .order = CONFIG_ORDER_EQUAL,
      .words = log_levels,
-     .offset = AT(log.level)                                                                                                                                                                                                                    },
+     .offset = AT(log.level)                                                                                                                                                                                                               },
     {.info = {"log.format", "choice", "logfmt|json", "logfmt", "How a log line is written"},
      .type = CONFIG_CHOICE,
      .order = CONFIG_ORDER_EQUAL,
      .words = log_formats,
-     .offset = AT(log.format)                                                                                                                                                                                                               },
+     .offset = AT(log.format)                                                                                                                                                                                                                     },
 };
 
 static const char *const sections[] = {"sandbox", "network", "approval", "shell", "environment",

@@ -89,6 +89,9 @@ fill_engine(struct sy_engine *e, const struct sy_engine_options *o, struct sy_er
     struct session_options session = {0};
 
     e->environ_list.max = LIMIT_ENV;
+    if (o->launcher != NULL && o->launcher[0] != '/') {
+        return sy_err_set(err, SY_E_ARG, "launcher '%.120s' is not an absolute path", o->launcher);
+    }
 
     enum sy_code rc = strv_add_all(
         &e->environ_list, o->environ_list != NULL ? mem_unconst(o->environ_list) : environ);
@@ -124,7 +127,9 @@ fill_engine(struct sy_engine *e, const struct sy_engine_options *o, struct sy_er
         return rc;
     }
     session_options_from_config(&session, &e->config, strv_view(&e->environ_list));
-    return session_new(&e->session, &session, err);
+    rc = session_new(&e->session, &session, err);
+    return rc == SY_E_OK && o->launcher != NULL ? session_use_launcher(e->session, o->launcher, err)
+                                                : rc;
 }
 
 enum sy_status

@@ -30,7 +30,9 @@ struct yard {
     bool has_user_namespace;
 };
 
-bool yard_open(struct yard *y, uint64_t temp_bytes, struct failure *f);
+bool yard_open(struct yard *y, struct failure *f);
+/* How much the tmpfs may hold, before it is used up (tree_build); 0: half of the memory. */
+bool yard_limit(uint64_t temp_bytes, struct failure *f);
 
 /* Where the yard's tmpfs is, and what is in it. Templates move it from there. */
 #define YARD_PLACE "/tmp"
@@ -63,6 +65,12 @@ bool tree_mark(struct tree *t, const char *marks, size_t n, struct failure *f);
  * value.
  */
 int tree_hide(struct tree *t, int target);
+/* What a policy brings along instead of an engine that looks for it and sends marks: names below
+ * its writable roots (sandbox/elsewhere.h) that exist become read-only, with all above them pinned;
+ * what is denied to read is hidden. */
+bool protect_names(struct tree *t, const struct sandbox_plan *plan, char *const *names,
+                   struct failure *f);
+bool protect_secrets(struct tree *t, const struct sandbox_ready *ready, struct failure *f);
 /* The part of it that each run has for itself: a /proc of its pid namespace. */
 bool tree_enter_run(struct failure *f);
 
@@ -96,7 +104,7 @@ bool identity_become(const struct identity *who, struct failure *f);
 
 /* A message with its descriptors (at most LAUNCH_FDS, close-on-exec; the others are -1). Returns
  * as recvmsg(2), with a message that was cut as -1 and EMSGSIZE. */
-#define LAUNCH_FDS LAUNCH_KEEPER_FDS
+#define LAUNCH_FDS 4
 ssize_t receive_with_fds(int channel_fd, void *bytes, size_t n, int fds[LAUNCH_FDS]);
 bool send_with_fd(int channel_fd, const void *bytes, size_t n, int fd);
 /* What there is to tell the engine, with descriptors, up to the first that is -1. */

@@ -24,7 +24,7 @@ start_template(struct yard *y, int control_fd, const int fds[LAUNCH_FDS])
     struct failure f = {STAGE_NONE, 0, ""};
     static const int none[LAUNCH_FDS] = {-1, -1, -1, -1};
 
-    if (!yard_open(y, 0, &f)) {
+    if (!yard_open(y, &f)) {
         (void)send_report(start.channel_fd, &f, none);
         return;
     }

@@ -147,15 +147,18 @@ template_prepare(struct template_process *t, const struct yard *y, int policy_fd
     struct sy_error err = {0};
 
     /* The workspace may be where the yard's tmpfs lies until the tree is built. */
-    if (!read_policy(t, policy_fd, f) || !enter_namespaces(t, f) || !make_plan(t, f) ||
-        !tree_build(&t->tree, t->plan, f) ||
+    if (!read_policy(t, policy_fd, f) || !yard_limit(t->policy.temp_bytes, f) ||
+        !enter_namespaces(t, f) || !make_plan(t, f) || !tree_build(&t->tree, t->plan, f) ||
         !identity_find(&t->who, &t->policy, geteuid() == 0 && !y->has_user_namespace, f)) {
         return false;
     }
     if (sandbox_ready_new(&t->ready, t->plan, &err) != SY_E_OK) {
         return failed(f, STAGE_LANDLOCK, err.sys != 0 ? err.sys : EINVAL, err.msg);
     }
-    return try_run(t, f);
+    /* An engine sends marks for what it finds to hide, and counts them. */
+    return (has_engine(t) || protect_secrets(&t->tree, t->ready, f)) &&
+           protect_names(&t->tree, t->plan, strv_view(&t->policy.protected_names), f) &&
+           try_run(t, f);
 }
 
 void
@@ -318,7 +321,8 @@ template_run(const struct yard *y, const struct template_start *start)
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 
     SY_FD diag = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
-    const int fds[LAUNCH_FDS] = {diag, t.proxy_fds[0], t.proxy_fds[1], -1};
+    const int fds[LAUNCH_FDS] = {open("/", O_PATH | O_DIRECTORY | O_CLOEXEC), diag, t.proxy_fds[0],
+                                 t.proxy_fds[1]};
 
     if (send_report(t.channel_fd, &f, fds)) {
         fd_close(&diag);

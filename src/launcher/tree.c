@@ -309,7 +309,8 @@ take_outside(struct supplies *s, const struct sandbox_plan *plan, struct failure
 
     for (size_t i = 0; i < DEVICES; i++) {
         (void)snprintf(path, sizeof(path), "/dev/%s", device_names[i]);
-        if (!take(&s->devices, path, MOUNT_NO_SUID | MOUNT_NO_EXEC, false, f)) {
+        /* They can be written to all the same; their mode and owner are the machine's. */
+        if (!take(&s->devices, path, MOUNT_READ_ONLY | MOUNT_NO_SUID | MOUNT_NO_EXEC, false, f)) {
             return false;
         }
     }
@@ -412,6 +413,10 @@ tree_build(struct tree *t, const struct sandbox_plan *plan, struct failure *f)
 bool
 tree_enter_run(struct failure *f)
 {
+    /* Who ends a tree as process 1 ends all that he sees. */
+    if (getpid() != 1) {
+        return failed(f, STAGE_NAMESPACES, ESRCH, "not process 1 of its namespace");
+    }
     /* From here on nothing of ours reaches the template. */
     if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) != 0) {
         return failed(f, STAGE_MOUNTS, errno, "making / a slave");

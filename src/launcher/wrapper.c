@@ -183,7 +183,7 @@ wrapper_run(int policy_fd, char **argv)
         return EXIT_NOTFOUND;
     }
 
-    bool is_ready = yard_open(&yard, 0, &f) && template_prepare(&t, &yard, policy_fd, &f);
+    bool is_ready = yard_open(&yard, &f) && template_prepare(&t, &yard, policy_fd, &f);
     int status = is_ready ? run(&t, argv, buf_view(&program), &f) : complain(&f);
 
     template_fini(&t);

@@ -10,6 +10,9 @@
 #include "base/fd.h"
 #include "launcher/launcher_internal.h"
 
+#define PAGE_BYTES   4096U
+#define SPARE_INODES 1024U
+
 bool
 failed(struct failure *f, enum sandbox_stage stage, int sys, const char *about)
 {
@@ -97,10 +100,8 @@ fill_tmpfs(struct failure *f)
 }
 
 bool
-yard_open(struct yard *y, uint64_t temp_bytes, struct failure *f)
+yard_open(struct yard *y, struct failure *f)
 {
-    char options[64] = "mode=0755";
-
     if (y->is_open) {
         return true;
     }
@@ -111,16 +112,31 @@ yard_open(struct yard *y, uint64_t temp_bytes, struct failure *f)
     if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0) {
         return failed(f, STAGE_MOUNTS, errno, "making / private");
     }
-    if (temp_bytes > 0) {
-        (void)snprintf(options, sizeof(options), "mode=0755,size=%llu",
-                       (unsigned long long)temp_bytes);
-    }
-    if (mount("shellyard", YARD_PLACE, "tmpfs", MS_NOSUID | MS_NODEV, options) != 0) {
+    if (mount("shellyard", YARD_PLACE, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755") != 0) {
         return failed(f, STAGE_MOUNTS, errno, "a tmpfs on " YARD_PLACE);
     }
     if (!fill_tmpfs(f)) {
         return false;
     }
     y->is_open = true;
+    return true;
+}
+
+bool
+yard_limit(uint64_t temp_bytes, struct failure *f)
+{
+    char options[96];
+
+    if (temp_bytes == 0) {
+        return true;
+    }
+    /* Empty files take no bytes, but memory of the kernel: as many as there are pages, and some
+     * that are ours. */
+    (void)snprintf(options, sizeof(options), "size=%llu,nr_inodes=%llu",
+                   (unsigned long long)temp_bytes,
+                   (unsigned long long)(temp_bytes / PAGE_BYTES + SPARE_INODES));
+    if (mount(NULL, YARD_PLACE, NULL, MS_REMOUNT | MS_NOSUID | MS_NODEV, options) != 0) {
+        return failed(f, STAGE_MOUNTS, errno, "limiting the tmpfs on " YARD_PLACE);
+    }
     return true;
 }

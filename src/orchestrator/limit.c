@@ -1,10 +1,17 @@
 /* What limit a call met, and the sentence about it. */
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/statfs.h>
 
+#include "base/fd.h"
 #include "base/limits.h"
 #include "orchestrator/call_internal.h"
+#include "process/template.h"
+
+/* Of the yard's tmpfs in every sandbox of the full tier, whatever the policy puts elsewhere. */
+#define TEMP_PLACE "dev"
 
 /*
  * What programs print for the errno by which a limit refuses something. The
@@ -20,17 +27,12 @@ static const struct {
 };
 
 static void
-guess(struct orch_call *c)
+guess(struct orch_call *c, const char *text)
 {
-    SY_AUTO(buf_fini) struct buf text = {.max = (size_t)LIMIT_STREAM_KEEP * 4};
-
-    if (output_text_all(c->chain, &text) != SY_E_OK || text.len == 0) {
-        return;
-    }
     for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
         enum resource r = refusals[i].resource;
 
-        if (c->turn.limits.most[r] != 0 && strstr(buf_view(&text), refusals[i].words) != NULL) {
+        if (c->turn.limits.most[r] != 0 && strstr(text, refusals[i].words) != NULL) {
             c->output.hit = (struct resource_hit){
                 .resource = r,
                 .means = MEANS_RLIMIT,
@@ -52,6 +54,59 @@ has_limits(const struct orch_call *c)
     return false;
 }
 
+/* Is there no room left where that is? */
+static bool
+is_full(int dir_fd, const char *path)
+{
+    SY_FD fd = openat(dir_fd, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    struct statfs st;
+
+    return fd >= 0 && fstatfs(fd, &st) == 0 &&
+           (st.f_bavail == 0 || (st.f_files > 0 && st.f_ffree == 0));
+}
+
+/*
+ * The kernel keeps no record of a write that it refused for want of room, so this is inferred:
+ * the tmpfs is full now, or the command, which may have removed what it wrote, failed and
+ * said so where no other disk of its is full.
+ */
+static void
+judge_temp(struct orch_call *c, const char *text, bool has_failed)
+{
+    const struct sandbox_policy *policy = &c->entry->policy;
+    int top_fd = template_top_fd(c->entry->template);
+    bool is_met = is_full(top_fd, TEMP_PLACE);
+    bool is_said = has_failed && strstr(text, "No space left on device") != NULL;
+
+    for (size_t i = 0; !is_met && is_said && i < policy->writable_roots.n; i++) {
+        is_said = !is_full(AT_FDCWD, policy->writable_roots.v[i]);
+    }
+    if (is_met || (is_said && !is_full(AT_FDCWD, policy->cwd))) {
+        c->output.hit = (struct resource_hit){
+            .resource = RESOURCE_TEMP,
+            .means = MEANS_TMPFS,
+            .most = policy->temp_bytes,
+        };
+    }
+}
+
+static void
+judge_by_traces(struct orch_call *c, bool has_failed)
+{
+    SY_AUTO(buf_fini) struct buf text = {.max = (size_t)LIMIT_STREAM_KEEP * 4};
+
+    if (has_failed && output_text_all(c->chain, &text) != SY_E_OK) {
+        return;
+    }
+    if (has_failed) {
+        guess(c, buf_view(&text));
+    }
+    if (c->output.hit.resource == RESOURCE_NONE && c->entry->template != NULL &&
+        c->entry->policy.temp_bytes > 0) {
+        judge_temp(c, buf_view(&text), has_failed);
+    }
+}
+
 void
 call_judge_limits(struct orch_call *c, enum exec_status status)
 {
@@ -70,9 +125,9 @@ call_judge_limits(struct orch_call *c, enum exec_status status)
     if (c->process != NULL) {
         c->output.hit = process_result(c->process)->hit;
     }
-    if (c->output.hit.resource == RESOURCE_NONE && c->chain != NULL && has_limits(c) &&
-        (status == EXEC_SIGNALED || (status == EXEC_EXITED && c->output.exit_code != 0))) {
-        guess(c);
+    if (c->output.hit.resource == RESOURCE_NONE && c->chain != NULL && has_limits(c)) {
+        judge_by_traces(c, status == EXEC_SIGNALED ||
+                               (status == EXEC_EXITED && c->output.exit_code != 0));
     }
 }
 

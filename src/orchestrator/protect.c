@@ -1,3 +1,5 @@
+#include <stdio.h>
+
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/mem.h"
@@ -5,6 +7,7 @@
 #include "orchestrator/call_internal.h"
 #include "process/launch_wire.h"
 #include "process/launcher.h"
+#include "sandbox/linux/walk.h"
 
 /* A session for one command looks at the top of each root and the repository there, before
  * and after: a walk of a large tree would cost more than the command. */
@@ -13,12 +16,37 @@
 
 #define NS_PER_MS 1000000ULL
 
+/* Without links: marks are bound, and files put back, where they are. */
 static enum sy_code
-list_roots(struct strv *ret, const struct sandbox_policy *policy)
+list_roots(struct strv *ret, const struct sandbox_policy *policy, struct sy_error *err)
 {
-    enum sy_code rc = strv_add(ret, policy->cwd);
+    enum sy_code rc = walk_add(ret, policy->cwd, err);
 
-    return rc == SY_E_OK ? strv_add_all(ret, strv_view(&policy->writable_roots)) : rc;
+    for (size_t i = 0; rc == SY_E_OK && i < policy->writable_roots.n; i++) {
+        rc = walk_add(ret, policy->writable_roots.v[i], err);
+    }
+    return rc;
+}
+
+/* What the guard does not know is not held: it goes with each answer. */
+static void
+tell_state(const struct orch_call *c)
+{
+    char why[SANDBOX_REASON];
+    struct guard_status status;
+
+    guard_status(c->entry->guard, &status);
+    if (!session_keeps_spare(c->session)) {
+        (void)snprintf(why, sizeof(why),
+                       "for one command only the top of each writable root and a repository there "
+                       "are looked at");
+    } else if (!status.is_complete) {
+        (void)snprintf(why, sizeof(why), "not all of '%.120s' was looked at: %s",
+                       status.incomplete_in, status.why);
+    } else {
+        why[0] = '\0';
+    }
+    sandbox_plan_tell_unprotected(c->entry->plan, why);
 }
 
 static enum sy_code
@@ -28,7 +56,7 @@ make_guard(struct orch_call *c, struct sy_error *err)
     SY_AUTO(strv_fini) struct strv roots = {.max = LIMIT_ROOTS + 1};
     SY_AUTO(buf_fini) struct buf state = {.max = LIMIT_PATH};
     char *homes[] = {mem_unconst(session_home(c->session)), NULL};
-    enum sy_code rc = list_roots(&roots, &c->entry->policy);
+    enum sy_code rc = list_roots(&roots, &c->entry->policy, err);
     struct guard_options o = {
         .homes = homes,
         .unprotected = strv_view(&p->unprotected),
@@ -37,7 +65,7 @@ make_guard(struct orch_call *c, struct sy_error *err)
     };
 
     if (rc != SY_E_OK) {
-        return sy_err_nomem(err);
+        return rc;
     }
     o.roots = strv_view(&roots);
     if (o.is_short) {
@@ -128,12 +156,14 @@ call_protect_begin(struct orch_call *c, struct sy_error *err)
         rc = make_guard(c, err);
     }
     if (rc == SY_E_OK && c->entry->template != NULL) {
-        return begin_with_marks(c, err);
+        rc = begin_with_marks(c, err);
+    } else if (rc == SY_E_OK) {
+        rc = guard_begin(c->entry->guard, NULL, err);
+        c->is_protected = rc == SY_E_OK;
     }
     if (rc == SY_E_OK) {
-        rc = guard_begin(c->entry->guard, NULL, err);
+        tell_state(c);
     }
-    c->is_protected = rc == SY_E_OK;
     return rc;
 }
 

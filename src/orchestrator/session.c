@@ -307,8 +307,9 @@ same_policy(const struct sandbox_policy *a, const struct sandbox_policy *b)
         a->excludes_tmpdir != b->excludes_tmpdir ||
         a->excludes_slash_tmp != b->excludes_slash_tmp || a->max_tier != b->max_tier ||
         a->min_tier != b->min_tier || a->runs_as_self != b->runs_as_self ||
-        a->temp_bytes != b->temp_bytes || a->reports_all != b->reports_all ||
-        !same_text(a->cwd, b->cwd) || !same_text(a->tmpdir, b->tmpdir)) {
+        a->protects != b->protects || a->temp_bytes != b->temp_bytes ||
+        a->reports_all != b->reports_all || !same_text(a->cwd, b->cwd) ||
+        !same_text(a->tmpdir, b->tmpdir)) {
         return false;
     }
     return same_list(&a->writable_roots, &b->writable_roots) &&

@@ -1,11 +1,13 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "orchestrator/call_internal.h"
+#include "process/template.h"
 
 static enum sy_code
 check_cwd(const char *cwd, struct sy_error *err)
@@ -25,11 +27,48 @@ check_cwd(const char *cwd, struct sy_error *err)
     return SY_E_OK;
 }
 
+/* As root in the full tier commands run as the workspace's owner (launcher): with root's home they
+ * could do nothing. False: as ourselves. */
+static bool
+find_owner(const struct orch_call *c, unsigned *ret)
+{
+    const struct sandbox_policy *p = &c->entry->policy;
+    struct stat st;
+
+    if (c->entry->template == NULL || geteuid() != 0 || p->runs_as_self || stat(p->cwd, &st) != 0 ||
+        st.st_uid == 0) {
+        return false;
+    }
+    *ret = st.st_uid;
+    return true;
+}
+
+static enum sy_code
+set_owner(struct strv *env, unsigned uid)
+{
+    SY_AUTO(mem_free_charp) char *shell = NULL;
+    SY_AUTO(mem_free_charp) char *home = NULL;
+    SY_AUTO(mem_free_charp) char *name = NULL;
+    enum sy_code rc = passwd_lookup(uid, &shell, &home, NULL);
+
+    if (rc == SY_E_OK) {
+        rc = passwd_name(uid, &name, NULL);
+    }
+    if (rc == SY_E_OK && home != NULL && home[0] == '/') {
+        rc = strv_env_set(env, "HOME", home);
+    }
+    if (rc == SY_E_OK && name != NULL) {
+        rc = strv_env_set(env, "USER", name);
+    }
+    return rc == SY_E_OK && name != NULL ? strv_env_set(env, "LOGNAME", name) : rc;
+}
+
 static enum sy_code
 build_environment(struct orch_call *c)
 {
     SY_AUTO(strv_fini) struct strv merged = {.max = LIMIT_ENV};
     char *const *base = session_environ(c->session);
+    unsigned owner = 0;
     struct env_facts facts = {
         .has_network = sandbox_policy_has_network(&c->turn.sandbox),
         .tmpdir = c->turn.sandbox.tmpdir,
@@ -39,6 +78,15 @@ build_environment(struct orch_call *c)
         enum sy_code rc =
             env_merge_login(&merged, base, strv_view(snapshot_env(session_snapshot(c->session))));
 
+        if (rc != SY_E_OK) {
+            return rc;
+        }
+        base = strv_view(&merged);
+    }
+    if (find_owner(c, &owner)) {
+        enum sy_code rc = merged.n > 0 ? SY_E_OK : strv_add_all(&merged, base);
+
+        rc = rc == SY_E_OK ? set_owner(&merged, owner) : rc;
         if (rc != SY_E_OK) {
             return rc;
         }
@@ -177,8 +225,10 @@ call_spawn(struct orch_call *c, struct sy_error *err)
     if (rc != SY_E_OK) {
         return rc;
     }
-    rc = command_resolve(&c->program, c->argv.v[0], c->request.params.cwd,
-                         strv_env_get(&c->env, "PATH"), err);
+    /* What commands made in their own temporary directory is there for them alone. */
+    rc = command_resolve_in(
+        &c->program, c->argv.v[0], c->request.params.cwd, strv_env_get(&c->env, "PATH"),
+        c->entry->template != NULL ? template_top_fd(c->entry->template) : -1, err);
     if (rc != SY_E_OK) {
         return rc;
     }

@@ -162,7 +162,7 @@ arrange_descriptors(struct keeper *k)
 RAW_CODE static void
 kill_tree(const struct keeper *k)
 {
-    if (k->job->is_init) {
+    if (k->job->is_init && k->self == 1) {
         /* All of the namespace but us. */
         sy_raw2(SYS_kill, -1, SIGKILL);
         return;

@@ -17,7 +17,8 @@
  *     LAUNCH_KEEPER: standard output and error, the keeper's end of its channel;
  *     fourth, if it is not to be /dev/null, standard input
  *     LAUNCH_MARKS: a file of marks, see below
- *   and back: struct launch_report, first whether it is ready, with a socket for
+ *   and back: struct launch_report, first whether it is ready, with the top of
+ *     its file tree (O_PATH), a socket for
  *     sock_diag(7) of its network and, if the policy has an allow list, the two TCP sockets for the
  *     engine's proxy, bound in its network namespace; then one for each LAUNCH_MARKS, with
  *     an inotify(7) whose n-th watch tells that the n-th hidden thing was opened, if there is any
@@ -28,7 +29,7 @@
  * The end of a channel is the end of who listens on it, keepers excepted: they
  * end with their own.
  */
-#define LAUNCH_VERSION 2
+#define LAUNCH_VERSION 3
 
 enum launch_request_kind { LAUNCH_TEMPLATE = 1 };
 
@@ -48,7 +49,7 @@ struct launch_order {
 #define LAUNCH_KEEPER_FDS 4
 
 /* Of a first report, in their order; the last two may be missing. */
-enum { LAUNCH_DIAG_FD, LAUNCH_HTTP_FD, LAUNCH_SOCKS_FD, LAUNCH_REPORT_FDS };
+enum { LAUNCH_TOP_FD, LAUNCH_DIAG_FD, LAUNCH_HTTP_FD, LAUNCH_SOCKS_FD, LAUNCH_REPORT_FDS };
 
 /* Where the proxy is for commands, on 127.0.0.1 of their network. */
 #define LAUNCH_HTTP_PORT  3128

@@ -75,7 +75,9 @@ launcher_start(struct launcher **ret, const char *program, struct sy_error *err)
     int pair[2];
 
     if (program == NULL) {
-        return sy_err_set(err, SY_E_NOTFOUND, "shellyard-launch was not found beside this program");
+        return sy_err_set(err, SY_E_NOTFOUND,
+                          "shellyard-launch was not found beside this program, or a program that "
+                          "uses the library did not name it");
     }
 
     struct launcher *l = mem_alloc_zero(1, sizeof(*l));
@@ -225,7 +227,7 @@ launcher_make_template(struct launcher *l, struct template **ret,
     int pair[2];
     SY_FD policy_fd = -1;
     SY_FD engine_fd = -1;
-    int back[LAUNCH_REPORT_FDS] = {-1, -1, -1};
+    int back[LAUNCH_REPORT_FDS] = {-1, -1, -1, -1};
     enum sy_code rc = policy_file(&policy_fd, policy, err);
 
     if (rc != SY_E_OK) {
@@ -270,7 +272,7 @@ enum sy_code
 launcher_add_marks(struct template *t, const char *marks, size_t n, struct sy_error *err)
 {
     SY_FD fd = -1;
-    int back[LAUNCH_REPORT_FDS] = {-1, -1, -1};
+    int back[LAUNCH_REPORT_FDS] = {-1, -1, -1, -1};
     enum sy_code rc = fd_memory_file(&fd, "sy-marks", marks, n, err);
 
     if (rc != SY_E_OK) {

@@ -13,6 +13,7 @@ static const struct {
 static const char *const means_names[] = {
     [MEANS_ABSENT] = "absent", [MEANS_CGROUP_V2] = "cgroup v2", [MEANS_CGROUP_V1] = "cgroup v1",
     [MEANS_RLIMIT] = "rlimit", [MEANS_SAMPLING] = "sampling",   [MEANS_ENGINE] = "engine",
+    [MEANS_TMPFS] = "tmpfs",
 };
 
 const char *

@@ -17,7 +17,7 @@
     X(RESOURCE_CPU, "cpu", "limits.cpu_seconds", "seconds of CPU time")                            \
     X(RESOURCE_OUTPUT, "output", "limits.output_bytes", "bytes of output")                         \
     X(RESOURCE_WALL_CLOCK, "wall_clock", "timeout_ms", "milliseconds")                             \
-    X(RESOURCE_TEMP, "temp", "", "bytes of temporary files")
+    X(RESOURCE_TEMP, "temp", "limits.temp_bytes", "bytes of temporary files")
 
 enum resource {
 #define RESOURCE_ENUM(id, name, key, unit) id,
@@ -37,10 +37,11 @@ enum resource_means {
     MEANS_CGROUP_V1,
     MEANS_RLIMIT,   /* setrlimit(2), for each process */
     MEANS_SAMPLING, /* the engine looks at the tree from time to time, and kills it */
-    MEANS_ENGINE    /* counted by the engine itself: output, the clock */
+    MEANS_ENGINE,   /* counted by the engine itself: output, the clock */
+    MEANS_TMPFS     /* the size of a file system in memory */
 };
 
-/* "absent", "cgroup v2", "cgroup v1", "rlimit", "sampling", "engine". */
+/* "absent", "cgroup v2", "cgroup v1", "rlimit", "sampling", "engine", "tmpfs". */
 const char *resource_means_name(enum resource_means m);
 
 /* The most that a command may use of each; 0: no limit of ours. */

@@ -291,6 +291,12 @@ template_take_proxy(struct template *t, int *ret_http_fd, int *ret_socks_fd)
     *ret_socks_fd = fd_take(&t->fds[LAUNCH_SOCKS_FD]);
 }
 
+int
+template_top_fd(const struct template *t)
+{
+    return t->fds[LAUNCH_TOP_FD];
+}
+
 bool
 template_is_there(const struct template *t)
 {

@@ -38,6 +38,9 @@ bool template_await(struct template *t, int *ret_fd, enum sandbox_stage *ret_sta
 bool template_is_remote(const struct template *t);
 /* A remote one: does its process live? */
 bool template_is_there(const struct template *t);
+/* Borrowed; O_PATH: the top of its commands' file tree, but for /proc, which each of them has for
+ * itself. For openat2(2) with RESOLVE_IN_ROOT. -1: it is not remote, its tree is ours. */
+int template_top_fd(const struct template *t);
 /* Borrowed; a socket for sock_diag(7) in the network of its commands; -1: ours. */
 int template_diag_fd(const struct template *t);
 /*

@@ -5,6 +5,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "sandbox/elsewhere.h"
 
 static enum sy_code
 bad(const char *key, const char *wanted, struct sy_error *err)
@@ -50,23 +51,39 @@ read_roots(struct sandbox_policy *p, const struct js *v, struct sy_error *err)
     return SY_E_OK;
 }
 
+/* A list that has room for what it may hold at most. */
 static enum sy_code
-read_hosts(struct sandbox_policy *p, const struct js *v, struct sy_error *err)
+read_list(struct strv *ret, const char *key, const struct js *v, const char *wanted,
+          struct sy_error *err)
 {
-    if (js_type(v) != JS_ARRAY || js_count(v) > LIMIT_PROXY_ALLOW) {
-        return bad("network_allow", "a list of hosts", err);
+    if (js_type(v) != JS_ARRAY || js_count(v) > ret->max) {
+        return bad(key, wanted, err);
     }
     for (size_t i = 0; i < js_count(v); i++) {
-        const char *host = js_str(js_at(v, i));
+        const char *text = js_str(js_at(v, i));
 
-        if (host == NULL) {
-            return bad("network_allow", "a list of hosts", err);
+        if (text == NULL) {
+            return bad(key, wanted, err);
         }
-        if (strv_add(&p->network_allow, host) != SY_E_OK) {
+        if (strv_add(ret, text) != SY_E_OK) {
             return sy_err_nomem(err);
         }
     }
     return SY_E_OK;
+}
+
+static enum sy_code
+read_names(struct sandbox_policy *p, const char *key, const struct js *v, struct sy_error *err)
+{
+    enum sy_code rc = read_list(&p->protected_names, key, v, "a list of names", err);
+
+    if (rc == SY_E_OK && p->protected_names.n > 0) {
+        const struct elsewhere_request r = {.protected_names = strv_view(&p->protected_names)};
+
+        rc = elsewhere_check_names(&r, err);
+    }
+    p->protects = p->protected_names.n > 0;
+    return rc;
 }
 
 static enum sy_code
@@ -103,6 +120,12 @@ read_words(struct sandbox_policy *p, const char *key, const struct js *v, struct
         p->temp_bytes = (uint64_t)n;
         return SY_E_OK;
     }
+    if (str_eq(key, "proxy_port")) {
+        return sy_err_set(
+            err, SY_E_CONFIG,
+            "policy: \"proxy_port\" can't be had here: a sandbox whose network is off "
+            "has one of its own, in which that port is nobody's");
+    }
     return sy_err_set(err, SY_E_CONFIG, "policy: unknown member \"%.60s\"", key);
 }
 
@@ -122,7 +145,13 @@ read_member(struct sandbox_policy *p, const char *key, const struct js *v, struc
         return read_flag(&p->has_network, key, v, err);
     }
     if (str_eq(key, "network_allow")) {
-        return read_hosts(p, v, err);
+        return read_list(&p->network_allow, key, v, "a list of hosts", err);
+    }
+    if (str_eq(key, "deny_read")) {
+        return read_list(&p->deny_read, key, v, "a list of absolute paths and patterns", err);
+    }
+    if (str_eq(key, "protected_names")) {
+        return read_names(p, key, v, err);
     }
     if (str_eq(key, "exclude_tmpdir_env_var")) {
         return read_flag(&p->excludes_tmpdir, key, v, err);
@@ -161,6 +190,8 @@ sandbox_policy_read(struct sandbox_policy *ret, const char *text, size_t n, stru
 {
     struct sandbox_policy p = {.writable_roots = {.max = LIMIT_ROOTS},
                                .network_allow = {.max = LIMIT_PROXY_ALLOW},
+                               .deny_read = {.max = LIMIT_DENY_PATTERNS},
+                               .protected_names = {.max = LIMIT_PROTECTED},
                                .max_tier = TIER_FULL};
     struct json_doc doc = {NULL};
     enum sy_code rc = json_parse(&doc, text, n, err);

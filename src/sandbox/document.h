@@ -12,12 +12,14 @@
  *
  *   {"version": 1, "mode": "workspace-write", "cwd": "/W", "writable_roots": [],
  *    "tmpdir": "/T", "network_access": false, "network_allow": [], "exclude_tmpdir_env_var": false,
- *    "exclude_slash_tmp": false, "run_as": "owner"|"self", "temp_bytes": 0}
+ *    "exclude_slash_tmp": false, "run_as": "owner"|"self", "temp_bytes": 0,
+ *    "deny_read": [], "protected_names": []}
  *
  * version, mode and cwd are needed, the others have the values shown (tmpdir: none).
  */
 
-/* The members into an open object. Every path must be UTF-8. */
+/* The members into an open object, but for the last two: an engine hides and protects by marks
+ * of its own. Every path must be UTF-8. */
 void sandbox_policy_write(struct jw *w, const struct sandbox_policy *p);
 
 /*

@@ -230,6 +230,22 @@ elsewhere_is_protected(char *const *names, const char *below)
     return false;
 }
 
+bool
+elsewhere_may_end(char *const *names, const char *component)
+{
+    size_t n = strlen(component);
+
+    for (size_t i = 0; names[i] != NULL; i++) {
+        const char *slash = strrchr(names[i], '/');
+        const char *last = slash != NULL ? slash + 1 : names[i];
+
+        if (component_fits(last, strlen(last), component, n)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void
 elsewhere_features_none(enum feature_state features[FEATURE_COUNT])
 {

@@ -68,6 +68,8 @@ bool elsewhere_name_is_plain(const char *name);
  * protected name or below one. Letters of either ASCII case are alike.
  */
 bool elsewhere_is_protected(char *const *names, const char *below);
+/* Whether a protected name may end with this component: a quick no for most. */
+bool elsewhere_may_end(char *const *names, const char *component);
 
 /* All absent: the state of a mode that is not ours to enforce. */
 void elsewhere_features_none(enum feature_state features[FEATURE_COUNT]);

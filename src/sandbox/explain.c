@@ -26,6 +26,16 @@ set_fix(struct sandbox_explanation *ret, const char *key, const char *value, con
     }
 }
 
+/* A mount holds for its name: what is a root by another one is read-only there. */
+static bool
+is_named_so(const struct sandbox_plan *plan, const struct plan_rule *rule, const char *path)
+{
+    SY_AUTO(walk_fini) struct walk walk = {0};
+
+    return plan->tier != TIER_FULL ||
+           (walk_run(&walk, rule->path, NULL) == SY_E_OK && str_eq(buf_view(&walk.path), path));
+}
+
 const struct plan_rule *
 explain_rule_of(const struct sandbox_plan *plan, const char *path, uint64_t right)
 {
@@ -39,7 +49,7 @@ explain_rule_of(const struct sandbox_plan *plan, const char *path, uint64_t righ
         const struct plan_rule *rule = &plan->rules[i];
 
         if ((rule->access & right) != 0 && file_id_of_path(&rule_id, rule->path) == 0 &&
-            rule_id.dev == id.dev && rule_id.ino == id.ino) {
+            rule_id.dev == id.dev && rule_id.ino == id.ino && is_named_so(plan, rule, path)) {
             return rule;
         }
     }
@@ -292,8 +302,8 @@ explain_chmod(struct sandbox_explanation *ret, const struct sandbox_plan *plan, 
         return rc;
     }
     (void)snprintf(ret->resolved, sizeof(ret->resolved), "%s", buf_view(&walk.path));
-    if (plan->tier == TIER_FULL) { /* read-only mounts */
-        judge_path(ret, plan, walk.path.data, LL_FS_WRITE_FILE);
+    if (plan->tier == TIER_FULL) { /* read-only mounts, devices among them */
+        judge_path(ret, plan, walk.path.data, LL_FS_MAKE_REG);
         if (!ret->is_allowed) {
             fix_write(ret, plan, ret->resolved);
         }
@@ -428,6 +438,10 @@ sandbox_explain(struct sandbox_explanation *ret, const struct sandbox_plan *plan
     case OPERATION_COUNT:
         rc = sy_err_set(err, SY_E_ARG, "no operation");
         break;
+    }
+    if (rc == SY_E_OK && plan->denies_by_mount && made.is_allowed && op != OPERATION_READ &&
+        op != OPERATION_CONNECT) {
+        rc = explain_covered(&made, plan, err);
     }
     if (rc == SY_E_OK) {
         *ret = made;

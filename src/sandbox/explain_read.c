@@ -23,10 +23,22 @@ is_same(const struct file_id *a, const struct file_id *b)
 
 /* What is in a root only mounts hide. */
 static const struct deny_object *
-find_object(const struct deny_view *v, const struct file_id *id, bool is_by_mount)
+find_object(const struct deny_view *v, const struct file_id *id)
 {
     for (size_t i = 0; i < v->n_objects; i++) {
-        if ((is_by_mount || !v->objects[i].is_in_root) && is_same(&v->objects[i].id, id)) {
+        if (!v->objects[i].is_in_root && is_same(&v->objects[i].id, id)) {
+            return &v->objects[i];
+        }
+    }
+    return NULL;
+}
+
+/* A mount holds for a name, not for others of the same file. */
+static const struct deny_object *
+find_mount(const struct deny_view *v, const char *path)
+{
+    for (size_t i = 0; i < v->n_objects; i++) {
+        if (str_eq(v->objects[i].path, path)) {
             return &v->objects[i];
         }
     }
@@ -59,13 +71,13 @@ judge(struct verdict *v, const struct deny_view *view, const struct sandbox_plan
 {
     struct file_id id;
     bool is_there = file_id_of_path(&id, path) == 0;
-    const struct deny_object *object =
-        is_there ? find_object(view, &id, plan->denies_by_mount) : NULL;
+    const struct deny_object *object = NULL;
 
     if (plan->denies_by_mount) {
-        v->hidden = object;
-        return object != NULL;
+        v->hidden = find_mount(view, path);
+        return v->hidden != NULL;
     }
+    object = is_there ? find_object(view, &id) : NULL;
     v->root = explain_rule_of(plan, path, LL_FS_READ_FILE);
     if (v->root != NULL) {
         v->is_granted = true;
@@ -213,4 +225,33 @@ explain_read(struct sandbox_explanation *ret, const struct sandbox_plan *plan, c
         RULE(ret, "new beside something denied: readable from the next call on");
     }
     return SY_E_OK;
+}
+
+enum sy_code
+explain_covered(struct sandbox_explanation *ret, const struct sandbox_plan *plan,
+                struct sy_error *err)
+{
+    SY_AUTO(deny_view_fini) struct deny_view view = {0};
+    SY_AUTO(buf_fini) struct buf path = {.max = sizeof(ret->resolved)};
+    enum sy_code rc = SY_E_OK;
+
+    if (!deny_plan_has_any(plan)) {
+        return SY_E_OK;
+    }
+    rc = find_denied(&view, plan, err);
+    if (rc != SY_E_OK) {
+        return rc;
+    }
+    if (buf_add_str(&path, ret->resolved) != SY_E_OK) {
+        return sy_err_nomem(err);
+    }
+
+    const struct verdict v = search(&view, plan, path.data);
+
+    if (v.hidden == NULL) {
+        return SY_E_OK;
+    }
+    ret->is_allowed = false;
+    ret->fix[0] = '\0';
+    return tell_hidden(ret, plan, v.hidden) == SY_E_OK ? SY_E_OK : sy_err_nomem(err);
 }

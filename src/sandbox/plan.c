@@ -4,6 +4,7 @@
  * on every machine.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -147,6 +148,9 @@ sandbox_plan_write(struct jw *w, const struct sandbox_plan *plan)
                    feature_state_name(plan->features[i]));
     }
     jw_end_object(w);
+    if (plan->unprotected[0] != '\0') {
+        jw_key_str(w, "protected_names_reason", plan->unprotected);
+    }
     deny_plan_write(w, plan);
     jw_end_object(w);
 }
@@ -161,6 +165,18 @@ static enum feature_state
 state_if(bool is_enforced)
 {
     return is_enforced ? FEATURE_ENFORCED : FEATURE_ABSENT;
+}
+
+/* With nothing writable nothing can be made of them; else mounts hold them, or somebody looks
+ * after each command. */
+static enum feature_state
+protection(const struct sandbox_plan *plan)
+{
+    if (!plan->is_enforced || (plan->mode == SANDBOX_WORKSPACE_WRITE && !plan->protects)) {
+        return FEATURE_ABSENT;
+    }
+    return plan->mode == SANDBOX_READ_ONLY || plan->tier == TIER_FULL ? FEATURE_ENFORCED
+                                                                      : FEATURE_EMULATED;
 }
 
 static void
@@ -189,8 +205,11 @@ set_features(struct sandbox_plan *plan, const struct sandbox_caps *caps)
     f[FEATURE_SECCOMP] = state_if(is_on);
     f[FEATURE_NO_NEW_PRIVS] = state_if(is_on);
     f[FEATURE_CAPABILITIES] = state_if(is_on);
+    /* Where nobody set one it is that of every tmpfs, half of the memory. */
+    f[FEATURE_TEMP_LIMIT] = state_if(is_full);
     /* What exists and can't be held is known once it is ready: deny_plan.c. */
     f[FEATURE_DENY_READ] = state_if(is_on && deny_plan_has_any(plan));
+    f[FEATURE_PROTECTED_NAMES] = protection(plan);
     if (plan->is_refused) {
         return;
     }
@@ -200,6 +219,16 @@ set_features(struct sandbox_plan *plan, const struct sandbox_caps *caps)
     /* A command that may signal the keeper can end it before its tree. */
     f[FEATURE_TREE_KILL] =
         f[FEATURE_SIGNAL_SCOPE] == FEATURE_ENFORCED ? FEATURE_ENFORCED : FEATURE_EMULATED;
+}
+
+void
+sandbox_plan_tell_unprotected(struct sandbox_plan *plan, const char *why)
+{
+    enum feature_state state = protection(plan);
+
+    (void)snprintf(plan->unprotected, sizeof(plan->unprotected), "%s", why);
+    plan->features[FEATURE_PROTECTED_NAMES] =
+        why[0] != '\0' && state == FEATURE_ENFORCED ? FEATURE_EMULATED : state;
 }
 
 static enum sy_code
@@ -376,6 +405,7 @@ fill(struct sandbox_plan *plan, const struct sandbox_policy *policy,
     bool is_too_weak = false;
 
     plan->mode = policy->mode;
+    plan->protects = policy->protects;
     plan->has_network = sandbox_policy_has_network(policy);
     plan->has_broker = is_wanted && !plan->has_network && caps->has_seccomp_notify;
     plan->has_observer = is_wanted && policy->reports_all && caps->has_seccomp_notify;

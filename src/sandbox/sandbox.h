@@ -38,22 +38,24 @@ bool sandbox_tier_parse(enum sandbox_tier *ret, const char *name) SY_NODISCARD;
  */
 struct sandbox_policy {
     enum sandbox_mode mode;
-    char *cwd;                  /* the workspace: absolute, normalized */
-    struct strv writable_roots; /* absolute */
-    char *tmpdir;               /* $TMPDIR of the session, NULL if unset */
-    bool has_network;           /* network_access */
-    struct strv network_allow;  /* network.allow: hosts in reach while has_network is false */
-    bool excludes_tmpdir;       /* exclude_tmpdir_env_var */
-    bool excludes_slash_tmp;    /* exclude_slash_tmp */
-    struct strv deny_read;      /* patterns (base/path_pattern.h) of what can't be read */
-    size_t n_default_deny_read; /* so many of them, the first, are defaults all the same */
-    struct strv deny_homes;     /* the defaults (deny.h) hold in each; absolute */
-    struct strv allow_read;     /* paths taken out of the defaults */
-    bool denies_system;         /* also those defaults that are in no home */
-    bool reports_all;           /* report: full */
-    enum sandbox_tier max_tier; /* not above, of what is there; TIER_NONE counts as no-namespace */
-    enum sandbox_tier min_tier; /* refuse below */
-    bool runs_as_self;          /* started as root: not as the workspace's owner */
+    char *cwd;                   /* the workspace: absolute, normalized */
+    struct strv writable_roots;  /* absolute */
+    char *tmpdir;                /* $TMPDIR of the session, NULL if unset */
+    bool has_network;            /* network_access */
+    struct strv network_allow;   /* network.allow: hosts in reach while has_network is false */
+    bool excludes_tmpdir;        /* exclude_tmpdir_env_var */
+    bool excludes_slash_tmp;     /* exclude_slash_tmp */
+    struct strv deny_read;       /* patterns (base/path_pattern.h) of what can't be read */
+    size_t n_default_deny_read;  /* so many of them, the first, are defaults all the same */
+    struct strv deny_homes;      /* the defaults (deny.h) hold in each; absolute */
+    struct strv allow_read;      /* paths taken out of the defaults */
+    bool denies_system;          /* also those defaults that are in no home */
+    bool reports_all;            /* report: full */
+    enum sandbox_tier max_tier;  /* not above, of what is there; TIER_NONE counts as no-namespace */
+    enum sandbox_tier min_tier;  /* refuse below */
+    bool runs_as_self;           /* started as root: not as the workspace's owner */
+    bool protects;               /* who makes the plan keeps protected names (guard/guard.h) */
+    struct strv protected_names; /* elsewhere.h, for whoever makes the tree and has no guard */
     uint64_t temp_bytes; /* most in temporary directories (full tier); 0: half of the memory */
 };
 
@@ -95,7 +97,9 @@ enum sandbox_network sandbox_policy_network(const struct sandbox_policy *p);
     X(FEATURE_TREE_KILL, "tree_kill", "every descendant ended with the command")                   \
     X(FEATURE_PID_NAMESPACE, "pid_namespace", "processes outside invisible")                       \
     X(FEATURE_PRIVATE_TMP, "private_tmp", "temporary directories of its own")                      \
-    X(FEATURE_DENY_READ, "deny_read", "secrets unreadable")
+    X(FEATURE_TEMP_LIMIT, "temp_limit", "size of temporary directories limited")                   \
+    X(FEATURE_DENY_READ, "deny_read", "secrets unreadable")                                        \
+    X(FEATURE_PROTECTED_NAMES, "protected_names", "names that others run programs from kept")
 
 enum sandbox_feature {
 #define SANDBOX_FEATURE_ENUM(id, name, what) id,
@@ -166,6 +170,9 @@ const char *sandbox_plan_cwd(const struct sandbox_plan *plan);
 const char *sandbox_plan_root(const struct sandbox_plan *plan, size_t i);
 const char *sandbox_plan_tmpdir(const struct sandbox_plan *plan);
 bool sandbox_plan_writes_tmp(const struct sandbox_plan *plan);
+/* Why not all protected names are known, so that none of them counts as enforced, for each answer;
+ * "": they are. */
+void sandbox_plan_tell_unprotected(struct sandbox_plan *plan, const char *why);
 /* The object that every answer carries under "sandbox": mode, tier, Landlock
  * ABI, network, and each feature's state. */
 void sandbox_plan_write(struct jw *w, const struct sandbox_plan *plan);

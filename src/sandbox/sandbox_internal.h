@@ -39,6 +39,8 @@ struct sandbox_plan {
     char weaker[SANDBOX_REASON]; /* why it is not the full tier, though it could be; "": it is, or
                                     need not */
     char *cwd;
+    bool protects;
+    char unprotected[SANDBOX_REASON]; /* why not all protected names are held; "": they are */
     bool has_network;
     bool has_own_network;      /* a network namespace, since it is off or an allow list */
     struct strv network_allow; /* empty: no allow list */

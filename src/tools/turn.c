@@ -47,6 +47,8 @@ fill_sandbox(struct sandbox_policy *ret, const struct config *config, const char
     ret->excludes_tmpdir = config->sandbox.exclude_tmpdir_env_var;
     ret->excludes_slash_tmp = config->sandbox.exclude_slash_tmp;
     ret->reports_all = str_eq(config->sandbox.report, "full");
+    ret->temp_bytes = (uint64_t)config->limits.temp_bytes;
+    ret->protects = config->sandbox.protect;
     ret->runs_as_self = str_eq(config->sandbox.run_as, "self");
     ret->max_tier = str_eq(config->sandbox.tier, "no-namespace") ? TIER_NO_NAMESPACE : TIER_FULL;
     ret->min_tier = str_eq(config->sandbox.tier, "full") || str_eq(config->sandbox.min_tier, "full")
@@ -172,6 +174,7 @@ fill_limits(struct resource_limits *ret, const struct config *config)
     ret->most[RESOURCE_FILE_SIZE] = (uint64_t)config->limits.file_bytes;
     ret->most[RESOURCE_CPU] = (uint64_t)config->limits.cpu_seconds;
     ret->most[RESOURCE_OUTPUT] = (uint64_t)config->limits.output_bytes;
+    ret->most[RESOURCE_TEMP] = (uint64_t)config->limits.temp_bytes;
 }
 
 enum sy_code

@@ -5,23 +5,28 @@
  * inside a sandbox and outside.
  *
  * Usage: probe_syscalls PROBE_NAME=value..., as test_syscalls.c gives them. Not
- * by the environment, which whatever runs us may cut down.
+ * by the environment, which whatever runs us may cut down. PROBE_ONLY has the
+ * names of the acts that are wanted, with a comma around each.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/timex.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "probe.h"
+
+pid_t probe_parent;
 
 int
 probe_result(long r)
@@ -398,11 +403,25 @@ static const struct probe_act acts[] = {
     {"descriptors",       act_descriptors      },
 };
 
+static bool
+is_wanted(const char *name)
+{
+    const char *only = getenv("PROBE_ONLY");
+    char word[64];
+
+    (void)snprintf(word, sizeof(word), ",%s,", name);
+    return only == NULL || strstr(only, word) != NULL;
+}
+
 static void
 run(const struct probe_act *list, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         int status = 0;
+
+        if (!is_wanted(list[i].name)) {
+            continue;
+        }
 
         (void)fflush(stdout);
 
@@ -432,12 +451,37 @@ run(const struct probe_act *list, size_t n)
     }
 }
 
+/* Whom others are to reach, or not: lives until it is killed or its parent is. */
+__attribute__((noreturn)) static void
+be_victim(void)
+{
+    static char byte = 'v';
+
+    (void)prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    (void)printf("%lld\n", (long long)(intptr_t)&byte);
+    (void)fflush(stdout);
+    for (;;) {
+        (void)pause();
+    }
+}
+
 int
 main(int argc, char **argv)
 {
+    if (argc == 2 && strcmp(argv[1], "--victim") == 0) {
+        be_victim();
+    }
+    if (argc == 3 && strcmp(argv[1], "--linger") == 0) {
+        (void)alarm(60); /* where nobody ends it, time does */
+        for (;;) {
+            (void)pause();
+        }
+    }
     if (argc == 2 && strcmp(argv[1], "--euid-differs") == 0) {
         _exit(geteuid() != getuid() ? 0 : EPERM); /* a leak checker fails as another user */
     }
+    probe_parent = getppid();
     for (int i = 1; i < argc; i++) {
         if (putenv(argv[i]) != 0) {
             return 2;
@@ -447,6 +491,9 @@ main(int argc, char **argv)
     run(probe_process_acts, probe_n_process_acts);
     run(probe_file_acts, probe_n_file_acts);
     run(probe_socket_acts, probe_n_socket_acts);
+    if (getenv("PROBE_HOME") != NULL) {
+        run(probe_wall_acts, probe_n_wall_acts);
+    }
     (void)fflush(stdout);
     _exit(0); /* a leak checker would want ptrace, which is among the refused */
 }

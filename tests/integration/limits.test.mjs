@@ -141,7 +141,7 @@ test('sandbox check tells who holds each limit, and exec bears it out', { timeou
   assert.deepEqual(Object.keys(check.limits), [
     'memory', 'processes', 'open_files', 'file_size', 'cpu', 'output', 'wall_clock', 'temp',
   ]);
-  assert.equal(check.limits.temp.by, 'absent');
+  assert.equal(check.limits.temp.by, check.tier === 'full' ? 'tmpfs' : 'absent');
   assert.equal(JSON.parse(r.stdout).limit.by, check.limits.processes.by);
 });
 
@@ -153,4 +153,45 @@ test('a slow reader and a limit that is looked at do not make exec read on', { t
   assert.ok(Number(r.stdout) > 100_000, r.stdout + r.stderr);
   assert.match(r.stderr, /did not end in time/);
   assert.doesNotMatch(r.stderr, /output/);
+});
+
+const TEMP = { 'sandbox.tier': 'full', 'limits.temp_bytes': '1M' };
+
+/** Is the full tier there at all on this machine? */
+function hasFull(t, yard) {
+  const r = spawnSync(program, ['sandbox', 'check', '--json'], { cwd: yard.ws, env: yard.env, encoding: 'utf8' });
+  return mustRun(t, JSON.parse(r.stdout).full_tier, 'no sandbox of the full tier here');
+}
+
+eachFront('private temporary directories hold no more than their limit, and the answer says so', async (t, { yard, open }) => {
+  if (!hasFull(t, yard)) {
+    return;
+  }
+  for (const [place, rest] of [['/tmp', ''], ['/dev/shm', 'true'], ['/tmp', 'rm /tmp/x; exit 1']]) {
+    const front = await open({ settings: TEMP });
+    const r = await front.run(`head -c 1000000 /dev/zero > ${place}/x && echo fits; head -c 2M /dev/zero >> ${place}/x; ${rest || 'exit 3'}`);
+    assert.match(r.output, /^fits\n/);
+    assert.match(r.output, /No space left on device/);
+    assert.equal(r.sandbox.features?.temp_limit ?? 'enforced', 'enforced');
+    assert.deepEqual(r.raw.limit, {
+      name: 'temp', ended: false, most: 1 << 20, unit: 'bytes of temporary files', key: 'limits.temp_bytes', by: 'tmpfs', confidence: 'inferred',
+    }, place + rest);
+  }
+
+  const small = await open({ settings: TEMP });
+  assert.equal((await small.run('head -c 1000000 /dev/zero > /tmp/x')).raw.limit, undefined, 'what fits meets no limit');
+  const words = await small.run('rm -f /tmp/x; echo "No space left on device"');
+  assert.equal(words.raw.limit, undefined, 'words of a command that succeeded are no evidence');
+  const wide = await open({ settings: { ...TEMP, 'limits.temp_bytes': '16M' } });
+  const r = await wide.run('head -c 3M /dev/zero > /tmp/x && wc -c < /tmp/x');
+  assert.equal(r.output, '3145728\n', 'where the limit allows it, it works');
+  const files = await wide.run('mkdir /tmp/d; cd /tmp/d; seq 10000 | xargs touch', { timeoutMs: 60_000 });
+  assert.match(files.output, /No space left on device/, 'files without a byte count, too');
+});
+
+eachFront('without private temporary directories their limit is told not to hold', async (t, { open }) => {
+  const front = await open({ settings: { ...TEMP, 'sandbox.tier': 'no-namespace' } });
+  const r = await front.run('f=$(mktemp /tmp/sy-XXXXXX); head -c 2M /dev/zero > $f && wc -c < $f; rm $f');
+  assert.equal(r.output, '2097152\n');
+  assert.equal(r.sandbox.features.temp_limit, 'absent');
 });

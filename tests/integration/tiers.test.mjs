@@ -6,7 +6,7 @@ import path from 'node:path';
 import { spawnSync } from 'node:child_process';
 import test from 'node:test';
 import {
-  eachFront, makeYard, mustRun, openFront, processesOf, program, waitFor,
+  call, eachFront, makeYard, mustRun, openFront, processesOf, program, startMcp, textOf, waitFor,
 } from './lib/client.mjs';
 
 const build = path.dirname(program);
@@ -106,6 +106,42 @@ eachFront('as root, commands run as the owner of the workspace', async (t, { yar
   assert.equal((await self.run('id -u')).output, '0\n');
 });
 
+eachFront('as root, commands have the home and the name of the owner', async (t, { yard, open }) => {
+  const ci = fs.readFileSync('/etc/passwd', 'utf8').split('\n').map((l) => l.split(':')).find((f) => Number(f[2]) >= 1 && f[5]?.startsWith('/'));
+  if (!isRoot || !hasFull(t, yard) || ci === undefined) {
+    return;
+  }
+  fs.chownSync(yard.ws, Number(ci[2]), Number(ci[3]));
+  fs.chmodSync(yard.dir, 0o755);
+  const script = 'echo "$HOME $USER $LOGNAME"';
+  const env = { USER: 'root', LOGNAME: 'root' };
+  const said = async (settings) => (await (await open({ settings, env })).run(script)).output;
+  assert.equal(await said(FULL), `${ci[5]} ${ci[0]} ${ci[0]}\n`);
+  assert.equal(await said({ ...FULL, 'environment.set': 'HOME=/h' }), `/h ${ci[0]} ${ci[0]}\n`, 'what is configured wins');
+  assert.equal(await said({ ...FULL, 'sandbox.run_as': 'self' }), `${yard.home} root root\n`);
+});
+
+test('a program that a command made in the session\'s /tmp can be run', async (t) => {
+  const yard = makeYard(t);
+  if (!hasFull(t, yard)) {
+    return;
+  }
+  const name = `sy-made-${process.pid}`;
+  const server = await startMcp({ cwd: yard.ws, env: yard.env, settings: FULL });
+  t.after(() => server.close());
+  const made = await call(server.client, 'shell_command', { command: `mkdir -p /tmp/bin && cp /bin/echo /tmp/bin/${name} && touch /tmp/bin/plain` });
+  assert.equal(made.structuredContent.exit_code, 0, textOf(made));
+  const run = async (...command) => (await call(server.client, 'shell', { command })).structuredContent;
+  assert.equal((await run(`/tmp/bin/${name}`, 'ran')).output, 'ran\n');
+  assert.equal((await run('/tmp/bin/plain')).exit_code, 126);
+  assert.equal((await run('/tmp/bin/none')).exit_code, 127);
+  assert.equal(fs.existsSync(`/tmp/bin/${name}`), false, 'it is not there outside');
+  const outside = `/tmp/${name}`;
+  fs.copyFileSync('/bin/echo', outside);
+  t.after(() => fs.rmSync(outside, { force: true }));
+  assert.equal((await run(outside, 'x')).exit_code, 127, 'nor what is outside inside');
+});
+
 eachFront('git works in the full tier', async (t, { yard, open }) => {
   if (!hasFull(t, yard)) {
     return;
@@ -159,6 +195,26 @@ eachFront('protected names hold in the full tier, and nothing is left of what ho
   await waitFor(() => ['.envrc', '.claude'].every((name) => !fs.existsSync(path.join(yard.ws, name))), 'the names are free');
   const free = await open({ settings: { ...FULL, 'sandbox.protect': false } });
   assert.equal((await free.run(ATTACK)).output, 'config\nhook\nmoved\nclaude\nenvrc\nlink\nreplaced\n', 'without protection all of it works');
+});
+
+eachFront('answers tell how far protected names are held', async (t, { name, yard, open }) => {
+  const state = async (settings) => {
+    const r = await (await open({ settings })).run('true');
+    return [r.sandbox.features.protected_names, r.sandbox.protected_names_reason];
+  };
+  const isWhole = name !== 'exec'; // which looks at little, since it starts for one command
+  const [none, why] = await state({ 'sandbox.tier': 'no-namespace' });
+  assert.equal(none, 'emulated');
+  assert.equal(why === undefined, isWhole, why);
+  assert.deepEqual(await state({ 'sandbox.tier': 'no-namespace', 'sandbox.protect': false }), ['absent', undefined]);
+  assert.deepEqual(await state({ 'sandbox.mode': 'danger-full-access' }), ['absent', undefined]);
+  if (!hasFull(t, yard)) {
+    return;
+  }
+  const [full, reason] = await state(FULL);
+  assert.equal(full, isWhole ? 'enforced' : 'emulated');
+  assert.equal(reason === undefined, isWhole, reason);
+  assert.deepEqual(await state({ ...FULL, 'sandbox.protect': false }), ['absent', undefined]);
 });
 
 eachFront('secrets are hidden in the full tier', async (t, { yard, open }) => {

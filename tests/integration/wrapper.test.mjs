@@ -48,10 +48,67 @@ test('the wrapper does not wait for what a command leaves behind, and ends it', 
   await waitFor(() => processesOf(yard.mark).length === 0, 'nothing is left', 2000);
 });
 
+const hasFull = (t, yard) => {
+  const check = spawnSync(program, ['sandbox', 'check', '--json'], { cwd: yard.ws, env: yard.env, encoding: 'utf8' });
+  return mustRun(t, JSON.parse(check.stdout).full_tier, 'no sandbox of the full tier here');
+};
+
+test('the wrapper hides what the policy denies to read', (t) => {
+  const yard = makeYard(t);
+  if (!hasFull(t, yard)) {
+    return;
+  }
+  fs.mkdirSync(path.join(yard.outside, 'keys'));
+  fs.mkdirSync(path.join(yard.ws, 'a/b'), { recursive: true });
+  const files = [path.join(yard.outside, 'keys/k'), path.join(yard.outside, 'one'), path.join(yard.ws, 'a/b/.env'), path.join(yard.ws, '.env')];
+  files.forEach((file) => fs.writeFileSync(file, 'the secret\n'));
+  const policy = { version: 1, mode: 'workspace-write', cwd: yard.ws };
+  const script = `cat ${files.join(' ')}; mv a c; cat c/b/.env; mv c a; cp a/b/.env copy; cat copy; rm -f copy; echo end`;
+  const r = wrap(yard, { ...policy, deny_read: [`${yard.outside}/keys`, `${yard.outside}/on?`, `${yard.ws}/**/.env`] }, 'sh', '-c', script);
+  assert.ok(!r.stdout.includes('the secret'), r.stdout);
+  assert.match(r.stdout, /end\n$/, r.stderr);
+  const open = wrap(yard, { ...policy, deny_read: [] }, 'sh', '-c', script);
+  assert.equal(open.stdout.match(/the secret/g)?.length, 6, 'what is not denied is read');
+});
+
+test('the wrapper keeps protected names that exist, at any depth', (t) => {
+  const yard = makeYard(t);
+  if (!hasFull(t, yard)) {
+    return;
+  }
+  const other = path.join(yard.dir, 'other');
+  const link = path.join(yard.dir, 'link');
+  fs.mkdirSync(other);
+  fs.symlinkSync(other, link);
+  const repos = ['', 'x/y/', `${other}/deep/`];
+  for (const repo of repos) {
+    const git = path.resolve(yard.ws, repo, '.git');
+    fs.mkdirSync(path.join(git, 'hooks'), { recursive: true });
+    fs.writeFileSync(path.join(git, 'config'), 'mine\n');
+    fs.writeFileSync(path.join(git, '../.EnvRC'), 'mine\n');
+  }
+  const policy = {
+    version: 1, mode: 'workspace-write', cwd: yard.ws, writable_roots: [link], protected_names: ['.git/hooks', '.git/config*', '.envrc'],
+  };
+  const script = repos.map((repo) => `(echo x > ${repo}.git/config) 2>/dev/null && echo config; (echo x > ${repo}.git/hooks/h) 2>/dev/null && echo hook;`
+    + `(echo x > ${repo}.EnvRC) 2>/dev/null && echo envrc; rm -f ${repo}.git/config 2>/dev/null && echo removed;`
+    + `mv ${repo}.git ${repo}g 2>/dev/null && echo moved; chmod 700 ${repo}.git/hooks 2>/dev/null && echo mode;`).join('')
+    + 'mv x z 2>/dev/null && echo above; echo y > .git/index && echo y > x/y/f && echo work';
+  const held = wrap(yard, policy, 'sh', '-c', script);
+  assert.equal(held.stdout, 'work\n', held.stderr);
+  for (const repo of repos) {
+    assert.equal(fs.readFileSync(path.resolve(yard.ws, repo, '.git/config'), 'utf8'), 'mine\n');
+  }
+  const free = wrap(yard, { ...policy, protected_names: [] }, 'sh', '-c', script);
+  assert.match(free.stdout, /^(config\nhook\nenvrc\nremoved\nmoved\n){3}above\n$/, 'without the member all of it works');
+});
+
 test('a policy that is not understood whole runs nothing', (t) => {
   const yard = makeYard(t);
   const policy = { version: 1, mode: 'workspace-write', cwd: yard.ws };
   for (const [bad, why] of [[{ ...policy, cwd: undefined }, /"cwd" are needed/], [{ ...policy, roots: [] }, /unknown member "roots"/],
+    [{ ...policy, deny_read: 'x' }, /"deny_read" must be a list/], [{ ...policy, deny_read: ['x'] }, /deny_read: 'x'/],
+    [{ ...policy, protected_names: ['../x'] }, /protected name '..\/x' is not one/], [{ ...policy, protected_names: [1] }, /a list of names/],
     [{ ...policy, cwd: 'relative' }, /an absolute path/], [[], /not a JSON object/], [{ ...policy, mode: 'danger-full-access' }, /needs no launcher/]]) {
     const r = wrap(yard, bad, 'touch', 'ran');
     assert.equal(r.status, 125);

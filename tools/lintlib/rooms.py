@@ -46,7 +46,7 @@ PREFIXES = {
     "command": ("argv_",),
     "proxy": ("address_", "allow_", "conn_", "dial_", "host_", "relay_", "socks_", "tls_hello_"),
     "sandbox": ("sbx_", "feature_", "seccomp_", "landlock_"),
-    "launcher": ("yard_", "tree_", "identity_", "mount_", "template_", "network_", "failed", "receive_with_fds",
+    "launcher": ("yard_", "tree_", "identity_", "mount_", "network_", "protect_", "template_", "failed", "receive_with_fds",
                  "send_with_fd", "send_report", "main"),
     "guard": ("node_", "ident_", "placeholders_"),
     "process": ("env_", "proc_"),

@@ -109,6 +109,19 @@ step(struct walk *w, struct buf *rest, const char *name, size_t n)
     return rc;
 }
 
+enum sy_code
+walk_add(struct strv *ret, const char *path, struct sy_error *err)
+{
+    SY_AUTO(walk_fini) struct walk walk = {0};
+    enum sy_code rc = walk_run(&walk, path, err);
+
+    if (rc == SY_E_OK) {
+        rc = strv_add(ret, buf_view(&walk.path));
+        return rc == SY_E_OK ? rc : sy_err_nomem(err);
+    }
+    return rc;
+}
+
 int
 walk_open(const char *path)
 {

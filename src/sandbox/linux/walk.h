@@ -26,6 +26,8 @@ struct walk {
  * beyond LIMIT_PATH (SY_E_SYS with ELOOP, ENAMETOOLONG). */
 enum sy_code walk_run(struct walk *ret, const char *path, struct sy_error *err) SY_NODISCARD;
 void walk_fini(struct walk *w);
+/* Its path onto a list. */
+enum sy_code walk_add(struct strv *ret, const char *path, struct sy_error *err) SY_NODISCARD;
 
 /* Opens with O_PATH what has no symbolic link on the way: the descriptor, or a
  * negative errno value (ELOOP: there is one). */

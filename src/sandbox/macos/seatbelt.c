@@ -335,7 +335,7 @@ set_features(struct seatbelt_plan *plan, const struct seatbelt_shape *s)
     f[FEATURE_NO_NEW_PRIVS] = FEATURE_ENFORCED;  /* setuid programs do not start at all */
     f[FEATURE_PID_NAMESPACE] = FEATURE_EMULATED; /* not listed, yet there */
     f[FEATURE_DENY_READ] = s->n_secrets > 0 ? FEATURE_ENFORCED : FEATURE_ABSENT;
-    plan->protection = s->has_names ? FEATURE_ENFORCED : FEATURE_ABSENT;
+    f[FEATURE_PROTECTED_NAMES] = s->has_names ? FEATURE_ENFORCED : FEATURE_ABSENT;
 }
 
 static enum sy_code
@@ -387,7 +387,6 @@ seatbelt_plan_init(struct seatbelt_plan *ret, const struct elsewhere_request *r,
     };
 
     elsewhere_features_none(plan.features);
-    plan.protection = FEATURE_ABSENT;
     if (policy->cwd == NULL || policy->cwd[0] != '/') {
         return sy_err_set(err, SY_E_ARG, "the policy's working directory '%.120s' is not absolute",
                           policy->cwd != NULL ? policy->cwd : "");
@@ -443,7 +442,6 @@ seatbelt_plan_write(struct jw *w, const struct seatbelt_plan *p)
         jw_key_int(w, "proxy_port", p->proxy_port);
     }
     elsewhere_write_features(w, p->features);
-    jw_key_str(w, "protected_names", feature_state_name(p->protection));
     if (!p->is_enforced) {
         return;
     }

@@ -26,7 +26,6 @@ struct seatbelt_plan {
     struct buf profile; /* printable ASCII and newlines */
     struct strv params; /* "NAME=value", CWD first; the value may hold any byte */
     enum feature_state features[FEATURE_COUNT];
-    enum feature_state protection; /* protected names inside writable roots */
 };
 
 /*

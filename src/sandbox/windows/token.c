@@ -378,7 +378,8 @@ set_features(struct token_plan *plan)
     f[FEATURE_TREE_KILL] = FEATURE_ENFORCED;     /* the job */
     /* An entry needs a file: a name that does not exist yet, or lies deeper
      * than whoever applies the plan looks, is not held. */
-    plan->protection = plan->mode == SANDBOX_WORKSPACE_WRITE ? FEATURE_EMULATED : FEATURE_ABSENT;
+    f[FEATURE_PROTECTED_NAMES] =
+        plan->mode == SANDBOX_WORKSPACE_WRITE ? FEATURE_EMULATED : FEATURE_ABSENT;
 }
 
 static enum token_network
@@ -459,7 +460,6 @@ token_plan_init(struct token_plan *ret, const struct elsewhere_request *r,
     };
 
     elsewhere_features_none(plan.features);
-    plan.protection = FEATURE_ABSENT;
     if (policy->cwd == NULL || policy->cwd[0] == '\0') {
         return sy_err_set(err, SY_E_ARG, "the policy has no working directory");
     }

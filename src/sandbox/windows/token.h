@@ -107,7 +107,6 @@ struct token_plan {
     struct token_ace *aces;
     size_t n_aces;
     enum feature_state features[FEATURE_COUNT];
-    enum feature_state protection;
     char reason[SY_ERR_MSG_MAX]; /* of the refusal, else "" */
 };
 

@@ -116,7 +116,6 @@ token_plan_write(struct jw *w, const struct token_plan *p)
         jw_key_int(w, "proxy_port", p->proxy_port);
     }
     elsewhere_write_features(w, p->features);
-    jw_key_str(w, "protected_names", feature_state_name(p->protection));
     if (p->is_enforced) {
         write_token(w, p);
         write_process(w, p);

@@ -86,6 +86,7 @@ text_tells_each_value_and_where_it_comes_from(void **state)
         "limits.file_bytes: 0                     # default\n"
         "limits.cpu_seconds: 0                    # default\n"
         "limits.output_bytes: 0                   # default\n"
+        "limits.temp_bytes: 0                     # default\n"
         "log.level: warn                          # default\n"
         "log.format: logfmt                       # default\n";
     SY_AUTO(config_fini) struct config c = {0};
@@ -142,6 +143,7 @@ json_has_the_types_of_the_values(void **state)
         "\"limits.file_bytes\":{\"value\":0,\"source\":\"default\"},"
         "\"limits.cpu_seconds\":{\"value\":0,\"source\":\"default\"},"
         "\"limits.output_bytes\":{\"value\":0,\"source\":\"default\"},"
+        "\"limits.temp_bytes\":{\"value\":0,\"source\":\"default\"},"
         "\"log.level\":{\"value\":\"warn\",\"source\":\"default\"},"
         "\"log.format\":{\"value\":\"logfmt\",\"source\":\"default\"}}\n";
     SY_AUTO(config_fini) struct config c = {0};

@@ -1,3 +1,4 @@
+#include <limits.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -234,9 +235,43 @@ engines_of_several_threads_do_not_meet(void **state)
     }
 }
 
-int
-main(void)
+static const char *launcher;
+
+static void
+a_named_launcher_gives_the_full_tier_or_the_answer_says_no(void **state)
 {
+    struct fixture *f = *state;
+    const char *argv[] = {"sh", "-c", "cat /proc/1/comm", NULL};
+    struct sy_command command = {.size = sizeof(command), .argv = argv, .timeout_ms = 20000};
+    struct sy_engine_options options = {
+        .size = sizeof(options), .workspace = f->work, .launcher = "shellyard-launch"};
+    struct sy_engine *engine = NULL;
+    struct sy_result *r = NULL;
+    char why[SY_WHY_MAX] = "";
+
+    assert_int_equal(sy_engine_new(&engine, &options, why, sizeof(why)), SY_ERR_ARGUMENT);
+    assert_non_null(strstr(why, "not an absolute path"));
+    options.launcher = launcher;
+    assert_int_equal(sy_engine_new(&engine, &options, why, sizeof(why)), SY_OK);
+    assert_int_equal(sy_run(engine, &command, &r, why, sizeof(why)), SY_OK);
+    if (strcmp(sy_result_tier(r), "full") == 0) {
+        assert_string_equal(sy_result_text(r, SY_STDOUT, NULL), "sy-keeper\n");
+    } else {
+        /* A machine without namespaces; tests/integration asks there. */
+        assert_string_equal(sy_result_tier(r), "no-namespace");
+        print_message("no full tier here\n");
+    }
+    sy_result_free(r);
+    sy_engine_free(engine);
+}
+
+int
+main(int argc, char **argv)
+{
+    static char path[PATH_MAX];
+
+    launcher = argc > 1 ? realpath(argv[1], path) : NULL;
+
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_command_gives_its_output_and_code),
         cmocka_unit_test(a_write_outside_the_workspace_fails),
@@ -246,6 +281,7 @@ main(void)
         cmocka_unit_test(output_streams_and_can_end_the_command),
         cmocka_unit_test(a_token_cancels_a_run),
         cmocka_unit_test(engines_of_several_threads_do_not_meet),
+        cmocka_unit_test(a_named_launcher_gives_the_full_tier_or_the_answer_says_no),
     };
 
     return cmocka_run_group_tests(tests, make, unmake);

@@ -193,7 +193,7 @@ protected_names_are_denied_to_the_sid_of_their_root(void **state)
     assert_int_equal(hooks->access, TOKEN_ACE_WRITES);
     /* The root's own grant must not let a child be deleted past its entry. */
     assert_int_equal(work->access & 0x40, 0);
-    assert_int_equal(p.protection, FEATURE_EMULATED);
+    assert_int_equal(p.features[FEATURE_PROTECTED_NAMES], FEATURE_EMULATED);
     token_plan_fini(&p);
 }
 

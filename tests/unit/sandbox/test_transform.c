@@ -11,6 +11,7 @@
 #include "base/str.h"
 #include "fault.h"
 #include "golden_text.h"
+#include "sandbox/document.h"
 #include "sandbox/transform.h"
 
 static const char *golden_dir;
@@ -175,6 +176,16 @@ linux_hands_the_policy_over_a_descriptor(void **state)
     assert_string_equal(js_str(js_get(doc.root, "cwd")), work);
     assert_string_equal(js_str(js_at(js_get(doc.root, "writable_roots"), 0)), "/data");
     json_doc_fini(&doc);
+
+    /* The wrapper understands every member. */
+    struct sandbox_policy read = {0};
+    struct sy_error err = {0};
+
+    assert_int_equal(
+        sandbox_policy_read(&read, buf_view(&w.env.document), w.env.document.len, &err), SY_E_OK);
+    assert_true(read.protects);
+    assert_string_equal(read.protected_names.v[0], ".git/hooks");
+    sandbox_policy_fini(&read);
     sandbox_exec_env_fini(&w.env);
 }
 

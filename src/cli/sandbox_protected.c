@@ -1,0 +1,132 @@
+/* What `sandbox explain` says about protected names, where mounts hold them. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "cli/verbs.h"
+#include "guard/guard.h"
+#include "sandbox/linux/walk.h"
+
+static void
+refuse(struct sandbox_explanation *e, const char *name)
+{
+    e->is_allowed = false;
+    (void)snprintf(e->rule, sizeof(e->rule), "protected name %.80s: it stays as it is", name);
+    (void)snprintf(e->fix, sizeof(e->fix), "sandbox.unprotected_names: [%.80s]", name);
+}
+
+/* A pinned directory can be written in; its name stays. */
+static bool
+is_held(const struct guard_mark *m, const char *path, enum sandbox_operation op)
+{
+    bool is_its_name = op == OPERATION_DELETE || op == OPERATION_RENAME;
+
+    return m->action == GUARD_READ_ONLY ? path_is_below(path, m->path)
+                                        : is_its_name && str_eq(path, m->path);
+}
+
+static bool
+is_lifted(const struct cli_engine *engine, const char *name)
+{
+    const struct strv *lifted = &engine->config.sandbox.unprotected_names;
+
+    for (size_t i = 0; i < lifted->n; i++) {
+        if (str_eq(lifted->v[i], name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What is not there yet at the top of a root is held by a placeholder. */
+static const char *
+find_missing(const struct cli_engine *engine, const struct strv *roots, const char *path)
+{
+    static const struct {
+        const char *name;
+        char kind;
+    } names[] = {
+#define NAME_ROW(id, name, kind, what) {name, kind},
+        GUARD_NAMES(NAME_ROW)
+#undef NAME_ROW
+    };
+    char at[LIMIT_PATH + 64];
+
+    for (size_t r = 0; r < roots->n; r++) {
+        const char *root = roots->v[r];
+
+        for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+            if (names[i].kind != 'A' && !str_eq(names[i].name, ".git")) {
+                continue;
+            }
+            (void)snprintf(at, sizeof(at), "%s%s%s", root, root[1] == '\0' ? "" : "/",
+                           names[i].name);
+            if (path_is_below(path, at) && access(at, F_OK) != 0 &&
+                !is_lifted(engine, names[i].name)) {
+                return names[i].name;
+            }
+        }
+    }
+    return NULL;
+}
+
+static enum sy_code
+list_roots(struct strv *ret, const struct sandbox_policy *policy, struct sy_error *err)
+{
+    enum sy_code rc = walk_add(ret, policy->cwd, err);
+
+    for (size_t i = 0; rc == SY_E_OK && i < policy->writable_roots.n; i++) {
+        rc = walk_add(ret, policy->writable_roots.v[i], err);
+    }
+    return rc;
+}
+
+enum sy_code
+cli_explain_protected(struct sandbox_explanation *e, const struct cli_engine *engine,
+                      const struct sandbox_plan *plan, enum sandbox_operation op,
+                      struct sy_error *err)
+{
+    SY_AUTO(strv_fini) struct strv roots = {.max = LIMIT_ROOTS + 1};
+    const char *home = getenv("HOME");
+    char *homes[] = {mem_unconst(home != NULL && home[0] == '/' ? home : "/"), NULL};
+    struct guard_options o = {
+        .homes = homes,
+        .unprotected = strv_view(&engine->config.sandbox.unprotected_names),
+        .has_mounts = true,
+        .is_short = true,
+    };
+    struct guard *g = NULL;
+    struct guard_marks marks = {0};
+    const char *name = NULL;
+    enum sy_code rc = SY_E_OK;
+
+    if (!e->is_allowed || op == OPERATION_READ || op == OPERATION_CONNECT ||
+        sandbox_plan_mode(plan) != SANDBOX_WORKSPACE_WRITE ||
+        sandbox_plan_feature(plan, FEATURE_PROTECTED_NAMES) != FEATURE_ENFORCED) {
+        return SY_E_OK;
+    }
+    rc = list_roots(&roots, &engine->turn.sandbox, err);
+    if (rc != SY_E_OK) {
+        return rc;
+    }
+    o.roots = strv_view(&roots);
+    rc = guard_new(&g, &o, err);
+    if (rc == SY_E_OK && guard_marks_now(g, &marks) != SY_E_OK) {
+        rc = sy_err_nomem(err);
+    }
+    for (size_t i = 0; i < marks.n && e->is_allowed; i++) {
+        if (is_held(&marks.v[i], e->resolved, op)) {
+            refuse(e, marks.v[i].rule);
+        }
+    }
+    name = rc == SY_E_OK && e->is_allowed ? find_missing(engine, &roots, e->resolved) : NULL;
+    if (name != NULL) {
+        refuse(e, name);
+    }
+    guard_marks_fini(&marks);
+    guard_free(g);
+    return rc;
+}

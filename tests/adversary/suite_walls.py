@@ -1,0 +1,51 @@
+#!/usr/bin/env python3
+"""All acts of the probe in each tier, as each user, and outside of all of them."""
+
+import sys
+
+from acts import held_walls, judge, judge_claims, judge_outside, without_own_network
+from harness import Suite
+
+SETTINGS = {
+    "no-namespace": {"sandbox.tier": "no-namespace"},
+    "full": {"sandbox.tier": "full"},
+}
+
+
+def outside(suite, world):
+    world.reset()
+    run = world.run(world.probe_words())
+    outcomes = {**run.outcomes, **world.facts()}
+    wrong = judge_outside(outcomes)
+    suite.rows_of("outside", world.party.name, outcomes, wrong)
+    return wrong
+
+
+def inside(suite, world, tier):
+    world.reset()
+    run = world.exec(SETTINGS[tier], world.probe_words())
+    outcomes = {**run.outcomes, **world.facts()}
+    if run.tier != tier:
+        return [f"the tier is {run.tier}: {run.brief()}"]
+    judged = without_own_network(tier, outcomes)
+    wrong = judge(judged, held_walls(tier)) + judge_claims(run.sandbox, judged)
+    suite.rows_of(tier, world.party.name, outcomes, wrong)
+    return wrong
+
+
+def main():
+    suite = Suite("walls")
+
+    def as_party(world):
+        who = world.party.name
+        suite.check(f"outside, as {who}, all acts succeed that are refused inside", lambda: outside(suite, world))
+        for tier in SETTINGS:
+            suite.check(f"in the {tier} tier, as {who}, hostile acts fail and work goes on",
+                        lambda tier=tier: inside(suite, world, tier))
+
+    suite.each_party(as_party)
+    return suite.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,8 +1,9 @@
 /* What `sandbox explain` says about protected names, where mounts hold them. */
+#include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -41,6 +42,23 @@ is_lifted(const struct cli_engine *engine, const char *name)
     return false;
 }
 
+/* Or an empty directory stands there, as a placeholder does that has not gone yet. */
+static bool
+is_missing(const char *path)
+{
+    DIR *dir = opendir(path);
+    bool is_empty = true;
+
+    if (dir == NULL) {
+        return errno == ENOENT;
+    }
+    for (const struct dirent *e = readdir(dir); e != NULL && is_empty; e = readdir(dir)) {
+        is_empty = str_eq(e->d_name, ".") || str_eq(e->d_name, "..");
+    }
+    (void)closedir(dir);
+    return is_empty;
+}
+
 /* What is not there yet at the top of a root is held by a placeholder. */
 static const char *
 find_missing(const struct cli_engine *engine, const struct strv *roots, const char *path)
@@ -64,24 +82,12 @@ find_missing(const struct cli_engine *engine, const struct strv *roots, const ch
             }
             (void)snprintf(at, sizeof(at), "%s%s%s", root, root[1] == '\0' ? "" : "/",
                            names[i].name);
-            if (path_is_below(path, at) && access(at, F_OK) != 0 &&
-                !is_lifted(engine, names[i].name)) {
+            if (path_is_below(path, at) && is_missing(at) && !is_lifted(engine, names[i].name)) {
                 return names[i].name;
             }
         }
     }
     return NULL;
-}
-
-static enum sy_code
-list_roots(struct strv *ret, const struct sandbox_policy *policy, struct sy_error *err)
-{
-    enum sy_code rc = walk_add(ret, policy->cwd, err);
-
-    for (size_t i = 0; rc == SY_E_OK && i < policy->writable_roots.n; i++) {
-        rc = walk_add(ret, policy->writable_roots.v[i], err);
-    }
-    return rc;
 }
 
 enum sy_code
@@ -108,7 +114,7 @@ cli_explain_protected(struct sandbox_explanation *e, const struct cli_engine *en
         sandbox_plan_feature(plan, FEATURE_PROTECTED_NAMES) != FEATURE_ENFORCED) {
         return SY_E_OK;
     }
-    rc = list_roots(&roots, &engine->turn.sandbox, err);
+    rc = walk_add_roots(&roots, &engine->turn.sandbox, err);
     if (rc != SY_E_OK) {
         return rc;
     }

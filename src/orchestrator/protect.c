@@ -16,18 +16,6 @@
 
 #define NS_PER_MS 1000000ULL
 
-/* Without links: marks are bound, and files put back, where they are. */
-static enum sy_code
-list_roots(struct strv *ret, const struct sandbox_policy *policy, struct sy_error *err)
-{
-    enum sy_code rc = walk_add(ret, policy->cwd, err);
-
-    for (size_t i = 0; rc == SY_E_OK && i < policy->writable_roots.n; i++) {
-        rc = walk_add(ret, policy->writable_roots.v[i], err);
-    }
-    return rc;
-}
-
 /* What the guard does not know is not held: it goes with each answer. */
 static void
 tell_state(const struct orch_call *c)
@@ -56,7 +44,8 @@ make_guard(struct orch_call *c, struct sy_error *err)
     SY_AUTO(strv_fini) struct strv roots = {.max = LIMIT_ROOTS + 1};
     SY_AUTO(buf_fini) struct buf state = {.max = LIMIT_PATH};
     char *homes[] = {mem_unconst(session_home(c->session)), NULL};
-    enum sy_code rc = list_roots(&roots, &c->entry->policy, err);
+    /* Without links: marks are bound, and files put back, where they are. */
+    enum sy_code rc = walk_add_roots(&roots, &c->entry->policy, err);
     struct guard_options o = {
         .homes = homes,
         .unprotected = strv_view(&p->unprotected),

@@ -16,6 +16,7 @@
 
 /* Should a limit fail, the bomb ends by itself. */
 #define BOMB_FORKS 4000U
+#define BURNERS    4
 
 static int
 done(void)
@@ -172,18 +173,21 @@ act_cpu(uint64_t ms)
     return done();
 }
 
-/* Two at a time, so that neither uses as much as both. */
+/* Several at a time, so that none uses as much as all. */
 static int
 act_cpus(uint64_t ms)
 {
-    pid_t pid = fork();
-
+    for (int i = 1; i < BURNERS; i++) {
+        if (fork() == 0) {
+            while (cpu_ms() < ms) {
+            }
+            _exit(0);
+        }
+    }
     while (cpu_ms() < ms) {
     }
-    if (pid == 0) {
-        _exit(0);
+    while (waitpid(-1, NULL, 0) > 0) {
     }
-    (void)waitpid(pid, NULL, 0);
     return done();
 }
 

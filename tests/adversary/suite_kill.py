@@ -96,9 +96,12 @@ def killed(world, tier, whom):
     wrong = []
     hit = 0
     dice = random.Random(f"{tier} {whom}")
-    for _ in range(KILLS):
+    rounds = 0
+    # On a busy machine it may be long until there is one: later, then, and more often.
+    while rounds < KILLS or (hit < KILLS // 6 and rounds < 4 * KILLS):
+        rounds += 1
         engine = start(world, world.exec_words({"sandbox.tier": tier}, [world.programs.probe, "--linger", world.mark]))
-        pause = dice.uniform(0, 0.1)
+        pause = dice.uniform(0, 0.1 if rounds <= KILLS else 0.5)
         end = time.monotonic() + pause
         family = {}
         while time.monotonic() < end:

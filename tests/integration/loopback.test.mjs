@@ -11,22 +11,12 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
-import { eachTier, has, hasFull, makeYard, mustRun, openFront, program } from './lib/client.mjs';
+import { eachTier, has, hasFull, listen, makeYard, mustRun, openFront, program } from './lib/client.mjs';
 
 const build = path.dirname(program);
 const mask = path.join(build, 'tests/adversary/mask');
 const launch = [path.join(build, 'libexec/shellyard/shellyard-launch'), path.join(build, 'shellyard-launch')]
   .find((p) => fs.existsSync(p));
-
-const listen = async (t, server, host = '127.0.0.1') => {
-  server.listen(0, host);
-  await once(server, 'listening');
-  t.after(() => {
-    server.closeAllConnections?.();
-    server.close();
-  });
-  return server.address().port;
-};
 
 const allow = (...entries) => ({ 'network.allow': `[${entries.map((e) => JSON.stringify(e)).join(', ')}]` });
 

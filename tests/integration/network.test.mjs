@@ -11,18 +11,8 @@ import path from 'node:path';
 import { once } from 'node:events';
 import { test } from 'node:test';
 import {
-  eachTier, execCli, hasFull, has, makeYard, mustRun, openFront, processesOf, program, waitFor,
+  eachTier, execCli, hasFull, has, listen, makeYard, mustRun, openFront, processesOf, program, waitFor,
 } from './lib/client.mjs';
-
-const listen = async (t, server, host = '127.0.0.1') => {
-  server.listen(0, host);
-  await once(server, 'listening');
-  t.after(() => {
-    server.closeAllConnections?.();
-    server.close();
-  });
-  return server.address().port;
-};
 
 /** Answers "hello from URL"; `/hang` never ends. Counts requests and open connections. */
 async function webServer(t) {

@@ -170,7 +170,8 @@ read_names(struct deny_expander *x, struct deny_frame *f)
     if (rc != SY_E_OK) {
         return sy_err_nomem(x->err);
     }
-    return failed == 0
+    /* It was removed since it was opened: there is nothing in it. */
+    return failed == 0 || failed == ENOENT
                ? SY_E_OK
                : sy_err_sys(x->err, failed, "sandbox.deny_read: listing '%.160s'", f->dir.path);
 }

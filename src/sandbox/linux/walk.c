@@ -109,8 +109,8 @@ step(struct walk *w, struct buf *rest, const char *name, size_t n)
     return rc;
 }
 
-enum sy_code
-walk_add(struct strv *ret, const char *path, struct sy_error *err)
+static enum sy_code
+add(struct strv *ret, const char *path, struct sy_error *err)
 {
     SY_AUTO(walk_fini) struct walk walk = {0};
     enum sy_code rc = walk_run(&walk, path, err);
@@ -118,6 +118,17 @@ walk_add(struct strv *ret, const char *path, struct sy_error *err)
     if (rc == SY_E_OK) {
         rc = strv_add(ret, buf_view(&walk.path));
         return rc == SY_E_OK ? rc : sy_err_nomem(err);
+    }
+    return rc;
+}
+
+enum sy_code
+walk_add_roots(struct strv *ret, const struct sandbox_policy *policy, struct sy_error *err)
+{
+    enum sy_code rc = add(ret, policy->cwd, err);
+
+    for (size_t i = 0; rc == SY_E_OK && i < policy->writable_roots.n; i++) {
+        rc = add(ret, policy->writable_roots.v[i], err);
     }
     return rc;
 }

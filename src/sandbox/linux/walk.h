@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "sandbox/sandbox.h"
 
 /*
  * A path as the kernel would resolve it, with every symbolic link on the way
@@ -26,8 +27,9 @@ struct walk {
  * beyond LIMIT_PATH (SY_E_SYS with ELOOP, ENAMETOOLONG). */
 enum sy_code walk_run(struct walk *ret, const char *path, struct sy_error *err) SY_NODISCARD;
 void walk_fini(struct walk *w);
-/* Its path onto a list. */
-enum sy_code walk_add(struct strv *ret, const char *path, struct sy_error *err) SY_NODISCARD;
+/* The policy's directory and its writable roots onto a list, without links: where they are. */
+enum sy_code walk_add_roots(struct strv *ret, const struct sandbox_policy *policy,
+                            struct sy_error *err) SY_NODISCARD;
 
 /* Opens with O_PATH what has no symbolic link on the way: the descriptor, or a
  * negative errno value (ELOOP: there is one). */

@@ -2,6 +2,7 @@
 // official SDK client, the program as `shellyard exec`, a workspace with an
 // outside, and waiting for events. Nothing here waits for a fixed time.
 import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -37,6 +38,17 @@ export function mustRun(t, condition, why) {
   }
   t.skip(why);
   return false;
+}
+
+/** A server of this test, until its end; its port. */
+export async function listen(t, server, host = '127.0.0.1') {
+  server.listen(0, host);
+  await once(server, 'listening');
+  t.after(() => {
+    server.closeAllConnections?.();
+    server.close();
+  });
+  return server.address().port;
 }
 
 /** Resolves to the first truthy value of `probe`, asked again and again. */

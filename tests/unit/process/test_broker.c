@@ -108,7 +108,7 @@ static uint64_t
 drive(struct process *p)
 {
     struct sy_error err = {0};
-    uint64_t give_up_ns = clock_mono_ns() + 20 * SECOND_NS;
+    uint64_t give_up_ns = clock_mono_ns() + 60 * SECOND_NS;
     uint64_t longest_ns = 0;
 
     for (;;) {

@@ -219,7 +219,15 @@ enum sy_code
 process_prepare_on(struct process **ret, const struct sandbox_base *base, const int stdio[3],
                    struct sy_error *err)
 {
-    return process_prepare_by(ret, base, &(const struct process_way){.stdio = stdio}, err);
+    const struct process_way way = {
+        .template = base != NULL ? base->template : NULL,
+        .stdio = stdio,
+    };
+    enum sy_code rc = process_prepare_by(ret, base, &way, err);
+
+    return rc == SY_E_NOTFOUND && way.template != NULL
+               ? sy_err_set(err, SY_E_SANDBOX, "the sandbox's process was killed just now")
+               : rc;
 }
 
 bool

@@ -97,6 +97,79 @@ rules_check_rule(const struct rule *rule, struct sy_error *err)
     return rc == SY_E_OK && rule->decision == RULE_ALLOW ? check_allow(rule, err) : rc;
 }
 
+/* Is it an absolute path without '.', '..' and '//'? */
+static enum sy_code
+check_path(const char *path, const struct place *at, struct sy_error *err)
+{
+    SY_AUTO(buf_fini) struct buf plain = {.max = LIMIT_PATH};
+    struct place_shown shown;
+    enum sy_code rc = path[0] == '/' ? path_normalize(&plain, path) : SY_E_OK;
+
+    (void)place_visible(&shown, path, strlen(path));
+    if (rc != SY_E_OK) {
+        return rc == SY_E_LIMIT ? place_error(err, at, "a path of more than %u bytes", LIMIT_PATH)
+                                : sy_err_nomem(err);
+    }
+    return str_eq(path, buf_view(&plain))
+               ? SY_E_OK
+               : place_error(err, at,
+                             "'%s': expected an absolute path, written out without '.', '..' and "
+                             "'//'",
+                             shown.text);
+}
+
+enum sy_code
+rules_check_programs(const struct strv *programs, const struct place *at, struct sy_error *err)
+{
+    enum sy_code rc = SY_E_OK;
+
+    for (size_t i = 0; rc == SY_E_OK && i < programs->n; i++) {
+        const char *program = programs->v[i];
+        struct place_shown shown;
+
+        if (program[0] == '/') {
+            rc = check_path(program, at, err);
+        } else if (program[0] == '\0' || program[0] == '~' || strpbrk(program, " =") != NULL) {
+            rc = place_error(err, at,
+                             "'%s' is no name of a program: its arguments go below 'args', "
+                             "variables below 'env'",
+                             place_visible(&shown, program, strlen(program)));
+        }
+    }
+    return rc;
+}
+
+enum sy_code
+rules_check_program(const struct rules *r, const struct rule_program *p, struct sy_error *err)
+{
+    struct place_shown shown;
+
+    if (p->name[0] == '\0' || strchr(p->name, '/') != NULL) {
+        return place_error(err, &p->at, "expected a name without '/': the paths go below 'paths'");
+    }
+    for (size_t i = 0; i < p->paths.n; i++) {
+        enum sy_code rc = check_path(p->paths.v[i], &p->at, err);
+
+        if (rc != SY_E_OK) {
+            return rc;
+        }
+        if (!str_eq(path_base(p->paths.v[i]), p->name)) {
+            return place_error(err, &p->at, "'%s' is no path of the program '%.48s'",
+                               place_visible(&shown, p->paths.v[i], strlen(p->paths.v[i])),
+                               p->name);
+        }
+    }
+    for (size_t i = 0; i < r->programs_n; i++) {
+        const struct rule_program *other = &r->programs[i];
+
+        if (other->at.name == p->at.name && str_eq(other->name, p->name)) {
+            return place_error(err, &p->at, "'%.48s' stands twice (first at line %zu)", p->name,
+                               other->at.line);
+        }
+    }
+    return SY_E_OK;
+}
+
 enum sy_code
 rules_check_host(const char *host, const struct place *at, struct sy_error *err)
 {

@@ -63,16 +63,9 @@ read_programs(struct rules_reader *r, void *into)
 
         if ((*program)[0] == '/' || (*program)[0] == '~') {
             rc = expand_path(r, program, &at);
-        } else if (strpbrk(*program, " =") != NULL) {
-            struct place_shown shown;
-
-            rc = place_error(r->err, &at,
-                             "'%s' is no name of a program: its arguments go below 'args', "
-                             "variables below 'env'",
-                             place_visible(&shown, *program, strlen(*program)));
         }
     }
-    return rc;
+    return rc == SY_E_OK ? rules_check_programs(&rule->programs, &at, r->err) : rc;
 }
 
 static enum sy_code
@@ -328,12 +321,8 @@ static enum sy_code
 read_program_name(struct rules_reader *r, void *into)
 {
     struct rule_program *p = into;
-    struct place at = rules_here(r);
-    enum sy_code rc = rules_read_text(r, &p->name, "the name of a program", false);
 
-    return rc == SY_E_OK && strchr(p->name, '/') != NULL
-               ? place_error(r->err, &at, "expected a name without '/': the paths go below 'paths'")
-               : rc;
+    return rules_read_text(r, &p->name, "the name of a program", false);
 }
 
 static enum sy_code
@@ -356,33 +345,6 @@ read_program_paths(struct rules_reader *r, void *into)
     return rules_read_list(r, "a list of absolute paths", read_program_path, into);
 }
 
-static enum sy_code
-check_program(struct rules_reader *r, const struct rule_program *p)
-{
-    struct place_shown shown;
-
-    if (p->name == NULL || p->paths.max == 0) {
-        return place_error(r->err, &p->at, "a program needs '%s'",
-                           p->name == NULL ? "name" : "paths");
-    }
-    for (size_t i = 0; i < p->paths.n; i++) {
-        if (!str_eq(path_base(p->paths.v[i]), p->name)) {
-            return place_error(r->err, &p->at, "'%s' is no path of the program '%.48s'",
-                               place_visible(&shown, p->paths.v[i], strlen(p->paths.v[i])),
-                               p->name);
-        }
-    }
-    for (size_t i = 0; i < r->rules->programs_n; i++) {
-        const struct rule_program *other = &r->rules->programs[i];
-
-        if (other->at.name == r->name && str_eq(other->name, p->name)) {
-            return place_error(r->err, &p->at, "'%.48s' stands twice (first at line %zu)", p->name,
-                               other->at.line);
-        }
-    }
-    return SY_E_OK;
-}
-
 enum sy_code
 rules_read_program(struct rules_reader *r, void *unused)
 {
@@ -397,7 +359,9 @@ rules_read_program(struct rules_reader *r, void *unused)
 
     (void)unused;
     if (rc == SY_E_OK) {
-        rc = check_program(r, &p);
+        rc = p.name == NULL || p.paths.max == 0 ? place_error(r->err, &at, "a program needs '%s'",
+                                                              p.name == NULL ? "name" : "paths")
+                                                : rules_check_program(r->rules, &p, r->err);
     }
     if (rc != SY_E_OK) {
         return rc;

@@ -61,6 +61,12 @@ enum sy_code rules_read_network(struct rules_reader *r, void *unused) SY_NODISCA
 
 /* What a rule can't be, at its place or that of the part. */
 enum sy_code rules_check_rule(const struct rule *rule, struct sy_error *err) SY_NODISCARD;
+/* Names and paths of programs, "~" expanded before. */
+enum sy_code rules_check_programs(const struct strv *programs, const struct place *at,
+                                  struct sy_error *err) SY_NODISCARD;
+/* By itself and beside those of the same file. */
+enum sy_code rules_check_program(const struct rules *r, const struct rule_program *p,
+                                 struct sy_error *err) SY_NODISCARD;
 /* SY_E_CONFIG where it is no host alone. */
 enum sy_code rules_check_host(const char *host, const struct place *at,
                               struct sy_error *err) SY_NODISCARD;

@@ -78,6 +78,10 @@ rules_split(struct strv *ret, const char *text, bool is_literal, const char **re
         if (*text == '\0') {
             break;
         }
+        if (*text == '#') {
+            *ret_fault = "has '#', which begins a comment: write the words as a list";
+            break;
+        }
         buf_reset(&word);
         rc = add_word(&word, &text, is_literal, ret_fault);
         if (rc == SY_E_OK && *ret_fault == NULL) {

@@ -4,6 +4,25 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/utf8.h"
+
+enum sy_code
+rules_check_text(const char *text, size_t len, const char *what, const struct place *at,
+                 struct sy_error *err)
+{
+    for (size_t i = 0; i < len;) {
+        uint32_t c = 0;
+        size_t n = utf8_decode(&c, text + i, len - i);
+
+        /* The last two are no characters, and YAML has no place for them. */
+        if (n == 0 || place_is_deceptive(c) || c == 0xFFFEU || c == 0xFFFFU) {
+            return place_error(err, at, "%s with the character U+%04X, which people would not see",
+                               what, (unsigned)c);
+        }
+        i += n;
+    }
+    return SY_E_OK;
+}
 
 /* Variables by which another program runs than the one that is named. */
 static bool

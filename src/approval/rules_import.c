@@ -7,7 +7,6 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "base/utf8.h"
 
 struct import {
     struct rules *rules;
@@ -27,24 +26,10 @@ struct signature {
                             const struct starlark_value *const *values);
 };
 
-/* What text a person must be able to see, as in rules_read_text(). */
 static enum sy_code
 check_word(const struct import *im, const char *word, const struct place *at)
 {
-    size_t len = strlen(word);
-
-    for (size_t i = 0; i < len;) {
-        uint32_t c = 0;
-        size_t n = utf8_decode(&c, word + i, len - i);
-
-        if (n == 0 || place_is_deceptive(c)) {
-            return place_error(im->err, at,
-                               "a string with the character U+%04X, which people would not see",
-                               (unsigned)c);
-        }
-        i += n;
-    }
-    return SY_E_OK;
+    return rules_check_text(word, strlen(word), "a string", at, im->err);
 }
 
 static enum sy_code

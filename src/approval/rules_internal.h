@@ -59,6 +59,9 @@ enum sy_code rules_read_network(struct rules_reader *r, void *unused) SY_NODISCA
 
 /* --- rules_check.c: what is wrong with what was read, beside its form --- */
 
+/* A rule is shown to people, who must see what it says. `what`: "an argument". */
+enum sy_code rules_check_text(const char *text, size_t len, const char *what,
+                              const struct place *at, struct sy_error *err) SY_NODISCARD;
 /* What a rule can't be, at its place or that of the part. */
 enum sy_code rules_check_rule(const struct rule *rule, struct sy_error *err) SY_NODISCARD;
 /* Names and paths of programs, "~" expanded before. */

@@ -6,7 +6,6 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/trusted_file.h"
-#include "base/utf8.h"
 
 struct place
 rules_here(const struct rules_reader *r)
@@ -112,28 +111,6 @@ rules_read_list(struct rules_reader *r, const char *what, rules_read_fn *read, v
     }
 }
 
-/* A rule is shown to people, who must see what it says. */
-static enum sy_code
-check_text(struct rules_reader *r, const char *what)
-{
-    const char *text = yaml_walk_bytes(&r->y.event);
-    size_t len = r->y.event.data.scalar.length;
-    struct place at = rules_here(r);
-
-    for (size_t i = 0; i < len;) {
-        uint32_t c = 0;
-        size_t n = utf8_decode(&c, text + i, len - i);
-
-        if (n == 0 || place_is_deceptive(c)) {
-            return place_error(r->err, &at,
-                               "%s with the character U+%04X, which people would not see", what,
-                               (unsigned)c);
-        }
-        i += n;
-    }
-    return SY_E_OK;
-}
-
 enum sy_code
 rules_read_text(struct rules_reader *r, char **ret, const char *what, bool takes_empty)
 {
@@ -150,7 +127,8 @@ rules_read_text(struct rules_reader *r, char **ret, const char *what, bool takes
         return place_error(r->err, &at, "expected %s, got an empty text", what);
     }
 
-    enum sy_code rc = check_text(r, what);
+    enum sy_code rc = rules_check_text(yaml_walk_bytes(&r->y.event), r->y.event.data.scalar.length,
+                                       what, &at, r->err);
     char *copy = rc == SY_E_OK ? mem_strdup(yaml_walk_bytes(&r->y.event)) : NULL;
 
     if (rc == SY_E_OK && copy == NULL) {

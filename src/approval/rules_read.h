@@ -5,7 +5,7 @@
 
 /*
  * Rules out of YAML: /etc/shellyard/rules.yaml and ~/.config/shellyard/rules.yaml,
- * as shellyard-rules(5) describes them. A file inside the workspace is never
+ * as shellyard-rules(1) describes them. A file inside the workspace is never
  * read. Every error is SY_E_CONFIG and names file, line and column and what
  * would be right.
  */
@@ -31,7 +31,9 @@ enum sy_code rules_read(struct rules *into, const struct place_text *in, const c
 /* Appends them as the sections of such a file. What stands there is read back
  * as the same rules. */
 enum sy_code rules_write(struct buf *b, const struct rules *r) SY_NODISCARD;
-/* One entry of a list, each line `indent` deep. */
-enum sy_code rules_write_rule(struct buf *b, const struct rule *r, size_t indent) SY_NODISCARD;
+/* One entry of its list, two blanks in front of each line. */
+enum sy_code rules_write_rule(struct buf *b, const struct rule *r) SY_NODISCARD;
+enum sy_code rules_write_program(struct buf *b, const struct rule_program *p) SY_NODISCARD;
+enum sy_code rules_write_network(struct buf *b, const struct rule_network *n) SY_NODISCARD;
 
 #endif

@@ -126,89 +126,72 @@ add_examples(struct buf *b, size_t indent, const struct rule *r, bool is_match)
     return rc;
 }
 
+/* Where entries stand, and their keys. */
+#define ENTRY 2U
+#define KEY   4U
+
 enum sy_code
-rules_write_rule(struct buf *b, const struct rule *r, size_t indent)
+rules_write_rule(struct buf *b, const struct rule *r)
 {
     char time[RULES_TIME_LEN];
-    size_t in = indent + 2;
-    enum sy_code rc = buf_addf(b, "%*s- program: ", (int)indent, "");
+    enum sy_code rc = add_key_words(b, ENTRY, "- program", &r->programs);
 
     if (rc == SY_E_OK) {
-        rc = add_words(b, &r->programs);
+        rc = add_args(b, KEY, r);
     }
     if (rc == SY_E_OK) {
-        rc = buf_add_char(b, '\n');
-    }
-    if (rc == SY_E_OK) {
-        rc = add_args(b, in, r);
-    }
-    if (rc == SY_E_OK) {
-        rc = add_key_text(b, in, "decision", rule_decision_name(r->decision));
+        rc = add_key_text(b, KEY, "decision", rule_decision_name(r->decision));
     }
     if (rc == SY_E_OK && r->lifts_sandbox) {
-        rc = buf_addf(b, "%*soutside_sandbox: true\n", (int)in, "");
+        rc = add_key_text(b, KEY, "outside_sandbox", "true");
     }
     if (rc == SY_E_OK) {
-        rc = add_key_words(b, in, "cwd", &r->cwds);
+        rc = add_key_words(b, KEY, "cwd", &r->cwds);
     }
     if (rc == SY_E_OK) {
-        rc = add_key_words(b, in, "env", &r->env);
+        rc = add_key_words(b, KEY, "env", &r->env);
     }
     if (rc == SY_E_OK && r->expires != 0) {
-        rc = add_key_text(b, in, "expires", rules_time_text(time, r->expires));
+        rc = add_key_text(b, KEY, "expires", rules_time_text(time, r->expires));
     }
     if (rc == SY_E_OK) {
-        rc = add_key_text(b, in, "reason", r->reason);
+        rc = add_key_text(b, KEY, "reason", r->reason);
     }
     if (rc == SY_E_OK) {
-        rc = add_steer(b, in, r);
+        rc = add_steer(b, KEY, r);
     }
     if (rc == SY_E_OK) {
-        rc = add_examples(b, in, r, true);
+        rc = add_examples(b, KEY, r, true);
     }
-    return rc == SY_E_OK ? add_examples(b, in, r, false) : rc;
+    return rc == SY_E_OK ? add_examples(b, KEY, r, false) : rc;
 }
 
-static enum sy_code
-write_programs(struct buf *b, const struct rules *r)
+enum sy_code
+rules_write_program(struct buf *b, const struct rule_program *p)
 {
-    enum sy_code rc = r->programs_n > 0 ? buf_add_str(b, "programs:\n") : SY_E_OK;
+    enum sy_code rc = add_key_text(b, ENTRY, "- name", p->name);
 
-    for (size_t i = 0; rc == SY_E_OK && i < r->programs_n; i++) {
-        rc = add_key_text(b, 2, "- name", r->programs[i].name);
-        if (rc == SY_E_OK) {
-            rc = buf_add_str(b, "    paths: ");
-        }
-        if (rc == SY_E_OK) {
-            rc = add_list(b, &r->programs[i].paths);
-        }
-        if (rc == SY_E_OK) {
-            rc = buf_add_char(b, '\n');
-        }
+    if (rc == SY_E_OK) {
+        rc = add_key(b, KEY, "paths");
     }
-    return rc;
+    if (rc == SY_E_OK) {
+        rc = add_list(b, &p->paths);
+    }
+    return rc == SY_E_OK ? buf_add_char(b, '\n') : rc;
 }
 
-static enum sy_code
-write_network(struct buf *b, const struct rules *r)
+enum sy_code
+rules_write_network(struct buf *b, const struct rule_network *n)
 {
-    enum sy_code rc = r->network_n > 0 ? buf_add_str(b, "network:\n") : SY_E_OK;
+    enum sy_code rc = add_key_text(b, ENTRY, "- host", n->host);
 
-    for (size_t i = 0; rc == SY_E_OK && i < r->network_n; i++) {
-        const struct rule_network *n = &r->network[i];
-
-        rc = add_key_text(b, 2, "- host", n->host);
-        if (rc == SY_E_OK) {
-            rc = add_key_text(b, 4, "protocol", rule_protocol_name(n->protocol));
-        }
-        if (rc == SY_E_OK) {
-            rc = add_key_text(b, 4, "decision", rule_decision_name(n->decision));
-        }
-        if (rc == SY_E_OK) {
-            rc = add_key_text(b, 4, "reason", n->reason);
-        }
+    if (rc == SY_E_OK) {
+        rc = add_key_text(b, KEY, "protocol", rule_protocol_name(n->protocol));
     }
-    return rc;
+    if (rc == SY_E_OK) {
+        rc = add_key_text(b, KEY, "decision", rule_decision_name(n->decision));
+    }
+    return rc == SY_E_OK ? add_key_text(b, KEY, "reason", n->reason) : rc;
 }
 
 enum sy_code
@@ -217,10 +200,19 @@ rules_write(struct buf *b, const struct rules *r)
     enum sy_code rc = r->n > 0 ? buf_add_str(b, "rules:\n") : SY_E_OK;
 
     for (size_t i = 0; rc == SY_E_OK && i < r->n; i++) {
-        rc = rules_write_rule(b, &r->rules[i], 2);
+        rc = rules_write_rule(b, &r->rules[i]);
     }
-    if (rc == SY_E_OK) {
-        rc = write_programs(b, r);
+    if (rc == SY_E_OK && r->programs_n > 0) {
+        rc = buf_add_str(b, "programs:\n");
     }
-    return rc == SY_E_OK ? write_network(b, r) : rc;
+    for (size_t i = 0; rc == SY_E_OK && i < r->programs_n; i++) {
+        rc = rules_write_program(b, &r->programs[i]);
+    }
+    if (rc == SY_E_OK && r->network_n > 0) {
+        rc = buf_add_str(b, "network:\n");
+    }
+    for (size_t i = 0; rc == SY_E_OK && i < r->network_n; i++) {
+        rc = rules_write_network(b, &r->network[i]);
+    }
+    return rc;
 }

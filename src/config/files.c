@@ -15,10 +15,18 @@ config_home(const struct config_sources *sources)
     return (home == NULL || home[0] != '/') && sources->home != NULL ? sources->home : home;
 }
 
-enum sy_code
-config_user_path(char **ret, const struct config_sources *sources, struct sy_error *err)
+const char *
+config_user_home(const struct config_sources *sources)
 {
-    static const char name[] = "shellyard/config.yaml";
+    const char *home = config_home(sources);
+
+    return home != NULL && home[0] == '/' ? home : NULL;
+}
+
+enum sy_code
+config_user_file(char **ret, const struct config_sources *sources, const char *name,
+                 struct sy_error *err)
+{
     SY_AUTO(buf_fini) struct buf b = {.max = LIMIT_PATH};
     const char *xdg = config_getenv(sources->environ_list, "XDG_CONFIG_HOME");
     const char *home = config_home(sources);
@@ -26,9 +34,9 @@ config_user_path(char **ret, const struct config_sources *sources, struct sy_err
 
     /* The XDG base directory specification has relative paths ignored. */
     if (xdg != NULL && xdg[0] == '/') {
-        rc = buf_addf(&b, "%s/%s", xdg, name);
+        rc = buf_addf(&b, "%s/shellyard/%s", xdg, name);
     } else if (home != NULL && home[0] == '/') {
-        rc = buf_addf(&b, "%s/.config/%s", home, name);
+        rc = buf_addf(&b, "%s/.config/shellyard/%s", home, name);
     } else {
         return SY_E_OK;
     }
@@ -44,6 +52,12 @@ config_user_path(char **ret, const struct config_sources *sources, struct sy_err
     }
     *ret = path;
     return SY_E_OK;
+}
+
+enum sy_code
+config_user_path(char **ret, const struct config_sources *sources, struct sy_error *err)
+{
+    return config_user_file(ret, sources, "config.yaml", err);
 }
 
 /* The link itself, since one to nothing is an error of the reader. */

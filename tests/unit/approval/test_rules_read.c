@@ -313,6 +313,8 @@ what_yaml_can_do_and_nobody_needs_is_refused(void **state)
          "see"},
         {"rules: [{program: a, reason: \"x\xe2\x80\xaey\"}]\n",
          "rules.yaml:1:30: a sentence with the character U+202E, which people would not see"},
+        {"rules: [{program: a, args: [\"\\uFFFF\"]}]\n",
+         "rules.yaml:1:29: an argument with the character U+FFFF, which people would not see"},
         {"rules: [{program: a, args: [\"x\\0y\"]}]\n",
          "rules.yaml:1:29: an argument with the character U+0000, which people would not see"},
     };

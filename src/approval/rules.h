@@ -126,6 +126,10 @@ struct rule_verdict {
  */
 void rules_decide(struct rule_verdict *ret, const struct rules *r, const struct rule_script *s);
 
+/* Of each command of the script: do the rules allow it? What they leave open as a
+ * whole is then a question of the other commands alone. */
+void rules_allowed(bool *ret, const struct rules *r, const struct rule_script *s);
+
 /* Does the rule match that command? All but its expiry counts. */
 bool rules_fits(const struct rules *all, const struct rule *r, const struct strv *argv,
                 const struct rule_script *s);

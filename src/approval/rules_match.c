@@ -340,6 +340,19 @@ judge_commands(struct rule_verdict *v, const struct rules *r, const struct rule_
 }
 
 void
+rules_allowed(bool *ret, const struct rules *r, const struct rule_script *s)
+{
+    struct rule_script at = *s;
+
+    for (size_t i = 0; i < s->n; i++) {
+        ret[i] = s->is_whole && find(r, &s->commands[i], &at).decision == RULE_ALLOW;
+        if (changes_directory(&s->commands[i], s->has_assignments)) {
+            at.cwd = NULL;
+        }
+    }
+}
+
+void
 rules_decide(struct rule_verdict *ret, const struct rules *r, const struct rule_script *s)
 {
     *ret = (struct rule_verdict){0};

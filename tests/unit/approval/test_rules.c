@@ -93,6 +93,30 @@ a_script_is_allowed_only_if_each_command_is(void **state)
 }
 
 static void
+the_commands_that_rules_allow_are_told_one_by_one(void **state)
+{
+    struct rules *r = *state;
+    struct strv commands[3];
+    struct rule_script s = {.commands = commands, .n = 3, .is_whole = true, .cwd = "/work"};
+    bool is_allowed[3];
+
+    yard_rule(r, RULE_ALLOW, "git|cd");
+    yard_rule(r, RULE_ASK, "git push");
+    add_word(&yard_rule(r, RULE_ALLOW, "make")->cwds, "/work");
+    yard_words(&commands[0], "make");
+    yard_words(&commands[1], "cd x");
+    yard_words(&commands[2], "make");
+    rules_allowed(is_allowed, r, &s);
+    assert_true(is_allowed[0] && is_allowed[1] && !is_allowed[2]);
+    s.is_whole = false;
+    rules_allowed(is_allowed, r, &s);
+    assert_false(is_allowed[0] || is_allowed[1] || is_allowed[2]);
+    for (size_t i = 0; i < 3; i++) {
+        strv_fini(&commands[i]);
+    }
+}
+
+static void
 what_is_not_the_whole_script_allows_nothing(void **state)
 {
     struct rules *r = *state;
@@ -353,6 +377,7 @@ main(void)
         T(a_prefix_with_alternatives_at_each_position_matches),
         T(the_strictest_of_all_rules_wins_whatever_their_order),
         T(a_script_is_allowed_only_if_each_command_is),
+        T(the_commands_that_rules_allow_are_told_one_by_one),
         T(what_is_not_the_whole_script_allows_nothing),
         T(the_sandbox_is_lifted_only_if_each_commands_rules_say_so),
         T(an_allowing_rule_takes_no_other_program_of_that_name),

@@ -430,12 +430,13 @@ rules_check_steers(const struct rules *r, struct sy_error *err)
     }
 
     size_t *before = mem_alloc_zero(2 * r->n, sizeof(*before));
-    enum sy_code rc = before != NULL ? SY_E_OK : sy_err_nomem(err);
+    enum sy_code rc = SY_E_OK;
 
-    if (before != NULL) {
-        count_before(before, r);
-        take_ends_away(before, before + r->n, r);
+    if (before == NULL) {
+        return sy_err_nomem(err);
     }
+    count_before(before, r);
+    take_ends_away(before, before + r->n, r);
     for (size_t i = 0; rc == SY_E_OK && i < r->n; i++) {
         if (before[i] > 0) {
             rc = circle_error(r, before, i, err);

@@ -317,7 +317,9 @@ host_of(const struct import *im, const struct starlark_value *v, char **ret)
         return sy_err_nomem(im->err);
     }
     for (char *s = *ret; *s != '\0'; s++) {
-        *s = *s >= 'A' && *s <= 'Z' ? (char)(*s - 'A' + 'a') : *s;
+        if (*s >= 'A' && *s <= 'Z') {
+            *s = (char)(*s - 'A' + 'a');
+        }
     }
     return rules_check_host(*ret, &v->at, im->err);
 }

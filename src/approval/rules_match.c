@@ -198,6 +198,17 @@ struct found {
     bool lifts_sandbox;
 };
 
+/* Of two that decide alike, the one that only tells of a better command is stricter
+ * than the one that runs it, and the one that knows none is the strictest. */
+static unsigned
+strictness(const struct rule *by)
+{
+    if (by == NULL) {
+        return 0;
+    }
+    return 4 * (unsigned)by->decision + (by->steer.n == 0 ? 2 : 0) + (by->steer_runs ? 0 : 1);
+}
+
 static struct found
 find(const struct rules *all, const struct strv *argv, const struct rule_script *s)
 {
@@ -209,9 +220,7 @@ find(const struct rules *all, const struct strv *argv, const struct rule_script 
         if (rule_has_expired(r, s->now) || !rules_fits(all, r, argv, s)) {
             continue;
         }
-        /* A rule without a better command is stricter than one that has it. */
-        if (r->decision > f.decision ||
-            (r->decision == f.decision && f.by->steer.n > 0 && r->steer.n == 0)) {
+        if (strictness(r) > strictness(f.by)) {
             f.by = r;
             f.decision = r->decision;
         }
@@ -307,10 +316,7 @@ explain(struct rule_verdict *v, const struct strv *argv)
 static void
 judge(struct rule_verdict *v, const struct found *f, size_t command)
 {
-    bool is_plainer =
-        v->by != NULL && f->decision == v->decision && v->by->steer.n > 0 && f->by->steer.n == 0;
-
-    if (f->decision > v->decision || is_plainer) {
+    if (strictness(f->by) > strictness(v->by)) {
         v->decision = f->decision;
         v->by = f->by;
         v->command = command;

@@ -50,7 +50,10 @@ here(struct starlark *s)
 static char
 peek(const struct starlark *s, size_t ahead)
 {
-    return s->at + ahead < s->in->len ? s->in->text[s->at + ahead] : '\0';
+    if (s->at + ahead >= s->in->len) {
+        return '\0';
+    }
+    return s->in->text[s->at + ahead];
 }
 
 static bool

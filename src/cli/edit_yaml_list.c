@@ -59,7 +59,7 @@ ends(const yaml_event_t *e)
 static enum sy_code
 pass_node(struct section *s, size_t *last_line, struct sy_error *err)
 {
-    bool flows[DEPTH_MAX];
+    bool flows[DEPTH_MAX] = {false};
     size_t depth = 0;
 
     for (;;) {

@@ -320,7 +320,12 @@ a_better_command_is_told_and_run_only_where_it_stands_for_all(void **state)
     assert_true(yard_decide(r, "pip install a ; make").steers);
     assert_false(yard_decide(r, "pip install a ; make").steer_runs);
     assert_false(yard_decide(r, "A=b pip install a").steer_runs);
-    /* A plain prohibition is stricter. */
+    /* To tell is stricter than to run, and a plain prohibition than both. */
+    steer = yard_rule(r, RULE_FORBID, "pip install");
+    strv_fini(&steer->steer);
+    yard_words(&steer->steer, "echo no");
+    v = yard_decide(r, "pip install a b");
+    assert_true(v.steers && !v.steer_runs);
     yard_rule(r, RULE_FORBID, "pip");
     assert_false(yard_decide(r, "pip install a b").steers);
 }

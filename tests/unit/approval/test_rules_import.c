@@ -130,100 +130,101 @@ an_empty_file_has_no_rules(void **state)
 
 /* clang-format off */
 
+static const struct {
+    const char *text;
+    const char *sentence;
+} bad[] = {
+    {"x = [1]", "a.rules:1:1: 'x' is no call: rules are read from calls with strings and lists "
+                "alone"},
+    {"\n  for x in y:\n", "a.rules:2:3: 'for' is no call: rules are read from calls with "
+                          "strings and lists alone"},
+    {"load('x.bzl', 'y')", "a.rules:1:1: unknown function 'load' (rules are prefix_rule, "
+                           "host_executable and network_rule)"},
+    {"prefix_rul(pattern=['a'])",
+     "a.rules:1:1: unknown function 'prefix_rul' (did you mean 'prefix_rule'?)"},
+    {"prefix_rule()", "a.rules:1:1: prefix_rule needs 'pattern'"},
+    {"prefix_rule(pattern=['a'], patern=['b'])",
+     "a.rules:1:28: prefix_rule has no argument 'patern' (did you mean 'pattern'?)"},
+    {"prefix_rule(pattern=['a'], pattern=['b'])",
+     "a.rules:1:28: 'pattern' stands twice (first at line 1, column 13)"},
+    {"prefix_rule(['b'], pattern=['a'])", "a.rules:1:20: 'pattern' stands twice"},
+    {"prefix_rule(['b'], 'allow')",
+     "a.rules:1:20: an argument without a name: write 'decision = ...'"},
+    {"prefix_rule(pattern=['a' + 'b'])", "a.rules:1:26: expected ',' or ']', got '+'"},
+    {"prefix_rule(pattern=['a', x])",
+     "a.rules:1:27: expected a string or a list of them, got 'x'"},
+    {"prefix_rule(pattern=X)",
+     "a.rules:1:21: expected a string or a list (nothing is computed here), got 'X'"},
+    {"prefix_rule(pattern=[['a', ['b']]])", "a.rules:1:28: expected a string, got '['"},
+    {"prefix_rule(pattern='a')",
+     "a.rules:1:21: 'pattern' has to be a list of at least one word"},
+    {"prefix_rule(pattern=[])", "a.rules:1:21: 'pattern' has to be a list of at least one word"},
+    {"prefix_rule(pattern=['a', []])", "a.rules:1:27: a word of 'pattern' without alternatives"},
+    {"prefix_rule(pattern=['a b'])",
+     "a.rules:1:22: 'a b' is no name of a program: its arguments go below 'args', variables "
+     "below 'env'"},
+    {"prefix_rule(pattern=['./a'])",
+     "a.rules:1:1: './a' is another program in each directory: a rule that allows it needs "
+     "'cwd'"},
+    {"prefix_rule(pattern=['a'], decision='ask')",
+     "a.rules:1:37: expected allow, prompt or forbidden, got 'ask'"},
+    {"prefix_rule(pattern=['a'], decision='deny')",
+     "a.rules:1:37: expected allow, prompt or forbidden, got 'deny'"},
+    {"prefix_rule(pattern=['a'], justification=' ')", "a.rules:1:42: an empty justification"},
+    {"prefix_rule(pattern=['a'], match='a')",
+     "a.rules:1:34: 'match' has to be a list of commands"},
+    {"prefix_rule(pattern=['a'], match=[\"a 'b\"])",
+     "a.rules:1:35: 'a 'b' has a quote that does not end"},
+    {"prefix_rule(pattern=['a'],\n match=['a',\n 'b'])",
+     "a.rules:3:2: example 'b' is not matched by its rule: it is another program, or sets "
+     "variables that 'env' does not name"},
+    {"prefix_rule(pattern=['a'], not_match=['a x'])",
+     "a.rules:1:39: example 'a x' must not match, but the rule matches it"},
+    {"prefix_rule(pattern=['a\n'])", "a.rules:1:22: a string that does not end"},
+    {"prefix_rule(pattern=['''a])", "a.rules:1:22: a string that does not end"},
+    {"prefix_rule(pattern=['\\q'])",
+     "a.rules:1:24: '\\q' is no escape that is read here: write '\\\\' for a backslash"},
+    {"prefix_rule(pattern=['\\x0'])",
+     "a.rules:1:24: '\\x' takes 2 hexadecimal digits of a character"},
+    {"prefix_rule(pattern=['\\x00'])",
+     "a.rules:1:24: '\\x' makes no character that a word can hold"},
+    {"prefix_rule(pattern=['\\x1b'])",
+     "a.rules:1:22: a string with the character U+001B, which people would not see"},
+    {"prefix_rule(pattern=['\\u202e'])",
+     "a.rules:1:22: a string with the character U+202E, which people would not see"},
+    {"prefix_rule(pattern=['\\ud800'])",
+     "a.rules:1:24: '\\u' makes no character that a word can hold"},
+    {"prefix_rule(pattern=['a']", "a.rules:1:26: expected ',' or ')', got the end of the file"},
+    {"prefix_rule(pattern=['a']) prefix_rule(pattern=['a'])",
+     "a.rules:1:28: expected the end of the line after ')', got 'prefix_rule'"},
+    {"prefix_rule(pattern=['\xff'])", "a.rules:1:23: invalid UTF-8 (byte 0xff)"},
+    {"prefix_rule(pattern=[1])", "a.rules:1:22: expected a string or a list of them, got '1'"},
+    {"host_executable(name='a')", "a.rules:1:1: host_executable needs 'paths'"},
+    {"host_executable(name='a/b', paths=[])",
+     "a.rules:1:1: expected a name without '/': the paths go below 'paths'"},
+    {"host_executable(name='a', paths=['/b'])", "a.rules:1:1: '/b' is no path of the program 'a'"},
+    {"host_executable(name='a', paths=['bin/a'])",
+     "a.rules:1:1: 'bin/a': expected an absolute path, written out without '.', '..' and '//'"},
+    {"host_executable(name='a', paths=[])\nhost_executable(name='a', paths=['/a'])",
+     "a.rules:2:1: 'a' stands twice (first at line 1)"},
+    {"network_rule(host='*.a', protocol='http', decision='allow')",
+     "a.rules:1:19: '*.a' has a wildcard: a network rule is for one host"},
+    {"network_rule(host='http://a', protocol='http', decision='allow')",
+     "a.rules:1:19: 'http://a' is a URL or a path: write the host alone"},
+    {"network_rule(host='a', protocol='ftp', decision='allow')",
+     "a.rules:1:33: expected http, https, socks5_tcp or socks5_udp, got 'ftp'"},
+    {"network_rule(host='a', protocol='http', decision='x')",
+     "a.rules:1:50: expected allow, prompt, deny or forbidden, got 'x'"},
+    {"network_rule(host='a', protocol='http', decision='deny')\n"
+     "network_rule(host='A', protocol='http', decision='allow')",
+     "a.rules:2:1: 'a' stands twice (first at line 1): the last decides there, the strictest "
+     "here; keep one"},
+};
+/* clang-format on */
+
 static void
 what_cannot_be_converted_is_an_error_with_its_place(void **state)
 {
-    static const struct {
-        const char *text;
-        const char *sentence;
-    } bad[] = {
-        {"x = [1]", "a.rules:1:1: 'x' is no call: rules are read from calls with strings and lists "
-                    "alone"},
-        {"\n  for x in y:\n", "a.rules:2:3: 'for' is no call: rules are read from calls with "
-                              "strings and lists alone"},
-        {"load('x.bzl', 'y')", "a.rules:1:1: unknown function 'load' (rules are prefix_rule, "
-                               "host_executable and network_rule)"},
-        {"prefix_rul(pattern=['a'])",
-         "a.rules:1:1: unknown function 'prefix_rul' (did you mean 'prefix_rule'?)"},
-        {"prefix_rule()", "a.rules:1:1: prefix_rule needs 'pattern'"},
-        {"prefix_rule(pattern=['a'], patern=['b'])",
-         "a.rules:1:28: prefix_rule has no argument 'patern' (did you mean 'pattern'?)"},
-        {"prefix_rule(pattern=['a'], pattern=['b'])",
-         "a.rules:1:28: 'pattern' stands twice (first at line 1, column 13)"},
-        {"prefix_rule(['b'], pattern=['a'])", "a.rules:1:20: 'pattern' stands twice"},
-        {"prefix_rule(['b'], 'allow')",
-         "a.rules:1:20: an argument without a name: write 'decision = ...'"},
-        {"prefix_rule(pattern=['a' + 'b'])", "a.rules:1:26: expected ',' or ']', got '+'"},
-        {"prefix_rule(pattern=['a', x])",
-         "a.rules:1:27: expected a string or a list of them, got 'x'"},
-        {"prefix_rule(pattern=X)",
-         "a.rules:1:21: expected a string or a list (nothing is computed here), got 'X'"},
-        {"prefix_rule(pattern=[['a', ['b']]])", "a.rules:1:28: expected a string, got '['"},
-        {"prefix_rule(pattern='a')",
-         "a.rules:1:21: 'pattern' has to be a list of at least one word"},
-        {"prefix_rule(pattern=[])", "a.rules:1:21: 'pattern' has to be a list of at least one word"},
-        {"prefix_rule(pattern=['a', []])", "a.rules:1:27: a word of 'pattern' without alternatives"},
-        {"prefix_rule(pattern=['a b'])",
-         "a.rules:1:22: 'a b' is no name of a program: its arguments go below 'args', variables "
-         "below 'env'"},
-        {"prefix_rule(pattern=['./a'])",
-         "a.rules:1:1: './a' is another program in each directory: a rule that allows it needs "
-         "'cwd'"},
-        {"prefix_rule(pattern=['a'], decision='ask')",
-         "a.rules:1:37: expected allow, prompt or forbidden, got 'ask'"},
-        {"prefix_rule(pattern=['a'], decision='deny')",
-         "a.rules:1:37: expected allow, prompt or forbidden, got 'deny'"},
-        {"prefix_rule(pattern=['a'], justification=' ')", "a.rules:1:42: an empty justification"},
-        {"prefix_rule(pattern=['a'], match='a')",
-         "a.rules:1:34: 'match' has to be a list of commands"},
-        {"prefix_rule(pattern=['a'], match=[\"a 'b\"])",
-         "a.rules:1:35: 'a 'b' has a quote that does not end"},
-        {"prefix_rule(pattern=['a'],\n match=['a',\n 'b'])",
-         "a.rules:3:2: example 'b' is not matched by its rule: it is another program, or sets "
-         "variables that 'env' does not name"},
-        {"prefix_rule(pattern=['a'], not_match=['a x'])",
-         "a.rules:1:39: example 'a x' must not match, but the rule matches it"},
-        {"prefix_rule(pattern=['a\n'])", "a.rules:1:22: a string that does not end"},
-        {"prefix_rule(pattern=['''a])", "a.rules:1:22: a string that does not end"},
-        {"prefix_rule(pattern=['\\q'])",
-         "a.rules:1:24: '\\q' is no escape that is read here: write '\\\\' for a backslash"},
-        {"prefix_rule(pattern=['\\x0'])",
-         "a.rules:1:24: '\\x' takes 2 hexadecimal digits of a character"},
-        {"prefix_rule(pattern=['\\x00'])",
-         "a.rules:1:24: '\\x' makes no character that a word can hold"},
-        {"prefix_rule(pattern=['\\x1b'])",
-         "a.rules:1:22: a string with the character U+001B, which people would not see"},
-        {"prefix_rule(pattern=['\\u202e'])",
-         "a.rules:1:22: a string with the character U+202E, which people would not see"},
-        {"prefix_rule(pattern=['\\ud800'])",
-         "a.rules:1:24: '\\u' makes no character that a word can hold"},
-        {"prefix_rule(pattern=['a']", "a.rules:1:26: expected ',' or ')', got the end of the file"},
-        {"prefix_rule(pattern=['a']) prefix_rule(pattern=['a'])",
-         "a.rules:1:28: expected the end of the line after ')', got 'prefix_rule'"},
-        {"prefix_rule(pattern=['\xff'])", "a.rules:1:23: invalid UTF-8 (byte 0xff)"},
-        {"prefix_rule(pattern=[1])", "a.rules:1:22: expected a string or a list of them, got '1'"},
-        {"host_executable(name='a')", "a.rules:1:1: host_executable needs 'paths'"},
-        {"host_executable(name='a/b', paths=[])",
-         "a.rules:1:1: expected a name without '/': the paths go below 'paths'"},
-        {"host_executable(name='a', paths=['/b'])", "a.rules:1:1: '/b' is no path of the program 'a'"},
-        {"host_executable(name='a', paths=['bin/a'])",
-         "a.rules:1:1: 'bin/a': expected an absolute path, written out without '.', '..' and '//'"},
-        {"host_executable(name='a', paths=[])\nhost_executable(name='a', paths=['/a'])",
-         "a.rules:2:1: 'a' stands twice (first at line 1)"},
-        {"network_rule(host='*.a', protocol='http', decision='allow')",
-         "a.rules:1:19: '*.a' has a wildcard: a network rule is for one host"},
-        {"network_rule(host='http://a', protocol='http', decision='allow')",
-         "a.rules:1:19: 'http://a' is a URL or a path: write the host alone"},
-        {"network_rule(host='a', protocol='ftp', decision='allow')",
-         "a.rules:1:33: expected http, https, socks5_tcp or socks5_udp, got 'ftp'"},
-        {"network_rule(host='a', protocol='http', decision='x')",
-         "a.rules:1:50: expected allow, prompt, deny or forbidden, got 'x'"},
-        {"network_rule(host='a', protocol='http', decision='deny')\n"
-         "network_rule(host='A', protocol='http', decision='allow')",
-         "a.rules:2:1: 'a' stands twice (first at line 1): the last decides there, the strictest "
-         "here; keep one"},
-    };
-
     (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         struct rules r = {0};
@@ -238,8 +239,6 @@ what_cannot_be_converted_is_an_error_with_its_place(void **state)
         assert_int_equal(rc, SY_E_CONFIG);
     }
 }
-
-/* clang-format on */
 
 static enum sy_code
 import_and_free(void *arg)

@@ -418,7 +418,7 @@ static const struct cli_verb verb_rules_test = {
     .min_operands = 1,
     .max_operands = LIMIT_ARGV,
     .ends_options = true,
-    .examples = "  shellyard rules test -- git push --force\n",
+    .examples = "  shellyard rules test -- git push origin main\n",
     .run = test_main,
 };
 

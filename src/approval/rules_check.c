@@ -303,6 +303,10 @@ check_example(const struct rules *r, const struct rule *rule, const struct rule_
 enum sy_code
 rules_check_examples(const struct rules *r, size_t first, struct sy_error *err)
 {
+    if (first == r->n) {
+        return SY_E_OK;
+    }
+
     /* By the rules of the same text alone: an administrator's later rule does not
      * make a user's file wrong. */
     const struct rules own = {.rules = r->rules + first,

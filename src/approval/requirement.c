@@ -4,6 +4,7 @@
 #include "approval/approval.h"
 #include "approval/rules.h"
 #include "base/str.h"
+#include "base/utf8.h"
 
 static const char *const policy_names[] = {
     [APPROVAL_NEVER] = "never",           [APPROVAL_UNLESS_TRUSTED] = "unless-trusted",
@@ -87,9 +88,9 @@ ask(struct requirement *ret, const struct requirement_input *in, enum requiremen
     }
 
     struct sy_error sentence = {0};
+    int len = (int)utf8_cut(reason, strlen(reason), 150);
 
-    /* Cuts on the border of a character. */
-    (void)sy_err_set(&sentence, SY_E_DENIED, "%.150s, and %s: not run", reason, why);
+    (void)sy_err_set(&sentence, SY_E_DENIED, "%.*s, and %s: not run", len, reason, why);
     decide(ret, REQUIREMENT_FORBIDDEN, cause, sentence.msg);
 }
 
@@ -236,12 +237,13 @@ void
 requirement_refuse_unasked(struct requirement *ret)
 {
     char why[SY_ERR_MSG_MAX];
+    int len = (int)utf8_cut(ret->reason, strlen(ret->reason), 170);
 
     if (ret->kind != REQUIREMENT_NEEDS_APPROVAL) {
         return;
     }
     memcpy(why, ret->reason, sizeof(why));
     ret->kind = REQUIREMENT_FORBIDDEN;
-    snprintf(ret->reason, sizeof(ret->reason), "%.170s, and nobody can be asked here: not run",
+    snprintf(ret->reason, sizeof(ret->reason), "%.*s, and nobody can be asked here: not run", len,
              why);
 }

@@ -162,6 +162,7 @@ enum sy_code
 rules_check_program(const struct rules *r, const struct rule_program *p, struct sy_error *err)
 {
     struct place_shown shown;
+    struct place_shown name;
 
     if (p->name[0] == '\0' || strchr(p->name, '/') != NULL) {
         return place_error(err, &p->at, "expected a name without '/': the paths go below 'paths'");
@@ -173,17 +174,17 @@ rules_check_program(const struct rules *r, const struct rule_program *p, struct 
             return rc;
         }
         if (!str_eq(path_base(p->paths.v[i]), p->name)) {
-            return place_error(err, &p->at, "'%s' is no path of the program '%.48s'",
+            return place_error(err, &p->at, "'%s' is no path of the program '%s'",
                                place_visible(&shown, p->paths.v[i], strlen(p->paths.v[i])),
-                               p->name);
+                               place_visible(&name, p->name, strlen(p->name)));
         }
     }
     for (size_t i = 0; i < r->programs_n; i++) {
         const struct rule_program *other = &r->programs[i];
 
         if (other->at.name == p->at.name && str_eq(other->name, p->name)) {
-            return place_error(err, &p->at, "'%.48s' stands twice (first at line %zu)", p->name,
-                               other->at.line);
+            return place_error(err, &p->at, "'%s' stands twice (first at line %zu)",
+                               place_visible(&name, p->name, strlen(p->name)), other->at.line);
         }
     }
     return SY_E_OK;

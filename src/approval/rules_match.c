@@ -4,6 +4,7 @@
 
 #include "approval/rules.h"
 #include "base/str.h"
+#include "base/utf8.h"
 
 /* Where the system keeps its programs: root alone can write there. */
 static const char *const system_dirs[] = {
@@ -267,6 +268,18 @@ verb_of(enum rule_decision d)
     return "is left open";
 }
 
+/* To at most `max` bytes, marked, on the border of a character. */
+static void
+cut(struct rule_title *t, size_t max)
+{
+    static const char dots[] = "...";
+    size_t len = strlen(t->text);
+
+    if (len > max) {
+        memcpy(t->text + utf8_cut(t->text, len, max - (sizeof(dots) - 1)), dots, sizeof(dots));
+    }
+}
+
 /* "git push" as far as it fits. */
 static void
 show_command(struct rule_title *ret, const struct strv *argv)
@@ -284,9 +297,7 @@ show_command(struct rule_title *ret, const struct strv *argv)
             break;
         }
     }
-    if (used > 60) {
-        memcpy(ret->text + 57, "...", 4);
-    }
+    cut(ret, 60);
 }
 
 static void
@@ -300,12 +311,14 @@ explain(struct rule_verdict *v, const struct strv *argv)
     struct sy_error sentence = {0};
 
     show_command(&command, argv);
+    (void)rule_title(&title, by);
+    cut(&title, 40);
     if (v->steers) {
         show_command(&better, &by->steer);
     }
     /* Cuts on the border of a character. */
-    (void)sy_err_set(&sentence, SY_E_DENIED, "'%s' %s by the rule for '%.40s' (%s:%zu)%s%s%s%s",
-                     command.text, verb_of(v->decision), rule_title(&title, by),
+    (void)sy_err_set(&sentence, SY_E_DENIED, "'%s' %s by the rule for '%s' (%s:%zu)%s%s%s%s",
+                     command.text, verb_of(v->decision), title.text,
                      place_visible_path(&file, path_base(by->at.name)), by->at.line,
                      v->steers ? "; better: " : "", v->steers ? better.text : "",
                      by->reason != NULL ? ": " : "", by->reason != NULL ? by->reason : "");

@@ -22,9 +22,12 @@ static const unsigned mode_width[] = {
  * asked for. `never` runs without a question what the others may ask about.
  */
 static const unsigned policy_asks[] = {
-    [APPROVAL_NEVER] = 0,          [APPROVAL_ON_FAILURE] = 1, [APPROVAL_ON_REQUEST] = 2,
-    [APPROVAL_UNLESS_TRUSTED] = 3, [APPROVAL_GRANULAR] = 4, /* by parts, which no word compares with
-                                                             */
+    [APPROVAL_NEVER] = 0,
+    [APPROVAL_ON_FAILURE] = 1,
+    [APPROVAL_ON_REQUEST] = 2,
+    [APPROVAL_UNLESS_TRUSTED] = 3,
+    /* By parts, which no word compares with. */
+    [APPROVAL_GRANULAR] = 4,
 };
 
 static enum sy_code

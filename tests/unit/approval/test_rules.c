@@ -2,6 +2,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -9,6 +10,7 @@
 #include "approval/rules.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/utf8.h"
 #include "fault.h"
 #include "rules_yard.h"
 
@@ -354,9 +356,21 @@ network_rules_are_by_host_and_protocol_and_the_strictest_wins(void **state)
 static void
 names_that_could_deceive_are_harmless_in_a_reason(void **state)
 {
+    static const char euros[] =
+        "\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac"
+        "\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac";
     struct rules *r = *state;
 
     yard_rule(r, RULE_FORBID, "rm");
+    /* A long one is cut between characters. */
+    for (const char *pad = "xxxx"; *pad != '\0'; pad++) {
+        char line[128];
+        struct rule_verdict v;
+
+        (void)snprintf(line, sizeof(line), "rm %s%s%s%s", pad, euros, " ", euros);
+        v = yard_decide(r, line);
+        assert_true(utf8_is_valid(v.reason, strlen(v.reason)));
+    }
     assert_null(strchr(yard_decide(r, "rm \x1b[2J\xe2\x80\x8b").reason, '\x1b'));
     assert_non_null(strstr(yard_decide(r, "rm \x1b[2J").reason, "'rm ?[2J' is forbidden"));
 }

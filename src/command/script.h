@@ -27,13 +27,14 @@ enum script_form { SCRIPT_PLAIN, SCRIPT_HEREDOC, SCRIPT_COMPLEX, SCRIPT_UNREADAB
 enum script_language { SCRIPT_BASH, SCRIPT_POWERSHELL };
 
 enum script_word_flag {
-    WORD_DYNAMIC = 1U << 0, /* holds something that the shell computes; `text` has the rest */
-    WORD_SPLITS = 1U << 1,  /* with DYNAMIC: may become no word, or several */
-    WORD_GLOB = 1U << 2,    /* an unquoted *, ? or [: may become names of files */
-    WORD_TILDE = 1U << 3,   /* begins with an unquoted ~ */
-    WORD_BRACE = 1U << 4,   /* {a,b} or {1..9}: becomes several words */
-    WORD_QUOTED = 1U << 5,  /* some of it was quoted or escaped */
-    WORD_DYNAMIC_START = 1U << 6 /* with DYNAMIC: nothing literal stands before it */
+    WORD_DYNAMIC = 1U << 0,       /* holds something that the shell computes; `text` has the rest */
+    WORD_SPLITS = 1U << 1,        /* with DYNAMIC: may become no word, or several */
+    WORD_GLOB = 1U << 2,          /* an unquoted *, ? or [: may become names of files */
+    WORD_TILDE = 1U << 3,         /* begins with an unquoted ~ */
+    WORD_BRACE = 1U << 4,         /* {a,b} or {1..9}: becomes several words */
+    WORD_QUOTED = 1U << 5,        /* some of it was quoted or escaped */
+    WORD_DYNAMIC_START = 1U << 6, /* with DYNAMIC: nothing literal stands before it */
+    WORD_ANSI_C = 1U << 7         /* some is $'...': `text` is as bash and zsh read it, nearly */
 };
 
 struct script_word {
@@ -45,7 +46,8 @@ struct script_word {
 enum script_command_flag {
     COMMAND_READS_PIPE = 1U << 0, /* its input is the output of the command before it */
     COMMAND_NESTED = 1U << 1,     /* in a substitution, function, loop or the like */
-    COMMAND_ASSIGNS = 1U << 2     /* NAME=value stands before it */
+    COMMAND_ASSIGNS = 1U << 2,    /* NAME=value stands before it */
+    COMMAND_AFTER_AND = 1U << 3   /* runs only if the one before it succeeded */
 };
 
 struct script_command {
@@ -58,8 +60,8 @@ struct script_command {
  * kept: `a && b > f` is parsed as if it were for both. */
 struct script_redirect {
     struct script_word target;
-    bool writes;     /* > >> >| &> and the like */
-    bool truncates;  /* writes, and not >> */
+    bool writes;    /* > >> >| &> and the like */
+    bool truncates; /* writes, and not >> */
 };
 
 struct script {

@@ -12,10 +12,12 @@ add_command(struct script_walk *w, size_t first, unsigned flags)
     const struct script_command command = {
         .n = n,
         .flags = flags | (w->after_pipe ? COMMAND_READS_PIPE : 0) |
-                 (w->is_nested ? COMMAND_NESTED : 0),
+                 (w->is_nested ? COMMAND_NESTED : 0) |
+                 (w->after_and && !w->is_nested ? COMMAND_AFTER_AND : 0),
     };
 
     w->after_pipe = false;
+    w->after_and = false;
     if (n > 0) {
         script_keep(w, &w->store->commands, &command, sizeof(command));
         script_keep(w, &w->store->firsts, &first, sizeof(first));
@@ -280,6 +282,9 @@ visit_leaf(struct script_walk *w, TSNode n, enum node_kind kind)
     if (kind == NODE_PIPE || kind == NODE_PIPE_BOTH) {
         w->after_pipe = true;
         w->is_heredoc = false;
+    }
+    if (kind == NODE_JOINT) {
+        w->after_and = str_eq(ts_node_type(n), "&&");
     }
     if (kind == NODE_HEREDOC_BODY) {
         read_input(w, n);

@@ -46,11 +46,11 @@ enum word_list { LIST_WORDS, LIST_TARGETS, LIST_INPUTS, LIST_ASSIGNED, LIST_COUN
 /* Arrays in buffers. Texts move while they grow, so words are told their place at the end. */
 struct script_store {
     struct buf text;
-    struct buf words[LIST_COUNT];   /* struct script_word */
-    struct buf places[LIST_COUNT];  /* size_t in text */
-    struct buf commands;            /* struct script_command */
-    struct buf firsts;              /* size_t: the first word of each */
-    struct buf redirects;           /* struct script_redirect */
+    struct buf words[LIST_COUNT];  /* struct script_word */
+    struct buf places[LIST_COUNT]; /* size_t in text */
+    struct buf commands;           /* struct script_command */
+    struct buf firsts;             /* size_t: the first word of each */
+    struct buf redirects;          /* struct script_redirect */
 };
 
 /* One script being read. */
@@ -61,13 +61,14 @@ struct script_walk {
     struct script_store *store;
     const uint8_t *kinds; /* enum node_kind of each symbol */
     TSTreeCursor *cursor;
-    size_t end;       /* of the last part seen */
-    size_t heredocs;  /* how many */
+    size_t end;      /* of the last part seen */
+    size_t heredocs; /* how many */
     bool is_plain;
-    bool is_heredoc;  /* nothing seen that a heredoc's single command may not have */
+    bool is_heredoc; /* nothing seen that a heredoc's single command may not have */
     bool after_pipe;
+    bool after_and;
     bool is_nested;
-    bool has_inner;   /* the word just read holds more than a value: descend into it */
+    bool has_inner;  /* the word just read holds more than a value: descend into it */
     enum sy_code rc; /* the first failure */
 };
 

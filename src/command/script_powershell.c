@@ -19,40 +19,40 @@ static const struct {
     const char *name;
     enum part part;
 } parts[] = {
-    {"program", PART_AROUND},
-    {"statement_list", PART_AROUND},
-    {"pipeline", PART_AROUND},
-    {"pipeline_chain", PART_AROUND},
-    {"pipeline_chain_tail", PART_AROUND},
-    {"empty_statement", PART_AROUND},
-    {"command", PART_COMMAND},
-    {"command_elements", PART_AROUND},
-    {"array_literal_expression", PART_AROUND},
-    {"unary_expression", PART_AROUND},
-    {"logical_expression", PART_AROUND},
-    {"bitwise_expression", PART_AROUND},
-    {"comparison_expression", PART_AROUND},
-    {"additive_expression", PART_AROUND},
-    {"multiplicative_expression", PART_AROUND},
-    {"format_expression", PART_AROUND},
-    {"range_expression", PART_AROUND},
-    {"parenthesized_expression", PART_AROUND},
-    {"string_literal", PART_AROUND},
-    {"command_name", PART_WORD},
-    {"command_parameter", PART_WORD},
-    {"generic_token", PART_WORD},
-    {"integer_literal", PART_WORD},
+    {"program",                    PART_AROUND  },
+    {"statement_list",             PART_AROUND  },
+    {"pipeline",                   PART_AROUND  },
+    {"pipeline_chain",             PART_AROUND  },
+    {"pipeline_chain_tail",        PART_AROUND  },
+    {"empty_statement",            PART_AROUND  },
+    {"command",                    PART_COMMAND },
+    {"command_elements",           PART_AROUND  },
+    {"array_literal_expression",   PART_AROUND  },
+    {"unary_expression",           PART_AROUND  },
+    {"logical_expression",         PART_AROUND  },
+    {"bitwise_expression",         PART_AROUND  },
+    {"comparison_expression",      PART_AROUND  },
+    {"additive_expression",        PART_AROUND  },
+    {"multiplicative_expression",  PART_AROUND  },
+    {"format_expression",          PART_AROUND  },
+    {"range_expression",           PART_AROUND  },
+    {"parenthesized_expression",   PART_AROUND  },
+    {"string_literal",             PART_AROUND  },
+    {"command_name",               PART_WORD    },
+    {"command_parameter",          PART_WORD    },
+    {"generic_token",              PART_WORD    },
+    {"integer_literal",            PART_WORD    },
     {"verbatim_string_characters", PART_VERBATIM},
-    {"expandable_string_literal", PART_STRING},
-    {"command_argument_sep", PART_BLANK},
-    {"comment", PART_BLANK},
-    {"&&", PART_BLANK},
-    {"||", PART_BLANK},
-    {"|", PART_BLANK},
-    {";", PART_BLANK},
-    {"(", PART_BLANK},
-    {")", PART_BLANK},
-    {",", PART_BLANK},
+    {"expandable_string_literal",  PART_STRING  },
+    {"command_argument_sep",       PART_BLANK   },
+    {"comment",                    PART_BLANK   },
+    {"&&",                         PART_BLANK   },
+    {"||",                         PART_BLANK   },
+    {"|",                          PART_BLANK   },
+    {";",                          PART_BLANK   },
+    {"(",                          PART_BLANK   },
+    {")",                          PART_BLANK   },
+    {",",                          PART_BLANK   },
 };
 
 static enum part
@@ -106,11 +106,17 @@ add_word(struct script_walk *w, TSNode n, enum part part)
     script_word_end(w, &d, LIST_WORDS);
 }
 
+static size_t
+word_count(const struct script_walk *w)
+{
+    return w->store->words[LIST_WORDS].len / sizeof(struct script_word);
+}
+
 /* The command that has begun ends here. */
 static void
 end_command(struct script_walk *w, size_t *first)
 {
-    size_t now = w->store->words[LIST_WORDS].len / sizeof(struct script_word);
+    size_t now = word_count(w);
     const struct script_command command = {.n = now - *first};
 
     if (command.n > 0) {
@@ -133,6 +139,9 @@ visit(struct script_walk *w, size_t *first)
     case PART_AROUND:
         if (str_eq(ts_node_type(n), "array_literal_expression") && ts_node_child_count(n) > 1) {
             script_not_plain(w, n, "a list");
+        }
+        if (str_eq(ts_node_type(n), "parenthesized_expression") && *first < word_count(w)) {
+            script_not_plain(w, n, "an argument that is computed");
         }
         return true;
     case PART_COMMAND:

@@ -269,10 +269,7 @@ add_ansi_c(struct script_walk *w, struct word_draft *d, TSNode n)
     const char *s = w->text + ts_node_start_byte(n) + 2;
     const char *end = w->text + ts_node_end_byte(n) - 1;
 
-    d->flags |= WORD_QUOTED | WORD_DYNAMIC;
-    if (w->store->text.len == d->place) {
-        d->flags |= WORD_DYNAMIC_START;
-    }
+    d->flags |= WORD_QUOTED | WORD_ANSI_C;
     while (s < end) {
         unsigned value = 0;
         size_t digits = 0;

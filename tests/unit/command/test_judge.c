@@ -137,6 +137,9 @@ path_decides_which_file_runs(void **state)
     snprintf(list, sizeof(list), "%s/bin:/usr/bin:/bin", dir);
     world.path_list = list;
     assert_false(is_safe(&world, "cat", "a.txt", NULL));
+    /* Not there yet, but a command may put it there. */
+    assert_false(is_safe(&world, "head", "a.txt", NULL));
+    snprintf(list, sizeof(list), "/usr/bin:/bin:%s/bin", dir);
     assert_true(is_safe(&world, "head", "a.txt", NULL));
     /* After cd, a relative entry is another directory. */
     world.path_list = "/usr/bin:/bin:.";
@@ -161,6 +164,37 @@ a_program_below_the_workspace_is_never_trusted(void **state)
     assert_false(is_safe(&world, "cat", "a.txt", NULL));
     world.roots = bin;
     assert_false(is_safe(&world, "cat", "a.txt", NULL));
+}
+
+static void
+what_was_found_is_forgotten_when_something_changes(void **state)
+{
+    struct judge_world world = world_here();
+    char list[160];
+    char own[160];
+
+    (void)state;
+    snprintf(list, sizeof(list), "%s/first:/usr/bin:/bin", dir);
+    snprintf(own, sizeof(own), "%s/first", dir);
+    world.roots = NULL; /* so that this directory is only one that others may write to */
+    world.path_list = list;
+    world.programs = judge_programs_new();
+    assert_non_null(world.programs);
+    for (int i = 0; i < 3; i++) {
+        assert_true(is_safe(&world, "cat", "a.txt", NULL));
+        assert_true(is_safe(&world, "head", "a.txt", NULL));
+    }
+    assert_int_equal(mkdir(own, 0755), 0);
+    assert_true(is_safe(&world, "cat", "a.txt", NULL));
+    put("first/cat");
+    for (int i = 0; i < 3; i++) {
+        assert_false(is_safe(&world, "cat", "a.txt", NULL));
+        assert_true(is_safe(&world, "head", "a.txt", NULL));
+    }
+    snprintf(own, sizeof(own), "%s/first/cat", dir);
+    assert_int_equal(unlink(own), 0);
+    assert_true(is_safe(&world, "cat", "a.txt", NULL));
+    judge_programs_free(world.programs);
 }
 
 static void
@@ -223,6 +257,7 @@ main(void)
         cmocka_unit_test(only_the_systems_own_programs_are_trusted),
         cmocka_unit_test(path_decides_which_file_runs),
         cmocka_unit_test(a_program_below_the_workspace_is_never_trusted),
+        cmocka_unit_test(what_was_found_is_forgotten_when_something_changes),
         cmocka_unit_test(nothing_runs_while_it_is_judged),
         cmocka_unit_test(files_are_looked_for_before_they_are_overwritten),
         cmocka_unit_test(each_allocation_may_fail),

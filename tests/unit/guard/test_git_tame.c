@@ -36,11 +36,19 @@ static void
 whatever_may_start_a_program_is_not(void **state)
 {
     static const char *const configs[] = {
-        "[filter \"x\"]\n\tclean = touch pwn\n", "[diff \"x\"]\n\ttextconv = touch pwn\n",
-        "[diff]\n\texternal = x\n", "[merge \"x\"]\n\tdriver = x\n", "[include]\n\tpath = x\n",
-        "[includeIf \"gitdir:/\"]\n\tpath = x\n", "[gpg]\n\tprogram = x\n",
-        "[core]\n\tpager = x\n", "[pager]\n\tlog = x\n", "[core]\n\tfsmonitor = x\n",
-        "[unknown]\n\tkey = x\n", "[format]\n\tpretty = %G?\n", "[broken\n",
+        "[filter \"x\"]\n\tclean = touch pwn\n",
+        "[diff \"x\"]\n\ttextconv = touch pwn\n",
+        "[diff]\n\texternal = x\n",
+        "[merge \"x\"]\n\tdriver = x\n",
+        "[include]\n\tpath = x\n",
+        "[includeIf \"gitdir:/\"]\n\tpath = x\n",
+        "[gpg]\n\tprogram = x\n",
+        "[core]\n\tpager = x\n",
+        "[pager]\n\tlog = x\n",
+        "[core]\n\tfsmonitor = x\n",
+        "[unknown]\n\tkey = x\n",
+        "[format]\n\tpretty = %G?\n",
+        "[broken\n",
         "[core]\n\tsshCommand = x\n",
     };
     const struct yard *y = *state;
@@ -121,11 +129,13 @@ the_environment_of_safe_commands_switches_off(void **state)
     const struct yard *y = *state;
 
     expect_switched_off(y, "git config core.fsmonitor 'touch ../pwn; false'", "git status");
-    expect_switched_off(y, "printf '#!/bin/sh\\ntouch ../pwn\\n' > .git/hooks/post-index-change && "
-                           "chmod +x .git/hooks/post-index-change",
+    expect_switched_off(y,
+                        "printf '#!/bin/sh\\ntouch ../pwn\\n' > .git/hooks/post-index-change && "
+                        "chmod +x .git/hooks/post-index-change",
                         "git status");
-    expect_switched_off(y, "mkdir h && printf '#!/bin/sh\\ntouch ../pwn\\n' > h/post-index-change && "
-                           "chmod +x h/post-index-change && git config core.hooksPath h",
+    expect_switched_off(y,
+                        "mkdir h && printf '#!/bin/sh\\ntouch ../pwn\\n' > h/post-index-change && "
+                        "chmod +x h/post-index-change && git config core.hooksPath h",
                         "git status");
     expect_switched_off(
         y,
@@ -135,12 +145,13 @@ the_environment_of_safe_commands_switches_off(void **state)
         "SIGNATURE-----\\n \\n x\\n -----END PGP SIGNATURE-----' | git hash-object -t commit -w "
         "--stdin)",
         "git log -1");
-    expect_switched_off(y,
-                        "git config extensions.partialClone o && git config remote.o.promisor true && "
-                        "git config remote.o.url 'ext::sh -c touch% ../pwn' && "
-                        "git config protocol.ext.allow always && git config core.repositoryFormatVersion "
-                        "1 && rm -f .git/objects/$(git rev-parse HEAD:a | sed 's|^..|&/|')",
-                        "git show HEAD");
+    expect_switched_off(
+        y,
+        "git config extensions.partialClone o && git config remote.o.promisor true && "
+        "git config remote.o.url 'ext::sh -c touch% ../pwn' && "
+        "git config protocol.ext.allow always && git config core.repositoryFormatVersion "
+        "1 && rm -f .git/objects/$(git rev-parse HEAD:a | sed 's|^..|&/|')",
+        "git show HEAD");
 }
 
 int

@@ -111,6 +111,7 @@ make_world(struct explain *e, struct sy_error *err)
     }
     e->reader = script_reader_new();
     e->world = (struct judge_world){
+        .reader = e->reader,
         .cwd = e->engine.cwd,
         .home = home,
         .path_list = getenv("PATH"),
@@ -185,10 +186,10 @@ judge(struct explain *e, struct sy_error *err)
     e->danger_found.json.max = LIMIT_CLI_TEXT;
     rc = read_script(e, err);
     if (rc == SY_E_OK) {
-        rc = safe_judge(&e->safe, e->reader, &e->world, argv, on_safe, &e->safe_found, err);
+        rc = safe_judge(&e->safe, &e->world, argv, on_safe, &e->safe_found, err);
     }
     if (rc == SY_E_OK) {
-        rc = danger_judge(&e->danger, e->reader, &e->world, argv, on_danger, &e->danger_found, err);
+        rc = danger_judge(&e->danger, &e->world, argv, on_danger, &e->danger_found, err);
     }
     if (rc == SY_E_OK && (e->safe_found.rc != SY_E_OK || e->danger_found.rc != SY_E_OK)) {
         rc = sy_err_set(err, SY_E_LIMIT, "explain: too much to tell");

@@ -81,7 +81,7 @@ danger_script(struct danger *d, struct words w, const char *text, size_t len)
                      "scripts inside scripts, too deep to look into");
         return;
     }
-    rc = script_read(d->reader, &script, SCRIPT_BASH, text, len, &err);
+    rc = script_read(d->world->reader, &script, SCRIPT_BASH, text, len, &err);
     if (rc == SY_E_NOMEM) {
         d->rc = rc;
     } else if (rc != SY_E_OK) {
@@ -268,11 +268,10 @@ danger_words(struct danger *d, struct words w)
 }
 
 enum sy_code
-danger_judge(struct danger_verdict *ret, struct script_reader *reader,
-             const struct judge_world *world, char *const *argv, danger_fn *fn, void *arg,
-             struct sy_error *err)
+danger_judge(struct danger_verdict *ret, const struct judge_world *world, char *const *argv,
+             danger_fn *fn, void *arg, struct sy_error *err)
 {
-    struct danger d = {.out = ret, .reader = reader, .world = world, .fn = fn, .arg = arg};
+    struct danger d = {.out = ret, .world = world, .fn = fn, .arg = arg};
     struct words w = {0};
     struct script_word *words = words_of_argv(argv, &w.n);
 

@@ -36,8 +36,8 @@ typedef void danger_fn(void *arg, enum danger_level level, const struct verdict 
  * ...), and scripts of shells, eval and trap, to LIMIT_SCRIPT_LAYERS. Errors are those of
  * memory alone. `fn` may be NULL.
  */
-enum sy_code danger_judge(struct danger_verdict *ret, struct script_reader *reader,
-                          const struct judge_world *world, char *const *argv, danger_fn *fn,
-                          void *arg, struct sy_error *err) SY_NODISCARD;
+enum sy_code danger_judge(struct danger_verdict *ret, const struct judge_world *world,
+                          char *const *argv, danger_fn *fn, void *arg,
+                          struct sy_error *err) SY_NODISCARD;
 
 #endif

@@ -7,7 +7,6 @@
 /* One judgement on its way. */
 struct danger {
     struct danger_verdict *out;
-    struct script_reader *reader;
     const struct judge_world *world;
     struct places places;
     const struct script *script; /* the one whose commands are judged; NULL: an argument list */

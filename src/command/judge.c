@@ -12,10 +12,14 @@ words_from(struct words w, size_t k)
     return (struct words){w.v + skip, w.n - skip};
 }
 
-static char
-small_letter(char c)
+static void
+to_small_letters(char *s)
 {
-    return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
+    for (; *s != '\0'; s++) {
+        if (*s >= 'A' && *s <= 'Z') {
+            *s = (char)(*s | 0x20);
+        }
+    }
 }
 
 void
@@ -30,9 +34,12 @@ judge_program_name(char ret[PROGRAM_NAME_MAX], const char *path, bool is_windows
         name = strrchr(name, '\\') + 1;
     }
     for (; name[n] != '\0' && n < PROGRAM_NAME_MAX - 1; n++) {
-        ret[n] = is_windows ? small_letter(name[n]) : name[n];
+        ret[n] = name[n];
     }
     ret[n] = '\0';
+    if (is_windows) {
+        to_small_letters(ret);
+    }
     for (size_t i = 0; is_windows && i < sizeof(endings) / sizeof(endings[0]); i++) {
         if (n > 4 && str_ends(ret, endings[i])) {
             ret[n - 4] = '\0';

@@ -13,12 +13,13 @@
  * Nothing is looked up but through this; nothing is started. All is borrowed.
  */
 struct judge_world {
-    const char *cwd;       /* absolute */
-    const char *home;      /* absolute; NULL: unknown */
-    const char *path_list; /* PATH that the command will have; NULL: the usual directories */
-    char *const *roots;    /* top directories of the workspace, absolute; NULL-terminated or NULL */
-    char *const *env;      /* "NAME=value" that the caller of this command asks for; or NULL */
-    bool is_windows;       /* the command will run on Windows */
+    struct script_reader *reader; /* reads the scripts; one thread at a time */
+    const char *cwd;              /* absolute */
+    const char *home;             /* absolute; NULL: unknown */
+    const char *path_list;        /* PATH that the command will have; NULL: the usual directories */
+    char *const *roots; /* top directories of the workspace, absolute; NULL-terminated or NULL */
+    char *const *env;   /* "NAME=value" that the caller of this command asks for; or NULL */
+    bool is_windows;    /* the command will run on Windows */
     /*
      * The file that `name` would run from `cwd` with that PATH. *ret_trusted:
      * nobody but the system's administrator can put a file there, or change it. SY_E_NOTFOUND

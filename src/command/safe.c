@@ -11,7 +11,6 @@
 /* One judgement on its way. */
 struct safe {
     struct safe_verdict *out;
-    struct script_reader *reader;
     const struct judge_world *world;
     struct places places;
     safe_fn *fn;
@@ -23,6 +22,7 @@ struct safe {
     size_t tame_until; /* places before this one were found tame */
 };
 
+/* Scripts hold scripts, to LIMIT_SCRIPT_LAYERS: hence the recursion. */
 static enum sy_code judge_words(struct safe *s, struct words w);
 
 static void
@@ -47,15 +47,17 @@ refuse(struct safe *s, struct words w, const char *rule, const char *argument, c
 }
 
 static enum sy_code
-judge_script(struct safe *s, struct words w, enum script_language language, const char *text)
+judge_script(struct safe *s, // NOLINT(misc-no-recursion)
+             struct words w, enum script_language language, const char *text)
 {
     struct script script = {0};
     struct sy_error err = {.code = SY_E_OK};
     bool was_shell = s->in_shell;
     bool was_powershell = s->in_powershell;
-    enum sy_code rc = s->layers < LIMIT_SCRIPT_LAYERS
-                          ? script_read(s->reader, &script, language, text, strlen(text), &err)
-                          : SY_E_OK;
+    enum sy_code rc =
+        s->layers < LIMIT_SCRIPT_LAYERS
+            ? script_read(s->world->reader, &script, language, text, strlen(text), &err)
+            : SY_E_OK;
 
     if (s->layers >= LIMIT_SCRIPT_LAYERS) {
         refuse(s, w, "script.layers", NULL, "scripts inside scripts, too deep to look into");
@@ -169,7 +171,7 @@ judge_listed(struct safe *s, struct words w, const char *name, const struct safe
 }
 
 static enum sy_code
-judge_powershell(struct safe *s, struct words w)
+judge_powershell(struct safe *s, struct words w) // NOLINT(misc-no-recursion)
 {
     SY_AUTO(buf_fini) struct buf script = {.max = LIMIT_SCRIPT};
     bool is_trusted = false;
@@ -220,7 +222,7 @@ is_shell_script(struct words w)
 }
 
 static enum sy_code
-judge_words(struct safe *s, struct words w)
+judge_words(struct safe *s, struct words w) // NOLINT(misc-no-recursion)
 {
     char name[PROGRAM_NAME_MAX];
     bool is_done = false;
@@ -271,10 +273,10 @@ is_harmless_variable(const char *text)
 }
 
 enum sy_code
-safe_judge(struct safe_verdict *ret, struct script_reader *reader, const struct judge_world *world,
-           char *const *argv, safe_fn *fn, void *arg, struct sy_error *err)
+safe_judge(struct safe_verdict *ret, const struct judge_world *world, char *const *argv,
+           safe_fn *fn, void *arg, struct sy_error *err)
 {
-    struct safe s = {.out = ret, .reader = reader, .world = world, .fn = fn, .arg = arg};
+    struct safe s = {.out = ret, .world = world, .fn = fn, .arg = arg};
     struct words w = {0};
     struct script_word *words = words_of_argv(argv, &w.n);
     enum sy_code rc = words != NULL ? places_init(&s.places, world->cwd) : SY_E_NOMEM;

@@ -23,8 +23,8 @@ typedef void safe_fn(void *arg, bool is_safe, const struct verdict *v);
  * which must be safe. Never SY_E_OK with is_safe when anything could not be read: errors are
  * those of memory alone. `fn` may be NULL.
  */
-enum sy_code safe_judge(struct safe_verdict *ret, struct script_reader *reader,
-                        const struct judge_world *world, char *const *argv, safe_fn *fn, void *arg,
+enum sy_code safe_judge(struct safe_verdict *ret, const struct judge_world *world,
+                        char *const *argv, safe_fn *fn, void *arg,
                         struct sy_error *err) SY_NODISCARD;
 
 /*

@@ -262,6 +262,37 @@ add_string(struct script_walk *w, struct word_draft *d, TSNode n)
     }
 }
 
+/* The byte of an escape \xHH or \NNN at s, and its length; 0: it is none. */
+static size_t
+numeric_escape(const char *s, const char *end, char *ret)
+{
+    bool is_hex = end - s > 2 && s[1] == 'x';
+    const char *digit = s + (is_hex ? 2 : 1);
+    size_t max = is_hex ? 2 : 3;
+    unsigned value = 0;
+    size_t n = 0;
+
+    for (; n < max && digit + n < end; n++) {
+        static const char all[] = "0123456789abcdefABCDEF";
+        const char *at = digit[n] != '\0' ? strchr(all, digit[n]) : NULL;
+        unsigned one = at != NULL ? (unsigned)(at - all) : 99;
+
+        one = one >= 16 && one < 22 ? one - 6 : one;
+        if (one >= (is_hex ? 16 : 8)) {
+            break;
+        }
+        value = value * (is_hex ? 16 : 8) + one;
+    }
+    if (n == 0 || value % 256 == 0) {
+        return 0;
+    }
+
+    const unsigned char byte = (unsigned char)(value % 256);
+
+    memcpy(ret, &byte, 1);
+    return (size_t)(digit - s) + n;
+}
+
 /* $'...': of its escapes those that hide letters. sh takes the $ for a letter. */
 static void
 add_ansi_c(struct script_walk *w, struct word_draft *d, TSNode n)
@@ -271,32 +302,15 @@ add_ansi_c(struct script_walk *w, struct word_draft *d, TSNode n)
 
     d->flags |= WORD_QUOTED | WORD_ANSI_C;
     while (s < end) {
-        unsigned value = 0;
-        size_t digits = 0;
-        bool is_hex = s + 1 < end && s[0] == '\\' && s[1] == 'x';
-        const char *p = s + (is_hex ? 2 : 1);
+        char byte = *s;
+        size_t used = *s == '\\' ? numeric_escape(s, end, &byte) : 1;
 
-        while (*s == '\\' && p + digits < end && digits < (is_hex ? 2U : 3U)) {
-            const char *hex = "0123456789abcdef";
-            char c = (char)(p[digits] >= 'A' && p[digits] <= 'F' ? p[digits] + 32 : p[digits]);
-            const char *at = strchr(hex, c);
-
-            if (c == '\0' || at == NULL || (!is_hex && at - hex > 7)) {
-                break;
-            }
-            value = value * (is_hex ? 16 : 8) + (unsigned)(at - hex);
-            digits++;
+        if (used == 0) { /* another escape: its letter, or a backslash at the end */
+            used = end - s > 1 ? 2 : 1;
+            byte = s[used - 1];
         }
-        if (digits > 0 && (value & 0xff) != 0) {
-            const char byte = (char)(value & 0xff);
-
-            script_word_add(w, &byte, 1);
-            s = p + digits;
-        } else {
-            s += *s == '\\' && s + 1 < end ? 1 : 0;
-            script_word_add(w, s, 1);
-            s++;
-        }
+        script_word_add(w, &byte, 1);
+        s += used;
     }
 }
 

@@ -67,11 +67,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static struct script_reader *reader;
     static char root[] = "/W";
     static char *roots[] = {root, NULL};
-    const struct judge_world world = {.cwd = "/W/src",
-                                      .home = "/home/u",
-                                      .roots = roots,
-                                      .find_program = find_program,
-                                      .git_is_tame = git_is_tame};
     bool is_powershell = size > 0 && data[0] == 'p';
     const char *text = size > 0 ? (const char *)data + 1 : "";
     size_t len = size > 0 ? size - 1 : 0;
@@ -93,6 +88,12 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     check_script(&s, text, len);
 
+    const struct judge_world world = {.reader = reader,
+                                      .cwd = "/W/src",
+                                      .home = "/home/u",
+                                      .roots = roots,
+                                      .find_program = find_program,
+                                      .git_is_tame = git_is_tame};
     char *script = mem_strndup(text, len);
     char *argv[] = {mem_unconst("bash"), mem_unconst("-c"), script, NULL};
     char *pwsh[] = {mem_unconst("pwsh"), mem_unconst("-c"), script, NULL};
@@ -101,13 +102,13 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct danger_verdict danger;
 
     SY_ASSERT(script != NULL);
-    SY_ASSERT(safe_judge(&safe, reader, &world, argv, NULL, NULL, NULL) == SY_E_OK);
-    SY_ASSERT(danger_judge(&danger, reader, &world, argv, NULL, NULL, NULL) == SY_E_OK);
+    SY_ASSERT(safe_judge(&safe, &world, argv, NULL, NULL, NULL) == SY_E_OK);
+    SY_ASSERT(danger_judge(&danger, &world, argv, NULL, NULL, NULL) == SY_E_OK);
     /* What only looks destroys nothing. */
     SY_ASSERT(!safe.is_safe || (danger.level == DANGER_NONE && s.form == SCRIPT_PLAIN));
-    SY_ASSERT(danger_judge(&danger, reader, &world, pwsh, NULL, NULL, NULL) == SY_E_OK);
-    SY_ASSERT(safe_judge(&safe, reader, &world, pwsh, NULL, NULL, NULL) == SY_E_OK);
-    SY_ASSERT(danger_judge(&danger, reader, &world, cmd, NULL, NULL, NULL) == SY_E_OK);
+    SY_ASSERT(danger_judge(&danger, &world, pwsh, NULL, NULL, NULL) == SY_E_OK);
+    SY_ASSERT(safe_judge(&safe, &world, pwsh, NULL, NULL, NULL) == SY_E_OK);
+    SY_ASSERT(danger_judge(&danger, &world, cmd, NULL, NULL, NULL) == SY_E_OK);
     mem_free(script);
     script_fini(&s);
     return 0;

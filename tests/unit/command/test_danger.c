@@ -37,7 +37,7 @@ judge(const struct judge_world *world, char *const *argv)
 {
     struct danger_verdict v;
 
-    assert_int_equal(danger_judge(&v, reader, world, argv, NULL, NULL, NULL), SY_E_OK);
+    assert_int_equal(danger_judge(&v, world, argv, NULL, NULL, NULL), SY_E_OK);
     assert_non_null(v.verdict.rule);
     return v;
 }
@@ -72,7 +72,7 @@ expect_words(const struct judge_world *world, const char *line, enum danger_leve
 static void
 expect(const char *script, enum danger_level level, const char *rule)
 {
-    struct judge_world world = test_world();
+    struct judge_world world = test_world(reader);
     char *argv[] = {mem_unconst("bash"), mem_unconst("-lc"), mem_unconst(script), NULL};
 
     check(judge(&world, argv), script, level, rule);
@@ -119,7 +119,7 @@ forced_rm_is_dangerous(void **state)
         "repeat 3 rm -f x",
         "strace -o /tmp/t rm -f x",
     };
-    struct judge_world world = test_world();
+    struct judge_world world = test_world(reader);
 
     (void)state;
     for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
@@ -152,7 +152,7 @@ forced_rm_is_dangerous(void **state)
 static void
 what_only_looks_like_it_is_not(void **state)
 {
-    struct judge_world world = test_world();
+    struct judge_world world = test_world(reader);
 
     (void)state;
     expect_words(&world, "rm -r x", DANGER_NONE, "none");
@@ -175,7 +175,7 @@ what_only_looks_like_it_is_not(void **state)
 static void
 scripts_that_cannot_be_read_are_unknown(void **state)
 {
-    struct judge_world world = test_world();
+    struct judge_world world = test_world(reader);
     char *argv[] = {mem_unconst("sh"), mem_unconst("-c"), mem_unconst("ls \xff"), NULL};
 
     (void)state;
@@ -452,7 +452,7 @@ windows_ways_are_dangerous(void **state)
         "echo hi||del /f x",
         "echo hi&rmdir /s /q testdir",
     };
-    struct judge_world world = test_world();
+    struct judge_world world = test_world(reader);
 
     (void)state;
     world.is_windows = true;
@@ -485,7 +485,7 @@ harmless_windows_ways_are_not(void **state)
     };
     static const char *const cmd[] = {"del test.txt", "rd /s test",  "del C:/foo/bar.txt",
                                       "rd C:/source", "echo del /f", "start notepad"};
-    struct judge_world world = test_world();
+    struct judge_world world = test_world(reader);
 
     (void)state;
     world.is_windows = true;
@@ -516,14 +516,14 @@ note(void *arg, enum danger_level level, const struct verdict *v)
 static void
 each_finding_is_told(void **state)
 {
-    struct judge_world world = test_world();
+    struct judge_world world = test_world(reader);
     struct buf b = {.max = 4096};
     struct danger_verdict v;
     char *argv[] = {mem_unconst("sh"), mem_unconst("-c"),
                     mem_unconst("rm -f a; sudo rm -rf / x > old; git reset --hard"), NULL};
 
     (void)state;
-    assert_int_equal(danger_judge(&v, reader, &world, argv, note, &b, NULL), SY_E_OK);
+    assert_int_equal(danger_judge(&v, &world, argv, note, &b, NULL), SY_E_OK);
     assert_string_equal(b.data, "dangerous rm.forced [rm -f a] [-f]\n"
                                 "catastrophic catastrophe.system [rm -rf / x] [/]\n"
                                 "dangerous rm.forced [rm -rf / x] [-rf]\n"
@@ -537,7 +537,7 @@ each_finding_is_told(void **state)
 static void
 without_home_or_workspace_it_still_judges(void **state)
 {
-    struct judge_world world = {.cwd = "/x"};
+    struct judge_world world = {.reader = reader, .cwd = "/x"};
 
     (void)state;
     expect_words(&world, "rm -rf /", DANGER_CATASTROPHIC, "catastrophe.system");
@@ -549,7 +549,7 @@ static enum sy_code
 judge_all_kinds(void *arg)
 {
     struct script_reader *own = script_reader_new();
-    struct judge_world world = test_world();
+    struct judge_world world = test_world(own);
     char *argv[] = {
         mem_unconst("sh"), mem_unconst("-c"),
         mem_unconst("cd src; X=b; eval rm -rf $X ~ > old; cmd /c del /f x; echo a | sh"), NULL};
@@ -557,7 +557,7 @@ judge_all_kinds(void *arg)
     enum sy_code rc = own != NULL ? SY_E_OK : SY_E_NOMEM;
 
     if (rc == SY_E_OK) {
-        rc = danger_judge(&v, own, &world, argv, NULL, NULL, arg);
+        rc = danger_judge(&v, &world, argv, NULL, NULL, arg);
     }
     script_reader_free(own);
     return rc;

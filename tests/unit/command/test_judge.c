@@ -93,11 +93,13 @@ static bool
 is_safe(const struct judge_world *world, const char *word, const char *more, const char *last)
 {
     struct script_reader *reader = script_reader_new();
+    struct judge_world own = *world;
     char *argv[] = {mem_unconst(word), mem_unconst(more), mem_unconst(last), NULL};
     struct safe_verdict v;
 
     assert_non_null(reader);
-    assert_int_equal(safe_judge(&v, reader, world, argv, NULL, NULL, NULL), SY_E_OK);
+    own.reader = reader;
+    assert_int_equal(safe_judge(&v, &own, argv, NULL, NULL, NULL), SY_E_OK);
     script_reader_free(reader);
     return v.is_safe;
 }
@@ -223,11 +225,12 @@ files_are_looked_for_before_they_are_overwritten(void **state)
 
     (void)state;
     assert_non_null(reader);
-    assert_int_equal(danger_judge(&v, reader, &world, existing, NULL, NULL, NULL), SY_E_OK);
+    world.reader = reader;
+    assert_int_equal(danger_judge(&v, &world, existing, NULL, NULL, NULL), SY_E_OK);
     assert_int_equal(v.level, DANGER_NOTED);
-    assert_int_equal(danger_judge(&v, reader, &world, missing, NULL, NULL, NULL), SY_E_OK);
+    assert_int_equal(danger_judge(&v, &world, missing, NULL, NULL, NULL), SY_E_OK);
     assert_int_equal(v.level, DANGER_NONE);
-    assert_int_equal(danger_judge(&v, reader, &world, other, NULL, NULL, NULL), SY_E_OK);
+    assert_int_equal(danger_judge(&v, &world, other, NULL, NULL, NULL), SY_E_OK);
     assert_int_equal(v.level, DANGER_DANGEROUS);
     script_reader_free(reader);
 }

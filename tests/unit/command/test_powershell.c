@@ -34,7 +34,7 @@ free_reader(void **state)
 static void
 expect(bool is_windows, const char *const *words, bool is_safe)
 {
-    struct judge_world world = test_world();
+    struct judge_world world = test_world(reader);
     struct safe_verdict v;
     char *argv[9] = {NULL};
 
@@ -43,7 +43,7 @@ expect(bool is_windows, const char *const *words, bool is_safe)
         argv[i] = mem_unconst(words[i]);
     }
     world.is_windows = is_windows;
-    assert_int_equal(safe_judge(&v, reader, &world, argv, NULL, NULL, NULL), SY_E_OK);
+    assert_int_equal(safe_judge(&v, &world, argv, NULL, NULL, NULL), SY_E_OK);
     if (v.is_safe != is_safe) {
         fail_msg("%s: safe %d: %s %s (%s)", v.verdict.command, v.is_safe, v.verdict.rule,
                  v.verdict.argument, v.verdict.why);

@@ -37,7 +37,7 @@ judge(const struct judge_world *world, char *const *argv)
 {
     struct safe_verdict v;
 
-    assert_int_equal(safe_judge(&v, reader, world, argv, NULL, NULL, NULL), SY_E_OK);
+    assert_int_equal(safe_judge(&v, world, argv, NULL, NULL, NULL), SY_E_OK);
     assert_non_null(v.verdict.rule);
     assert_true(v.is_safe || v.env == NULL);
     return v;
@@ -68,7 +68,7 @@ expect_words(const struct judge_world *world, const char *line, bool is_safe)
 static void
 expect_script(const char *script, bool is_safe)
 {
-    struct judge_world world = test_world();
+    struct judge_world world = test_world(reader);
     char *argv[] = {mem_unconst("bash"), mem_unconst("-lc"), mem_unconst(script), NULL};
     struct safe_verdict v = judge(&world, argv);
 
@@ -136,7 +136,7 @@ programs_that_only_look_are_safe(void **state)
         "git log --format=%H",
         "sed -n 3p",
     };
-    struct judge_world world = test_world();
+    struct judge_world world = test_world(reader);
 
     (void)state;
     for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
@@ -237,7 +237,7 @@ static const char *const not_known[] = {
 static void
 what_is_not_known_to_look_is_not_safe(void **state)
 {
-    struct judge_world world = test_world();
+    struct judge_world world = test_world(reader);
 
     (void)state;
     for (size_t i = 0; i < sizeof(not_known) / sizeof(not_known[0]); i++) {
@@ -248,7 +248,7 @@ what_is_not_known_to_look_is_not_safe(void **state)
 static void
 a_program_is_the_file_that_would_run(void **state)
 {
-    struct judge_world world = test_world();
+    struct judge_world world = test_world(reader);
 
     (void)state;
     expect_words(&world, "./cat a.txt", false);
@@ -388,7 +388,7 @@ scripts_are_safe_when_each_command_is(void **state)
 static void
 git_needs_its_environment_and_a_tame_repository(void **state)
 {
-    struct judge_world world = test_world();
+    struct judge_world world = test_world(reader);
     char *argv[] = {mem_unconst("git"), mem_unconst("status"), NULL};
     char *ls[] = {mem_unconst("ls"), NULL};
     struct safe_verdict v = judge(&world, argv);
@@ -402,7 +402,7 @@ git_needs_its_environment_and_a_tame_repository(void **state)
     assert_false(v.is_safe);
     assert_string_equal(v.verdict.rule, "git.repository");
     assert_string_equal(v.verdict.argument, "/W/evil/sub");
-    world = test_world();
+    world = test_world(reader);
     world.git_is_tame = NULL;
     assert_false(judge(&world, argv).is_safe);
 }
@@ -410,7 +410,7 @@ git_needs_its_environment_and_a_tame_repository(void **state)
 static void
 variables_of_the_call_may_change_programs(void **state)
 {
-    struct judge_world world = test_world();
+    struct judge_world world = test_world(reader);
     char *good[] = {mem_unconst("LC_ALL=C"), mem_unconst("NO_COLOR=1"), NULL};
     char *bad[] = {mem_unconst("LC_ALL=C"), mem_unconst("LD_PRELOAD=/W/x.so"), NULL};
 
@@ -437,7 +437,7 @@ a_verdict_names_rule_command_and_argument(void **state)
         {"uniq a b",            "uniq.output",        "uniq a b",         "b"        },
         {"uniq a \xe2\x80\xae", "uniq.output",        "uniq a \\u{202E}", "\\u{202E}"},
     };
-    struct judge_world world = test_world();
+    struct judge_world world = test_world(reader);
 
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -464,14 +464,14 @@ count(void *arg, bool is_safe, const struct verdict *v)
 static void
 each_command_is_told_of(void **state)
 {
-    struct judge_world world = test_world();
+    struct judge_world world = test_world(reader);
     char *argv[] = {mem_unconst("sh"), mem_unconst("-c"),
                     mem_unconst("ls; touch a; bash -c 'pwd | rm x'; id"), NULL};
     struct safe_verdict v;
     int counts[2] = {0};
 
     (void)state;
-    assert_int_equal(safe_judge(&v, reader, &world, argv, count, counts, NULL), SY_E_OK);
+    assert_int_equal(safe_judge(&v, &world, argv, count, counts, NULL), SY_E_OK);
     assert_int_equal(counts[0], 2);
     assert_int_equal(counts[1], 3);
     assert_string_equal(v.verdict.command, "touch a");
@@ -480,7 +480,7 @@ each_command_is_told_of(void **state)
 static void
 windows_names_are_understood(void **state)
 {
-    struct judge_world world = test_world();
+    struct judge_world world = test_world(reader);
     char *git[] = {mem_unconst("C:\\Program Files\\Git\\cmd\\GIT.exe"), mem_unconst("status"),
                    NULL};
 
@@ -497,7 +497,7 @@ windows_names_are_understood(void **state)
 static void
 hostile_scripts_are_not_safe_and_no_error(void **state)
 {
-    struct judge_world world = test_world();
+    struct judge_world world = test_world(reader);
     struct buf b = {.max = (size_t)4 * 1024 * 1024};
     char *argv[] = {mem_unconst("sh"), mem_unconst("-c"), NULL, NULL};
 
@@ -521,7 +521,7 @@ hostile_scripts_are_not_safe_and_no_error(void **state)
 static void
 scripts_in_scripts_end_somewhere(void **state)
 {
-    struct judge_world world = test_world();
+    struct judge_world world = test_world(reader);
     struct strv inner = {.max = 64};
     char *argv[] = {mem_unconst("sh"), mem_unconst("-c"), NULL, NULL};
 
@@ -549,7 +549,7 @@ static enum sy_code
 judge_all_kinds(void *arg)
 {
     struct script_reader *own = script_reader_new();
-    struct judge_world world = test_world();
+    struct judge_world world = test_world(own);
     char *argv[] = {mem_unconst("sh"), mem_unconst("-c"),
                     mem_unconst("cd src; git status | sh -c 'ls && rm x'"), NULL};
     char *pwsh[] = {mem_unconst("pwsh"), mem_unconst("-c"), mem_unconst("Get-Item x"), NULL};
@@ -557,10 +557,10 @@ judge_all_kinds(void *arg)
     enum sy_code rc = own != NULL ? SY_E_OK : SY_E_NOMEM;
 
     if (rc == SY_E_OK) {
-        rc = safe_judge(&v, own, &world, argv, NULL, NULL, arg);
+        rc = safe_judge(&v, &world, argv, NULL, NULL, arg);
     }
     if (rc == SY_E_OK) {
-        rc = safe_judge(&v, own, &world, pwsh, NULL, NULL, arg);
+        rc = safe_judge(&v, &world, pwsh, NULL, NULL, arg);
     }
     script_reader_free(own);
     return rc;

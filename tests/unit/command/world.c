@@ -36,12 +36,13 @@ git_is_tame(void *arg, const char *cwd)
 }
 
 struct judge_world
-test_world(void)
+test_world(struct script_reader *reader)
 {
     static char root[] = "/W";
     static char *roots[] = {root, NULL};
 
     return (struct judge_world){
+        .reader = reader,
         .cwd = "/W",
         .home = "/home/u",
         .roots = roots,

@@ -8,6 +8,6 @@
  * and those of /bin, /usr/bin and C:\Program Files are the system's. Below it there is a file
  * where the last part of the path begins with "old". Repositories are tame but in /W/evil.
  */
-struct judge_world test_world(void);
+struct judge_world test_world(struct script_reader *reader);
 
 #endif

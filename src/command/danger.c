@@ -54,6 +54,9 @@ has_known_variables(const struct script *s)
     return s->n_assigned <= VARIABLES_MAX;
 }
 
+/* Scripts hold scripts, and programs start programs, to LIMIT_SCRIPT_LAYERS: hence the
+ * recursion. NOLINTBEGIN(misc-no-recursion) */
+
 /* The redirections of a script. */
 static void
 judge_redirects(struct danger *d, const struct script *script)
@@ -266,6 +269,8 @@ danger_words(struct danger *d, struct words w)
         danger_program(d, name, w);
     }
 }
+
+/* NOLINTEND(misc-no-recursion) */
 
 enum sy_code
 danger_judge(struct danger_verdict *ret, const struct judge_world *world, char *const *argv,

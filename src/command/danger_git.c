@@ -38,13 +38,14 @@ static const struct loss losses[] = {
 static bool
 has_any(struct words w, const char *list)
 {
-    const char letters[] = {list[0] == '-' && list[1] != '-' ? list[1] : '\0', '\0'};
+    bool has_letter = list[0] == '-' && list[1] != '-';
 
     for (size_t i = 0; i < w.n; i++) {
         const char *word = w.v[i].text;
         bool is_bundle = word[0] == '-' && word[1] != '-';
 
-        if (judge_in_list(list, word) || (is_bundle && strpbrk(word + 1, letters) != NULL)) {
+        if (judge_in_list(list, word) ||
+            (has_letter && is_bundle && strchr(word + 1, list[1]) != NULL)) {
             return true;
         }
     }

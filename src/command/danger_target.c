@@ -114,6 +114,19 @@ parameter_at(const char *s, const char **ret_name, size_t *ret_len)
     return (size_t)(name - s) + len + (has_brace ? 1 : 0);
 }
 
+/* What "$NAME" of `len` letters is; NULL: not known. */
+static const char *
+value_of(const struct danger *d, const char *name, size_t len)
+{
+    if (len == 4 && strncmp(name, "HOME", 4) == 0) {
+        return d->world->home;
+    }
+    if (len == 3 && strncmp(name, "PWD", 3) == 0) {
+        return d->places.is_unknown || d->places.dirs.n > 1 ? NULL : d->world->cwd;
+    }
+    return assigned_value(d, name, len);
+}
+
 /*
  * The word with what is known put in. False when something is left that only the shell knows;
  * *ret then holds what stands before that.
@@ -121,6 +134,7 @@ parameter_at(const char *s, const char **ret_name, size_t *ret_len)
 static bool
 expand(struct danger *d, struct buf *ret, const struct script_word *w)
 {
+    bool is_dynamic = (w->flags & WORD_DYNAMIC) != 0;
     const char *s = w->text;
 
     if ((w->flags & WORD_TILDE) != 0 && (s[1] == '/' || s[1] == '\0')) {
@@ -130,25 +144,21 @@ expand(struct danger *d, struct buf *ret, const struct script_word *w)
         s++;
     }
     while (*s != '\0') {
+        size_t literal = is_dynamic ? strcspn(s, "$`") : strlen(s);
         const char *name = NULL;
         size_t len = 0;
-        size_t used = (w->flags & WORD_DYNAMIC) != 0 ? parameter_at(s, &name, &len) : 0;
+        size_t used = 0;
         const char *value = NULL;
 
-        if ((w->flags & WORD_DYNAMIC) == 0 || (used == 0 && *s != '$' && *s != '`')) {
-            if (buf_add_char(ret, *s) != SY_E_OK) {
-                return false;
-            }
-            s++;
-            continue;
+        if (buf_add(ret, s, literal) != SY_E_OK) {
+            return false;
         }
-        if (len == 4 && strncmp(name, "HOME", 4) == 0) {
-            value = d->world->home;
-        } else if (len == 3 && strncmp(name, "PWD", 3) == 0) {
-            value = d->places.is_unknown || d->places.dirs.n > 1 ? NULL : d->world->cwd;
-        } else if (used > 0) {
-            value = assigned_value(d, name, len);
+        s += literal;
+        if (*s == '\0') {
+            return true;
         }
+        used = parameter_at(s, &name, &len);
+        value = used > 0 ? value_of(d, name, len) : NULL;
         if (value == NULL || buf_add_str(ret, value) != SY_E_OK) {
             return false;
         }

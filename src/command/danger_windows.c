@@ -1,5 +1,4 @@
 /* PowerShell, cmd and what opens addresses, by their words: their scripts need not parse. */
-#include <ctype.h>
 #include <string.h>
 #include <strings.h>
 
@@ -13,20 +12,23 @@
 static bool
 next_token(const char **s, const char *end, const char *ends, char ret[TOKEN_MAX])
 {
+    const char *begin = *s + strspn(*s, ends);
+    const char *stop = begin + strcspn(begin, ends);
     size_t n = 0;
 
-    while (*s < end && (strchr(ends, **s) != NULL || **s == '\0')) {
-        (*s)++;
-    }
-    if (*s >= end) {
+    if (begin >= end) {
+        *s = end;
         return false;
     }
-    for (; *s < end && strchr(ends, **s) == NULL; (*s)++) {
-        if (**s != '"' && **s != '\'' && **s != '`' && n < TOKEN_MAX - 1) {
-            ret[n++] = (char)tolower((unsigned char)**s);
+    stop = stop < end ? stop : end;
+    for (const char *c = begin; c < stop && n < TOKEN_MAX - 1; c++) {
+        if (strchr("\"'`", *c) == NULL) {
+            ret[n++] = *c;
         }
     }
     ret[n] = '\0';
+    judge_small_letters(ret);
+    *s = stop;
     return true;
 }
 

@@ -12,8 +12,8 @@ words_from(struct words w, size_t k)
     return (struct words){w.v + skip, w.n - skip};
 }
 
-static void
-to_small_letters(char *s)
+void
+judge_small_letters(char *s)
 {
     for (; *s != '\0'; s++) {
         if (*s >= 'A' && *s <= 'Z') {
@@ -38,7 +38,7 @@ judge_program_name(char ret[PROGRAM_NAME_MAX], const char *path, bool is_windows
     }
     ret[n] = '\0';
     if (is_windows) {
-        to_small_letters(ret);
+        judge_small_letters(ret);
     }
     for (size_t i = 0; is_windows && i < sizeof(endings) / sizeof(endings[0]); i++) {
         if (n > 4 && str_ends(ret, endings[i])) {

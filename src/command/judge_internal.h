@@ -17,6 +17,9 @@ struct words words_from(struct words w, size_t k);
 #define PROGRAM_NAME_MAX 64
 void judge_program_name(char ret[PROGRAM_NAME_MAX], const char *path, bool is_windows);
 
+/* ASCII letters, in place. */
+void judge_small_letters(char *s);
+
 /* Fills *ret; `argument` may be NULL. The texts are cut, which is no failure. */
 void verdict_set(struct verdict *ret, const char *rule, struct words command, const char *argument,
                  const char *why);

@@ -32,6 +32,13 @@ git_is_tame(void *arg, const char *cwd)
     return cwd[0] == '/';
 }
 
+static void
+check_word(const struct script_word *w, size_t len)
+{
+    SY_ASSERT(w->text[w->len] == '\0' && w->len <= len);
+    SY_ASSERT((w->flags & WORD_SPLITS) == 0 || (w->flags & WORD_DYNAMIC) != 0);
+}
+
 /* What holds for each script, whatever is in it. */
 static void
 // NOLINTNEXTLINE(readability-function-cognitive-complexity): each assertion counts as a branch
@@ -43,10 +50,7 @@ check_script(const struct script *s, const char *text, size_t len)
     for (size_t i = 0; i < s->n_commands; i++) {
         SY_ASSERT(s->commands[i].n > 0);
         for (size_t k = 0; k < s->commands[i].n; k++) {
-            const struct script_word *w = &s->commands[i].words[k];
-
-            SY_ASSERT(w->text[w->len] == '\0' && w->len <= len);
-            SY_ASSERT((w->flags & WORD_SPLITS) == 0 || (w->flags & WORD_DYNAMIC) != 0);
+            check_word(&s->commands[i].words[k], len);
         }
     }
     if (s->form == SCRIPT_PLAIN) {

@@ -435,7 +435,7 @@ a_verdict_names_rule_command_and_argument(void **state)
         {"git -C x log",        "git.global-option",  "git -C x log",     "-C"       },
         {"rg \"$x\" a",         "safe.hidden-option", "rg $x a",          "$x"       },
         {"uniq a b",            "uniq.output",        "uniq a b",         "b"        },
-        {"uniq a \xe2\x80\xae", "uniq.output",        "uniq a \\u{202E}", "\\u{202E}"},
+        {"uniq a \xe2\x80\x8b", "uniq.output",        "uniq a \\u{200B}", "\\u{200B}"},
     };
     struct judge_world world = test_world(reader);
 

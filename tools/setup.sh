@@ -30,6 +30,7 @@ node|node|node|nodejs|nodejs|nodejs
 check|command|git|git|git|git
 check|command|curl|curl|curl|curl
 check|command|bwrap|bubblewrap|bubblewrap|bubblewrap
+check|command|strace|strace|strace|strace
 check|command|openssl|openssl|openssl|openssl
 check|command|zsh|zsh|zsh|zsh
 check|command|clang|clang|clang|clang

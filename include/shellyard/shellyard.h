@@ -154,7 +154,21 @@ struct sy_denial {
  * none. Set ret->size. The texts live as long as the result. */
 SY_API size_t sy_result_denials(const struct sy_result *result);
 SY_API int sy_result_denial(const struct sy_result *result, size_t index, struct sy_denial *ret);
-/* The sandbox it ran in: "landlock+seccomp" or "none". */
+/* How strong the sandbox was that it ran in: "full", "no-namespace" or "none". */
 SY_API const char *sy_result_tier(const struct sy_result *result);
+/* Why it was not "full", though a launcher is there and the policy would take that: one sentence,
+ * or "". Lives as long as the result. */
+SY_API const char *sy_result_tier_reason(const struct sy_result *result);
+/* One of the things that a sandbox is made of. */
+struct sy_feature {
+    size_t size;
+    const char *name;  /* "fs_write", "network", "pid_namespace", ...: see docs/sandbox.md */
+    const char *text;  /* what it holds, for people */
+    const char *state; /* "enforced", "emulated" (by something weaker) or "absent" */
+};
+/* How many a result has (0: tier "none"), and the one at `index`: 1, or 0 if there is none. Set
+ * ret->size. The texts live for ever. */
+SY_API size_t sy_result_features(const struct sy_result *result);
+SY_API int sy_result_feature(const struct sy_result *result, size_t index, struct sy_feature *ret);
 
 #endif

@@ -312,6 +312,7 @@ start(struct exec_run *x, const struct cli_args *args, struct sy_error *err)
         process_pool_make_spare(x->pool, NULL);
         rc = cli_engine_load(&x->engine, args, cli_get(args, "cwd"), cli_get(args, "sandbox"), err);
         x->is_loaded = rc == SY_E_OK;
+        process_pool_give_way(x->pool);
     }
     if (rc == SY_E_OK) {
         rc = cli_engine_turn(&x->engine, err);

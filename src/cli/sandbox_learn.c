@@ -117,6 +117,7 @@ start(struct learning *l, const struct cli_args *args, struct sy_error *err)
         .stdio = cli_get(args, "json") != NULL ? json : plain,
     };
     struct session_options options = {0};
+    char launcher[LIMIT_PATH];
     enum sy_code rc =
         cli_engine_load(&l->engine, args, cli_get(args, "cwd"), cli_get(args, "sandbox"), err);
 
@@ -132,13 +133,6 @@ start(struct learning *l, const struct cli_args *args, struct sy_error *err)
                           "-s workspace-write or -s read-only",
                           sandbox_mode_name(l->engine.turn.sandbox.mode));
     }
-    if (l->engine.turn.sandbox.min_tier == TIER_FULL) {
-        return sy_err_set(err, SY_E_CONFIG,
-                          "sandbox learn runs its command in the tier no-namespace, which "
-                          "sandbox.tier or sandbox.min_tier refuses: add -c sandbox.tier=auto "
-                          "-c sandbox.min_tier=no-namespace");
-    }
-    l->engine.turn.sandbox.max_tier = TIER_NO_NAMESPACE; /* the one that has our terminal */
     l->engine.turn.sandbox.reports_all = true;
     l->engine.turn.sandbox_required = true;
     request.params.argv.max = LIMIT_ARGV;
@@ -153,6 +147,9 @@ start(struct learning *l, const struct cli_args *args, struct sy_error *err)
     session_options_from_config(&options, &l->engine.config, environ);
     options.login_snapshot = false;
     rc = session_new(&l->session, &options, err);
+    if (rc == SY_E_OK && l->engine.turn.sandbox.max_tier == TIER_FULL) {
+        rc = session_use_launcher(l->session, cli_launcher_path(launcher), err);
+    }
     if (rc == SY_E_OK) {
         rc = watch_signals(&l->signal_fd, err);
     }

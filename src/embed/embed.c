@@ -503,3 +503,43 @@ sy_result_tier(const struct sy_result *r)
 
     return plan != NULL ? sandbox_tier_name(sandbox_plan_tier(plan)) : "none";
 }
+
+static const struct sandbox_plan *
+enforced_plan(const struct sy_result *r)
+{
+    const struct sandbox_plan *plan = orch_output(r->call)->plan;
+
+    return plan != NULL && sandbox_plan_tier(plan) != TIER_NONE ? plan : NULL;
+}
+
+const char *
+sy_result_tier_reason(const struct sy_result *r)
+{
+    const struct sandbox_plan *plan = enforced_plan(r);
+
+    return plan != NULL ? sandbox_plan_tier_reason(plan) : "";
+}
+
+size_t
+sy_result_features(const struct sy_result *r)
+{
+    return enforced_plan(r) != NULL ? FEATURE_COUNT : 0;
+}
+
+int
+sy_result_feature(const struct sy_result *r, size_t index, struct sy_feature *ret)
+{
+    struct sy_feature made = {.size = ret->size};
+
+    if (index >= sy_result_features(r) || ret->size < offsetof(struct sy_feature, name)) {
+        return 0;
+    }
+
+    enum sandbox_feature f = (enum sandbox_feature)index;
+
+    made.name = sandbox_feature_name(f);
+    made.text = sandbox_feature_text(f);
+    made.state = feature_state_name(sandbox_plan_feature(enforced_plan(r), f));
+    memcpy(ret, &made, ret->size < sizeof(made) ? ret->size : sizeof(made));
+    return 1;
+}

@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "sandbox/denial.h"
+#include "sandbox/sandbox.h"
 
 /*
  * The paths below writable roots that stay as they are all the same: what a
@@ -162,6 +163,15 @@ enum sy_code guard_refresh(struct guard *g, struct guard_marks *changes,
  */
 enum sy_code guard_begin(struct guard *g, struct guard_marks *changes,
                          struct sy_error *err) SY_NODISCARD;
+
+/*
+ * Do the marks that were told last, bound by a sandbox with mounts, refuse an operation on a path
+ * (absolute, without links)? If so, rule and fix of *ret say which name and how it is lifted
+ * (no fix: not by one line). OPERATION_CREATE: only if the name is there for no other
+ * reason than to keep it.
+ */
+bool guard_holds(const struct guard *g, struct sandbox_explanation *ret, enum sandbox_operation op,
+                 const char *path);
 
 /* What guard_after found. */
 enum guard_verdict {

@@ -101,6 +101,8 @@ struct guard_told {
     ino_t ino;
     int64_t btime_ns;
     enum guard_action action;
+    bool is_placeholder;
+    const char *rule; /* static */
 };
 
 struct journal;

@@ -274,7 +274,15 @@ remember(struct guard *g, const struct guard_marks *all)
     for (size_t i = 0; told != NULL && i < all->n; i++) {
         const struct guard_mark *m = &all->v[i];
 
-        told[i] = (struct guard_told){mem_strdup(m->path), m->dev, m->ino, m->btime_ns, m->action};
+        told[i] = (struct guard_told){
+            .path = mem_strdup(m->path),
+            .dev = m->dev,
+            .ino = m->ino,
+            .btime_ns = m->btime_ns,
+            .action = m->action,
+            .is_placeholder = m->is_placeholder,
+            .rule = m->rule,
+        };
         if (told[i].path == NULL) {
             while (i > 0) {
                 mem_free(told[--i].path);

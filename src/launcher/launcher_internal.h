@@ -45,8 +45,11 @@ bool yard_limit(uint64_t temp_bytes, struct failure *f);
 
 /* The file tree of one policy, in a mount namespace of the caller's own. */
 struct tree {
-    int empty_dir_fd; /* detached mounts of what lies over hidden things */
+    int empty_dir_fd; /* detached mounts of what lies over links */
     int empty_file_fd;
+    int yard_fd;       /* one of the yard's tmpfs, for what lies over hidden things */
+    int watch_fd;      /* inotify(7): the n-th watch is of the n-th hidden thing; -1: none */
+    unsigned n_hidden; /* LAUNCH_MARK_HIDE so far */
 };
 
 /*
@@ -57,13 +60,17 @@ struct tree {
 bool tree_build(struct tree *t, const struct sandbox_plan *plan, struct failure *f);
 /* Adds marks (process/launch_wire.h). A path that is gone is left out: there is nothing to protect.
  */
-bool tree_mark(const struct tree *t, const char *marks, size_t n, struct failure *f);
+bool tree_mark(struct tree *t, const char *marks, size_t n, struct failure *f);
+/* Hides what that descriptor (or a negative errno value: nothing) is of. 0 or a negative errno
+ * value.
+ */
+int tree_hide(struct tree *t, int target);
 /* What a policy brings along instead of an engine that looks for it and sends marks: names below
  * its writable roots (sandbox/elsewhere.h) that exist become read-only, with all above them pinned;
  * what is denied to read is hidden. */
-bool protect_names(const struct tree *t, const struct sandbox_plan *plan, char *const *names,
+bool protect_names(struct tree *t, const struct sandbox_plan *plan, char *const *names,
                    struct failure *f);
-bool protect_secrets(const struct tree *t, const struct sandbox_ready *ready, struct failure *f);
+bool protect_secrets(struct tree *t, const struct sandbox_ready *ready, struct failure *f);
 /* The part of it that each run has for itself: a /proc of its pid namespace. */
 bool tree_enter_run(struct failure *f);
 

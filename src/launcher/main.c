@@ -22,7 +22,7 @@ start_template(struct yard *y, int control_fd, const int fds[LAUNCH_FDS])
 {
     struct template_start start = {.policy_fd = fds[0], .channel_fd = fds[1], .engine_fd = fds[2]};
     struct failure f = {STAGE_NONE, 0, ""};
-    static const int none[LAUNCH_FDS] = {-1, -1, -1};
+    static const int none[LAUNCH_FDS] = {-1, -1, -1, -1};
 
     if (!yard_open(y, &f)) {
         (void)send_report(start.channel_fd, &f, none);

@@ -231,7 +231,7 @@ search_root(struct search *s, const char *root, struct failure *f)
 }
 
 bool
-protect_names(const struct tree *t, const struct sandbox_plan *plan, char *const *names,
+protect_names(struct tree *t, const struct sandbox_plan *plan, char *const *names,
               struct failure *f)
 {
     struct search *s = NULL;
@@ -260,7 +260,7 @@ protect_names(const struct tree *t, const struct sandbox_plan *plan, char *const
 }
 
 bool
-protect_secrets(const struct tree *t, const struct sandbox_ready *ready, struct failure *f)
+protect_secrets(struct tree *t, const struct sandbox_ready *ready, struct failure *f)
 {
     SY_AUTO(buf_fini) struct buf marks = {.max = LIMIT_MARKS};
     const char *path = NULL;

@@ -22,7 +22,7 @@
 
 #define POLICY_BYTES ((size_t)1 << 20)
 
-static const int no_fds[LAUNCH_FDS] = {-1, -1, -1};
+static const int no_fds[LAUNCH_FDS] = {-1, -1, -1, -1};
 
 static bool
 read_whole(int fd, struct buf *ret, enum sandbox_stage stage, struct failure *f)
@@ -155,7 +155,8 @@ template_prepare(struct template_process *t, const struct yard *y, int policy_fd
     if (sandbox_ready_new(&t->ready, t->plan, &err) != SY_E_OK) {
         return failed(f, STAGE_LANDLOCK, err.sys != 0 ? err.sys : EINVAL, err.msg);
     }
-    return protect_secrets(&t->tree, t->ready, f) &&
+    /* An engine sends marks for what it finds to hide, and counts them. */
+    return (has_engine(t) || protect_secrets(&t->tree, t->ready, f)) &&
            protect_names(&t->tree, t->plan, strv_view(&t->policy.protected_names), f) &&
            try_run(t, f);
 }
@@ -168,6 +169,8 @@ template_fini(struct template_process *t)
     sandbox_policy_fini(&t->policy);
     fd_close(&t->tree.empty_dir_fd);
     fd_close(&t->tree.empty_file_fd);
+    fd_close(&t->tree.yard_fd);
+    fd_close(&t->tree.watch_fd);
     fd_close(&t->proxy_fds[0]);
     fd_close(&t->proxy_fds[1]);
 }
@@ -234,7 +237,7 @@ make_keeper(const struct template_process *t, const int fds[LAUNCH_FDS])
 {
     struct keeper_report born = {.kind = KEEPER_BORN};
     SY_FD pidfd = -1;
-    pid_t pid = template_fork_keeper(t, -1, fds, &pidfd);
+    pid_t pid = template_fork_keeper(t, fds[3], fds, &pidfd);
 
     if (pid < 0) {
         return;
@@ -245,18 +248,20 @@ make_keeper(const struct template_process *t, const int fds[LAUNCH_FDS])
 
 /* Half of the marks are none: the template ends with those that it could not make. */
 static bool
-take_marks(const struct template_process *t, int fd)
+take_marks(struct template_process *t, int fd)
 {
     SY_AUTO(buf_fini) struct buf marks = {.max = LIMIT_MARKS};
     struct failure f = {STAGE_NONE, 0, ""};
     bool is_ok = read_whole(fd, &marks, STAGE_MOUNTS, &f) &&
                  tree_mark(&t->tree, buf_view(&marks), marks.len, &f);
 
-    return send_report(t->channel_fd, &f, no_fds) && is_ok;
+    const int fds[LAUNCH_FDS] = {t->tree.watch_fd, -1, -1, -1};
+
+    return send_report(t->channel_fd, &f, fds) && is_ok;
 }
 
 static bool
-take_order(const struct template_process *t)
+take_order(struct template_process *t)
 {
     struct launch_order order = {0};
     int fds[LAUNCH_FDS];
@@ -279,7 +284,7 @@ take_order(const struct template_process *t)
 }
 
 static void
-serve(const struct template_process *t)
+serve(struct template_process *t)
 {
     struct pollfd fds[2] = {
         {.fd = t->channel_fd, .events = POLLIN},
@@ -302,8 +307,8 @@ template_run(const struct yard *y, const struct template_start *start)
     struct template_process t = {
         .channel_fd = start->channel_fd,
         .engine_fd = start->engine_fd,
-        .tree = {-1, -1},
-        .proxy_fds = {-1, -1}
+        .tree = {-1,  -1, -1, -1, 0},
+        .proxy_fds = {-1, -1 }
     };
     struct failure f = {STAGE_NONE, 0, ""};
 

@@ -287,7 +287,8 @@ take_own(struct supplies *s, struct tree *t, bool may_write_tmp, struct failure 
     }
     t->empty_dir_fd = mount_clone(YARD_DIR, false);
     t->empty_file_fd = mount_clone(YARD_FILE, false);
-    if (t->empty_dir_fd < 0 || t->empty_file_fd < 0) {
+    t->yard_fd = mount_clone(YARD_PLACE, false);
+    if (t->empty_dir_fd < 0 || t->empty_file_fd < 0 || t->yard_fd < 0) {
         return failed(f, STAGE_MOUNTS, ENOENT, YARD_DIR);
     }
     if (mount_restrict(t->empty_dir_fd, MOUNT_READ_ONLY, false) < 0 ||
@@ -457,32 +458,33 @@ open_mark(const char *path)
 }
 
 static int
-mark(const struct tree *t, char kind, const char *path)
+mark(struct tree *t, char kind, const char *path)
 {
     SY_FD target = open_mark(path);
     struct stat st;
 
+    if (kind == LAUNCH_MARK_HIDE) {
+        return tree_hide(t, target);
+    }
     if (target < 0) {
         return target;
     }
     if (fstat(target, &st) == 0 && S_ISLNK(st.st_mode)) {
         /* Nothing can be bound from a link, but a file can lie on it. */
-        kind = LAUNCH_MARK_HIDE;
+        return hide(t, target);
     }
     switch (kind) {
     case LAUNCH_MARK_READ_ONLY:
         return bind_on_itself(target, MOUNT_READ_ONLY);
     case LAUNCH_MARK_PIN:
         return bind_on_itself(target, 0);
-    case LAUNCH_MARK_HIDE:
-        return hide(t, target);
     default:
         return -EPROTO;
     }
 }
 
 bool
-tree_mark(const struct tree *t, const char *marks, size_t n, struct failure *f)
+tree_mark(struct tree *t, const char *marks, size_t n, struct failure *f)
 {
     if (n > 0 && marks[n - 1] != '\0') {
         return failed(f, STAGE_MOUNTS, EPROTO, "marks without an end");

@@ -582,6 +582,7 @@ orch_call_free(struct orch_call *c)
     leave_snapshot(c);
     process_free(c->process);
     network_leave(c->seat);
+    call_hidden_end(c, false);
     call_protect_end(c);
     output_free(c->chain);
     session_release_sandbox(c->session, c->entry);

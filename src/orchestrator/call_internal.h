@@ -27,8 +27,11 @@ struct orch_call {
     struct network_seat *seat; /* NULL: the network is no allow list */
     uint64_t started_ns;
     uint64_t expires_ns;
-    bool has_begun;               /* the begin event was told */
-    bool is_protected;            /* the guard of its entry was told of it */
+    bool has_begun;      /* the begin event was told */
+    bool is_protected;   /* the guard of its entry was told of it */
+    bool was_protected;  /* and is not waiting for its end any more */
+    bool watches_hidden; /* between call_hidden_begin and _end */
+    uint64_t hidden_since;
     enum exec_status kill_status; /* EXEC_EXITED: nothing was killed */
     struct exec_output output;
     struct buf last_line;
@@ -68,6 +71,11 @@ void call_protect_end(struct orch_call *c);
  * -1: never. A file that a person replaces is held again at once. */
 int call_protect_fd(const struct orch_call *c);
 void call_protect_refresh(struct orch_call *c);
+
+/* What is hidden by mounts: from the look before the command to the one after it, whose finds
+ * go into output.denials if it `tells`; that one may be called any number of times (hidden.c). */
+enum sy_code call_hidden_begin(struct orch_call *c) SY_NODISCARD;
+void call_hidden_end(struct orch_call *c, bool tells);
 
 /* Events (emit.c). */
 void call_emit_begin(struct orch_call *c);

@@ -11,6 +11,7 @@
 
 #include "base/fd.h"
 #include "base/limits.h"
+#include "guard/guard.h"
 #include "orchestrator/call_internal.h"
 #include "process/limited.h"
 
@@ -50,9 +51,10 @@ outer_refusal(const char *path)
     return fd < 0 && (errno == EACCES || errno == EPERM || errno == EROFS) ? errno : 0;
 }
 
-/* Whose permissions count. */
+/* Whose permissions count, and what else holds. */
 struct subject {
     bool is_nested;
+    const struct guard *guard;      /* NULL: nothing is protected by mounts */
     const struct limited_user *who; /* NULL: us */
 };
 
@@ -63,6 +65,14 @@ may_do(void *arg, const char *path, int how)
     int sys = limited_access(path, how, s->who, ACCESS_MS);
 
     return sys == 0 && s->is_nested && (how & W_OK) != 0 ? outer_refusal(path) : sys;
+}
+
+static bool
+is_held(void *arg, struct sandbox_explanation *ret, enum sandbox_operation op, const char *path)
+{
+    const struct subject *s = arg;
+
+    return s->guard != NULL && guard_holds(s->guard, ret, op, path);
 }
 
 /* As root, commands of the full tier run as the owner of the workspace, with his group as far as
@@ -125,12 +135,15 @@ infer(struct orch_call *c, char note[SY_ERR_MSG_MAX])
     struct subject subject = {
         .is_nested = is_nested(),
         .who = find_owner(c, &owner) ? &owner : NULL,
+        .guard = c->was_protected && c->entry->template != NULL ? c->entry->guard : NULL,
     };
     struct evidence_case facts = {
         .plan = c->entry->plan,
         .cwd = c->request.params.cwd,
         .exit_code = c->output.exit_code,
         .access = may_do,
+        .held = is_held,
+        .uid = subject.who != NULL ? subject.who->uid : geteuid(),
         .arg = &subject,
     };
     enum sy_code rc = infer_signal(c);
@@ -158,6 +171,7 @@ call_gather_denials(struct orch_call *c)
         return;
     }
     process_take_denials(c->process, &c->output.denials);
+    call_hidden_end(c, true);
     c->output.is_unobserved = process_result(c->process)->is_unobserved;
     if (c->output.is_unobserved) {
         call_add_note(c,

@@ -3,6 +3,15 @@
 
 #include "orchestrator/orchestrator.h"
 
+/* What is hidden in a sandbox, and when it was last opened (hidden.c). */
+struct hidden_state {
+    uint64_t *opened; /* by the number of what is hidden; NULL: no call yet */
+    size_t n;
+    uint64_t clock;   /* one tick a look; 0 is never */
+    uint64_t overlap; /* when a call last began beside another */
+    uint32_t running;
+};
+
 /*
  * A sandbox made ready for one policy, shared by the calls that run under it.
  * Owned by the session's cache; a call holds a reference while it runs.
@@ -14,7 +23,8 @@ struct sandbox_entry {
     struct network *network;     /* NULL: no call with an allow list yet (network.h) */
     struct template *template;   /* of the full tier; NULL: another one */
     struct guard *guard;         /* of its writable roots; NULL: not needed so far */
-    uint64_t rest_ns;            /* when that is to rest (session_rest); UINT64_MAX: it does */
+    struct hidden_state hidden;
+    uint64_t rest_ns; /* when that is to rest (session_rest); UINT64_MAX: it does */
     uint32_t refs;
     uint64_t used; /* clock of the cache, for the least recently used */
 };

@@ -194,6 +194,7 @@ call_protect_end(struct orch_call *c)
         return;
     }
     c->is_protected = false;
+    c->was_protected = true;
     if (guard_after(c->entry->guard, &findings, &err) != SY_E_OK) {
         call_add_note(c, "protected files were not looked at after the command: out of memory");
     }

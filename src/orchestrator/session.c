@@ -127,6 +127,7 @@ entry_free(struct sandbox_entry *e)
     guard_free(e->guard);
     sandbox_policy_fini(&e->policy);
     template_unref(e->template);
+    mem_free(e->hidden.opened);
     sandbox_ready_free(e->ready);
     sandbox_plan_free(e->plan);
     mem_free(e);

@@ -179,6 +179,9 @@ start(struct orch_call *c, struct sy_error *err)
         return rc;
     }
     rc = call_protect_begin(c, err);
+    if (rc == SY_E_OK && call_hidden_begin(c) != SY_E_OK) {
+        rc = sy_err_nomem(err);
+    }
     if (rc == SY_E_OK) {
         rc = process_go(c->process, &env, c->chain, err);
     }

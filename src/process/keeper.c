@@ -252,8 +252,9 @@ wait_for_something(struct keeper *k)
         pass_listener(k);
     } else if (fds[3].revents != 0) {
         /* POLLHUP: nobody is left under the filter but who is in exit(2) (6.11)
-         * or a zombie. So there is nothing to look out for but that. */
-        sy_raw1(SYS_close, k->job->listener_fd);
+         * or a zombie. So there is nothing to look out for but that. It is not
+         * closed: the filter would be freed, which stops all processors for a
+         * moment, while the command takes down its memory. */
         k->job->listener_fd = -1;
         k->is_last = true;
     }
@@ -313,6 +314,7 @@ keeper_main(void *arg)
     struct keeper_job *job = arg;
     struct keeper k = {.job = job, .self = (pid_t)sy_raw0(SYS_getpid)};
 
+    job->has_begun = true;
     sy_raw5(SYS_prctl, PR_SET_NAME, (long)"sy-keeper", 0, 0, 0);
 
     long rc = sy_raw5(SYS_prctl, PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
@@ -338,6 +340,7 @@ keeper_main(void *arg)
         return 1;
     }
     job->pid = pid;
+    keeper_restore_cpus(job); /* the child is past KEEPER_GO */
     keeper_close_span(0, 2);
     if (job->ruleset_fd >= 0) {
         sy_raw1(SYS_close, job->ruleset_fd);

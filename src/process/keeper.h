@@ -42,6 +42,9 @@ struct keeper_rlimit {
     uint64_t hard;
 };
 
+/* Where there are more, a keeper stays where the kernel has put it. */
+#define KEEPER_CPUS 1024
+
 struct keeper_job {
     /* Set before the start, only read by the keeper and its child. */
     bool starts_with_base; /* `base` is set already */
@@ -71,6 +74,12 @@ struct keeper_job {
     /* Directories of the control groups, which the keeper removes where the engine
      * is gone and won't. */
     const char *cgroups[CGROUP_PLACES];
+    /* The processors that the command may use, as sched_getaffinity(2) gave them;
+     * cpus_bytes 0: those of the keeper. Set before KEEPER_GO, only read. */
+    unsigned long cpus[KEEPER_CPUS / 64];
+    volatile size_t cpus_bytes;
+    /* Set by the keeper when it runs for the first time. */
+    volatile bool has_begun;
     /* Of Landlock, in the keeper's table; received by the child, -1: none. */
     volatile int ruleset_fd;
     /* Set by the child before it dies, read by the keeper after. */

@@ -175,6 +175,15 @@ await_go(const struct keeper *k, struct go_fds *ret_fds)
     }
 }
 
+RAW_CODE void
+keeper_restore_cpus(const struct keeper_job *job)
+{
+    if (job->cpus_bytes > 0) {
+        /* It can fail only where these processors were taken from us meanwhile. */
+        sy_raw3(SYS_sched_setaffinity, 0, (long)job->cpus_bytes, sy_raw_ptr(job->cpus));
+    }
+}
+
 /* All that depends on neither command nor sandbox. */
 RAW_CODE static void
 make_ready(const struct keeper *k)
@@ -266,6 +275,7 @@ child_main(const struct keeper *k)
 
     make_ready(k);
     await_go(k, &fds);
+    keeper_restore_cpus(job);
     take_spec(job, fds.spec_fd);
     apply_limits(job, &fds);
 

@@ -50,6 +50,9 @@ void keeper_close_span(unsigned first, unsigned last);
  * execve(2). 0, or -errno. */
 long keeper_reset_signal(int n);
 
+/* The calling task may run again where the command may, if its keeper was moved. */
+void keeper_restore_cpus(const struct keeper_job *job);
+
 /*
  * Clones the child, which makes itself ready, waits for KEEPER_GO and executes
  * the command. Comes back when it has done so, or has died with job->stage

@@ -14,12 +14,15 @@
  *     end of its channel, a pidfd of the engine
  *
  *   template channel, engine to template: struct launch_order
- *     LAUNCH_KEEPER: standard output and error, the keeper's end of its channel
+ *     LAUNCH_KEEPER: standard output and error, the keeper's end of its channel;
+ *     fourth, if it is not to be /dev/null, standard input
  *     LAUNCH_MARKS: a file of marks, see below
  *   and back: struct launch_report, first whether it is ready, with the top of
  *     its file tree (O_PATH), a socket for
  *     sock_diag(7) of its network and, if the policy has an allow list, the two TCP sockets for the
- *     engine's proxy, bound in its network namespace; then one for each LAUNCH_MARKS
+ *     engine's proxy, bound in its network namespace; then one for each LAUNCH_MARKS, with
+ *     an inotify(7) whose n-th watch tells that the n-th hidden thing was opened, if there is any
+ * and that can be had
  *
  *   keeper channel: process/keeper.h; the template adds KEEPER_BORN
  *
@@ -43,7 +46,7 @@ struct launch_order {
     int32_t kind;
 };
 
-#define LAUNCH_KEEPER_FDS 3
+#define LAUNCH_KEEPER_FDS 4
 
 /* Of a first report, in their order; the last two may be missing. */
 enum { LAUNCH_TOP_FD, LAUNCH_DIAG_FD, LAUNCH_HTTP_FD, LAUNCH_SOCKS_FD, LAUNCH_REPORT_FDS };

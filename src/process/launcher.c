@@ -272,7 +272,7 @@ enum sy_code
 launcher_add_marks(struct template *t, const char *marks, size_t n, struct sy_error *err)
 {
     SY_FD fd = -1;
-    int none[LAUNCH_REPORT_FDS] = {-1, -1, -1, -1};
+    int back[LAUNCH_REPORT_FDS] = {-1, -1, -1, -1};
     enum sy_code rc = fd_memory_file(&fd, "sy-marks", marks, n, err);
 
     if (rc != SY_E_OK) {
@@ -281,7 +281,11 @@ launcher_add_marks(struct template *t, const char *marks, size_t n, struct sy_er
     if (!template_send_marks(t, fd)) {
         return sy_err_set(err, SY_E_NOTFOUND, "the sandbox's process is gone");
     }
-    return await(template_channel_fd(t), none, err);
+    rc = await(template_channel_fd(t), back, err);
+    if (back[0] >= 0) {
+        template_set_watch(t, back[0]);
+    }
+    return rc;
 }
 
 void

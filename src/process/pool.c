@@ -128,6 +128,14 @@ process_pool_make_spare(struct process_pool *pool, const struct sandbox_base *ba
     }
 }
 
+void
+process_pool_give_way(struct process_pool *pool)
+{
+    if (pool->spare != NULL) {
+        process_give_way(pool->spare);
+    }
+}
+
 enum sy_code
 process_pool_take(struct process_pool *pool, struct process **ret, const struct sandbox_base *base,
                   struct sy_error *err)

@@ -76,6 +76,8 @@ enum sy_code process_prepare_on(struct process **ret, const struct sandbox_base 
                                 const int stdio[3], struct sy_error *err) SY_NODISCARD;
 /* The base, if it was not known before. */
 void process_set_base(struct process *p, const struct sandbox_base *base);
+/* process_pool_give_way for one prepared process. */
+void process_give_way(struct process *p);
 /* Does it still wait, and can it still get a sandbox with this base (NULL: any)? */
 bool process_is_prepared(struct process *p, const struct sandbox_base *base);
 /*

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 #include "base/fd.h"
 #include "base/mem.h"
 #include "process/keeper_spec.h"
+#include "sandbox/linux/raw_syscall.h"
 
 /* One cached stack: most engines run one command at a time, and its pages are
  * then mapped already. The first is of our own memory, which needs no page tables
@@ -217,7 +219,15 @@ enum sy_code
 process_prepare_on(struct process **ret, const struct sandbox_base *base, const int stdio[3],
                    struct sy_error *err)
 {
-    return process_prepare_by(ret, base, &(const struct process_way){.stdio = stdio}, err);
+    const struct process_way way = {
+        .template = base != NULL ? base->template : NULL,
+        .stdio = stdio,
+    };
+    enum sy_code rc = process_prepare_by(ret, base, &way, err);
+
+    return rc == SY_E_NOTFOUND && way.template != NULL
+               ? sy_err_set(err, SY_E_SANDBOX, "the sandbox's process was killed just now")
+               : rc;
 }
 
 bool
@@ -233,6 +243,35 @@ process_is_prepared(struct process *p, const struct sandbox_base *base)
     return !p->has_gone && (base == NULL || (base->template != NULL) == p->is_remote) &&
            (!p->knows_base || base == NULL || sandbox_base_equal(&p->job.base, base)) &&
            recv(p->channel_fd, &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
+}
+
+void
+process_give_way(struct process *p)
+{
+    struct keeper_job *job = &p->job;
+    unsigned long others[KEEPER_CPUS / 64];
+    unsigned long any = 0;
+    unsigned cpu = 0;
+
+    if (p->keeper_pid <= 0 || p->has_gone || job->has_begun ||
+        sy_raw3(SYS_getcpu, sy_raw_ptr(&cpu), 0, 0) < 0 || cpu >= KEEPER_CPUS) {
+        return;
+    }
+
+    long bytes = sy_raw3(SYS_sched_getaffinity, 0, sizeof(job->cpus), sy_raw_ptr(job->cpus));
+
+    if (bytes <= 0) {
+        return;
+    }
+    memcpy(others, job->cpus, (size_t)bytes);
+    others[cpu / 64] &= ~(1UL << cpu % 64);
+    for (size_t i = 0; i < (size_t)bytes / sizeof(others[0]); i++) {
+        any |= others[i];
+    }
+    if (any != 0) {
+        job->cpus_bytes = (size_t)bytes;
+        (void)sy_raw3(SYS_sched_setaffinity, p->keeper_pid, bytes, sy_raw_ptr(others));
+    }
 }
 
 void

@@ -23,6 +23,8 @@
 
 /* What keepers need of us: standard output and error, and their channel. */
 #define JOB_FDS 3
+/* And, of a remote one, a standard input. */
+#define REMOTE_FDS LAUNCH_KEEPER_FDS
 
 struct template
 {
@@ -39,6 +41,7 @@ struct template
     bool is_remote;             /* a process of its own, made by the launcher */
     int fds[LAUNCH_REPORT_FDS]; /* remote: what it sent; LAUNCH_DIAG_FD -1: its network is ours */
     bool has_told;              /* what follows */
+    int watch_fd;               /* remote: template_watch_fd; -1: none */
     enum sandbox_stage stage;
     int sys;
 };
@@ -57,7 +60,7 @@ struct template_report {
 struct fd_message {
     struct iovec part;
     struct msghdr message;
-    _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int) * JOB_FDS)];
+    _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int) * REMOTE_FDS)];
 };
 
 RAW_CODE static void
@@ -222,6 +225,7 @@ template_start(struct template **ret, const struct sandbox_base *base, struct sy
     for (size_t i = 0; i < LAUNCH_REPORT_FDS; i++) {
         t->fds[i] = -1;
     }
+    t->watch_fd = -1;
 
     enum sy_code rc = start(t, err);
 
@@ -250,8 +254,22 @@ template_new_remote(struct template **ret, int *channel_fd, int fds[LAUNCH_REPOR
         t->fds[i] = fd_take(&fds[i]);
     }
     t->listener_fd = -1;
+    t->watch_fd = -1;
     *ret = t;
     return SY_E_OK;
+}
+
+int
+template_watch_fd(const struct template *t)
+{
+    return t->watch_fd;
+}
+
+void
+template_set_watch(struct template *t, int fd)
+{
+    fd_close(&t->watch_fd);
+    t->watch_fd = fd;
 }
 
 bool
@@ -308,11 +326,12 @@ static bool
 order_remote(const struct template *t, const struct keeper_job *job)
 {
     struct launch_order order = {.kind = LAUNCH_KEEPER};
-    const int fds[JOB_FDS] = {job->out_fd, job->err_fd, job->channel_fd};
+    const int fds[REMOTE_FDS] = {job->out_fd, job->err_fd, job->channel_fd, job->in_fd};
+    const size_t n = job->in_fd >= 0 ? REMOTE_FDS : JOB_FDS;
     struct fd_message m;
 
-    fd_message_init(&m, &order, sizeof(order), JOB_FDS);
-    memcpy(fd_message_fds(&m), fds, sizeof(fds));
+    fd_message_init(&m, &order, sizeof(order), n);
+    memcpy(fd_message_fds(&m), fds, sizeof(int) * n);
     return sendmsg(t->channel_fd, &m.message, MSG_NOSIGNAL) == (ssize_t)sizeof(order);
 }
 
@@ -395,6 +414,7 @@ template_unref(struct template *t)
     for (size_t i = 0; i < LAUNCH_REPORT_FDS; i++) {
         fd_close(&t->fds[i]);
     }
+    fd_close(&t->watch_fd);
     while (t->pid > 0 && waitpid(t->pid, NULL, __WALL) < 0 && errno == EINTR) {
     }
     if (t->stack != NULL) {

@@ -43,6 +43,11 @@ bool template_is_there(const struct template *t);
 int template_top_fd(const struct template *t);
 /* Borrowed; a socket for sock_diag(7) in the network of its commands; -1: ours. */
 int template_diag_fd(const struct template *t);
+/*
+ * Borrowed, not blocking: an inotify(7) whose n-th watch (1 and up) tells that what the n-th
+ * LAUNCH_MARK_HIDE hides was opened; -1: nothing tells.
+ */
+int template_watch_fd(const struct template *t);
 /* Of a remote one with an allow list: the sockets in its network namespace on which the proxy has
  * to listen (LAUNCH_HTTP_PORT, LAUNCH_SOCKS_PORT). The caller's from then on; -1: there are none
  * (any more). */

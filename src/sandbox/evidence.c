@@ -13,10 +13,15 @@
 /* What shells give for a file that could not be executed. */
 #define EXIT_NOT_EXECUTABLE 126
 
+/* What is known of the names of one line. */
+enum decided { UNDECIDED, DECIDED_WRITTEN, DECIDED };
+
 struct inference {
     const struct evidence_case *c;
     struct denial_list *list;
     enum sy_code rc;
+    unsigned line;
+    enum decided decided;
 };
 
 enum denial_layer
@@ -49,10 +54,27 @@ in_directory(const char *path, evidence_access_fn *access, void *arg)
     return S_ISDIR(st.st_mode) ? access(arg, dir, W_OK | X_OK) : ENOTDIR;
 }
 
+/* A mode is changed by who owns the file, where the disk can be written. */
+static int
+refused_change(const struct evidence_case *c, const char *path)
+{
+    struct stat st;
+
+    if (stat(path, &st) != 0) {
+        return errno;
+    }
+    if (c->access(c->arg, path, W_OK) == EROFS) {
+        return EROFS;
+    }
+    return c->uid == 0 || c->uid == st.st_uid ? 0 : EPERM;
+}
+
 /* Would it be refused without us, too? */
 static int
-refused_anyway(enum sandbox_operation op, const char *path, evidence_access_fn *access, void *arg)
+refused_anyway(const struct evidence_case *c, enum sandbox_operation op, const char *path)
 {
+    evidence_access_fn *access = c->access;
+    void *arg = c->arg;
     struct stat st;
     bool exists = lstat(path, &st) == 0;
 
@@ -72,6 +94,7 @@ refused_anyway(enum sandbox_operation op, const char *path, evidence_access_fn *
     case OPERATION_RENAME:
         return exists ? in_directory(path, access, arg) : ENOENT;
     case OPERATION_CHMOD:
+        return refused_change(c, path);
     case OPERATION_CONNECT:
     case OPERATION_COUNT:
         break;
@@ -87,7 +110,7 @@ evidence_judge(struct sandbox_explanation *ret, int *ret_anyway, const struct ev
 
     *ret_anyway = 0;
     if (rc == SY_E_OK && !ret->is_allowed) {
-        *ret_anyway = refused_anyway(op, ret->resolved, c->access, c->arg);
+        *ret_anyway = refused_anyway(c, op, ret->resolved);
     }
     return rc;
 }
@@ -135,24 +158,111 @@ is_no_program(const struct inference *i, const char *path)
            i->c->access(i->c->arg, path, X_OK) != 0;
 }
 
-/* One operation that may have been meant. True if the policy refuses it. */
 static bool
-judge_operation(struct inference *i, enum sandbox_operation op, const char *path)
+is_refusal(int sys)
+{
+    return sys != 0 && sys != ENOENT && sys != ENOTDIR && sys != EEXIST;
+}
+
+/* What the plan allows may be a protected name all the same. */
+static bool
+judge_held(struct inference *i, const struct named *n, enum sandbox_operation op,
+           struct sandbox_explanation *why)
+{
+    /* A link to what is bound on itself leads to another mount. */
+    enum sandbox_operation asked = n->sys == EEXIST  ? OPERATION_CREATE
+                                   : n->sys == EXDEV ? OPERATION_RENAME
+                                                     : op;
+
+    if (i->c->held == NULL || asked == OPERATION_READ ||
+        !i->c->held(i->c->arg, why, asked, why->resolved)) {
+        return false;
+    }
+    if (n->sys != EEXIST) {
+        int anyway = refused_anyway(i->c, op, why->resolved);
+
+        if (is_refusal(anyway)) {
+            say_not_ours(i, why->resolved, anyway);
+            return true;
+        }
+    }
+    /* Who links it means to write by the other name. */
+    add(i, DENIAL_GUARD, sandbox_operation_name(n->sys == EXDEV ? OPERATION_WRITE : asked),
+        why->resolved, why);
+    return true;
+}
+
+/* One operation that may have been meant. True if that is what was refused. */
+static bool
+judge_operation(struct inference *i, const struct named *n, enum sandbox_operation op,
+                const char *path)
 {
     struct sandbox_explanation why = {0};
     int anyway = 0;
 
-    if (evidence_judge(&why, &anyway, i->c, op, path) != SY_E_OK || why.is_allowed) {
+    if (evidence_judge(&why, &anyway, i->c, op, path) != SY_E_OK) {
         return false;
+    }
+    if (why.is_allowed || n->sys == EBUSY || n->sys == EEXIST) {
+        return why.is_allowed && judge_held(i, n, op, &why);
     }
     if (op == OPERATION_WRITE && is_no_program(i, why.resolved)) {
         return false;
     }
     if (anyway == 0) {
         add(i, evidence_layer(i->c->plan), sandbox_operation_name(op), why.resolved, &why);
-    } else if (anyway != ENOENT && anyway != ENOTDIR && anyway != EEXIST) {
+    } else if (is_refusal(anyway)) {
         say_not_ours(i, why.resolved, anyway);
     }
+    return anyway == 0 || is_refusal(anyway);
+}
+
+/* The operations that a name may have been meant for, likeliest first; returns how many. */
+static size_t
+operations_of(enum sandbox_operation ret[2], const struct named *n, const char *path)
+{
+    struct stat st;
+
+    switch (n->intent) {
+    case NAMED_READ:
+        ret[0] = OPERATION_READ;
+        return 1;
+    case NAMED_WRITTEN:
+        ret[0] = OPERATION_WRITE;
+        return 1;
+    case NAMED_REMOVED:
+        /* What is to be removed and is not there is the new name of a rename. */
+        ret[0] = lstat(path, &st) == 0 ? OPERATION_DELETE : OPERATION_WRITE;
+        return 1;
+    case NAMED_CHANGED:
+        ret[0] = OPERATION_CHMOD;
+        return 1;
+    case NAMED_ANY:
+        break;
+    }
+    ret[0] = OPERATION_READ;
+    ret[1] = OPERATION_WRITE;
+    return 2;
+}
+
+/* Nothing of ours refuses it: do its mode, its owner or the disk? */
+static bool
+judge_allowed(struct inference *i, const struct named *n, enum sandbox_operation op,
+              const char *path)
+{
+    struct sandbox_explanation why = {0};
+
+    if ((n->sys != EACCES && n->sys != EPERM && n->sys != EROFS) ||
+        sandbox_explain(&why, i->c->plan, op, path, NULL) != SY_E_OK) {
+        return false;
+    }
+
+    int sys = refused_anyway(i->c, op, why.resolved);
+
+    if (sys != n->sys || is_no_program(i, why.resolved)) {
+        return false;
+    }
+    say_not_ours(i, why.resolved, sys);
     return true;
 }
 
@@ -160,17 +270,38 @@ static void
 judge_path(struct inference *i, const struct named *n)
 {
     SY_AUTO(buf_fini) struct buf path = {.max = 2 * (size_t)LIMIT_PATH};
-    struct stat st;
+    enum sandbox_operation ops[2];
+    bool is_it = false;
 
+    /* What was written is named before what had to go away for it: both may be refused. */
+    if (i->decided == DECIDED || (i->decided == DECIDED_WRITTEN && n->intent != NAMED_REMOVED)) {
+        return;
+    }
     if (path_join(&path, i->c->cwd, n->text) != SY_E_OK) {
         return; /* too long for any kernel */
     }
 
-    /* What is to be removed and is not there is the new name of a rename. */
-    bool is_removal = n->is_removal && lstat(buf_view(&path), &st) == 0;
+    size_t n_ops = operations_of(ops, n, buf_view(&path));
 
-    if (!judge_operation(i, OPERATION_READ, buf_view(&path))) {
-        (void)judge_operation(i, is_removal ? OPERATION_DELETE : OPERATION_WRITE, buf_view(&path));
+    if (n->sys == ENOENT) {
+        /* What lies in a hidden directory looks as if it was not there. */
+        struct stat st;
+
+        if (sandbox_plan_tier(i->c->plan) != TIER_FULL || lstat(buf_view(&path), &st) != 0) {
+            return;
+        }
+        ops[0] = OPERATION_READ;
+        n_ops = 1;
+    }
+
+    for (size_t k = 0; k < n_ops && !is_it; k++) {
+        is_it = judge_operation(i, n, ops[k], buf_view(&path));
+    }
+    for (size_t k = 0; k < n_ops && !is_it && i->decided == UNDECIDED; k++) {
+        is_it = judge_allowed(i, n, ops[k], buf_view(&path));
+    }
+    if (is_it) {
+        i->decided = n->intent == NAMED_WRITTEN ? DECIDED_WRITTEN : DECIDED;
     }
 }
 
@@ -199,6 +330,10 @@ judge(void *arg, const struct named *n)
 {
     struct inference *i = arg;
 
+    if (n->line != i->line) {
+        i->line = n->line;
+        i->decided = UNDECIDED;
+    }
     if (n->is_host) {
         judge_host(i, n);
     } else {

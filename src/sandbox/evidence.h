@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "sandbox/denial.h"
 #include "sandbox/sandbox.h"
@@ -17,12 +18,23 @@
 /* Who refuses a path under this plan: mounts stand in front of Landlock. */
 enum denial_layer evidence_layer(const struct sandbox_plan *plan);
 
+/* What was to be done with a path, as far as the words around it say. */
+enum named_intent {
+    NAMED_ANY,
+    NAMED_READ,    /* the source of a copy, the end of a link */
+    NAMED_WRITTEN, /* to be written or made */
+    NAMED_REMOVED, /* to go away or to get another name */
+    NAMED_CHANGED  /* its mode, owner or times */
+};
+
 /* Something that a line of output complains about. */
 struct named {
     bool is_host;
-    bool is_removal;  /* a path that was to go away or to get another name */
-    const char *text; /* a path as written, or a host */
-    unsigned port;    /* of a host; 0: not named */
+    enum named_intent intent; /* of a path */
+    int sys;                  /* of a path: the errno value of the complaint */
+    unsigned line;            /* names of one line come likeliest first */
+    const char *text;         /* a path as written, or a host */
+    unsigned port;            /* of a host; 0: not named */
 };
 
 /* Text beyond these from the end of each stream is not looked at. */
@@ -30,7 +42,7 @@ struct named {
 #define EVIDENCE_NAMES 128U
 
 /*
- * Tells `fn` what the text complains about, in its order, until it returns false or
+ * Tells `fn` what the text complains about, line by line, until it returns false or
  * EVIDENCE_NAMES were told. Pure. A name is valid during the call only.
  */
 typedef bool named_fn(void *arg, const struct named *n);
@@ -40,15 +52,25 @@ void evidence_scan(const char *text, size_t n, named_fn *fn, void *arg);
  * our sandbox? 0, or the errno value. */
 typedef int evidence_access_fn(void *arg, const char *path, int how);
 
+/*
+ * Would a change of this path (absolute, without links), which the plan allows, be refused by
+ * what else holds it, a protected name? If so: rule and fix. OPERATION_CREATE: a name that
+ * is there for no other reason.
+ */
+typedef bool evidence_held_fn(void *arg, struct sandbox_explanation *ret, enum sandbox_operation op,
+                              const char *path);
+
 struct evidence_case {
     const struct sandbox_plan *plan;
     evidence_access_fn *access;
+    evidence_held_fn *held; /* NULL: nothing */
     void *arg;
+    uid_t uid; /* who the command runs as */
     /* Of evidence_infer alone. */
     const char *cwd; /* of the command, absolute */
     int exit_code;
     /* SY_ERR_MSG_MAX bytes, as they are if there is nothing to say: a sentence about an object that
-     * the policy would refuse but that is refused anyway, so that no grant would help. */
+     * is refused without us, so that no grant would help. */
     char *note;
 };
 

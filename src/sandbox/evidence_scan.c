@@ -1,49 +1,46 @@
 /* Which objects a text complains about. Pure: a fuzzer gives it anything. */
 #include <ctype.h>
+#include <errno.h>
 #include <string.h>
 #include <strings.h>
 
-#include "base/str.h"
-#include "sandbox/evidence.h"
+#include "sandbox/evidence_internal.h"
 
 /* Longer lines are looked at up to here. */
 #define LINE_MAX_BYTES 8192U
-#define NAME_MAX_BYTES 4096U
 
-struct scan {
-    named_fn *fn;
-    void *arg;
-    unsigned told;
-    bool is_over;
-    char name[NAME_MAX_BYTES];
+/* Of those between a complaint and the line that it is the cause of. */
+#define CONTEXT_LINES 4U
+
+static const struct {
+    const char *text;
+    int sys;
+    bool is_word;
+} complaints[] = {
+    {"permission denied",         EACCES, false},
+    {"permissiondenied",          EACCES, false},
+    {"operation not permitted",   EPERM,  false},
+    {"read-only file system",     EROFS,  false},
+    {"readonlyfilesystem",        EROFS,  false},
+    {"cross-device link",         EXDEV,  false},
+    {"device or resource busy",   EBUSY,  false},
+    {"resource busy",             EBUSY,  false},
+    {"file exists",               EEXIST, false},
+    {"is a directory",            EEXIST, false}, /* a name that is kept by one */
+    {"no such file or directory", ENOENT, false},
+    {"access denied",             EACCES, false},
+    {"accessdenied",              EACCES, false},
+    {"is denied",                 EACCES, false},
+    {"not permitted",             EPERM,  false},
+    {"EACCES",                    EACCES, true },
+    {"EPERM",                     EPERM,  true },
+    {"EROFS",                     EROFS,  true },
+    {"EXDEV",                     EXDEV,  true },
+    {"EBUSY",                     EBUSY,  true },
 };
 
-/* A part of a line. */
-struct span {
-    const char *at;
-    size_t n;
-};
-
-/* What the kernel says when it refuses, as C libraries and languages write it. */
-static const char *const complaints[] = {
-    "permission denied",
-    "operation not permitted",
-    "read-only file system",
-    "access denied",
-    "accessdenied",
-    "not permitted",
-    "cross-device link",
-    "EACCES",
-    "EPERM",
-    "EROFS",
-    "EXDEV",
-};
-
-static const char *const removals[] = {"remove", "rename", "unlink", "move", "rmdir", "delete"};
-
-/* The first place of `word` in s, letters of either case alike. */
-static const char *
-find(struct span s, const char *word)
+const char *
+span_find(struct span s, const char *word)
 {
     size_t n = strlen(word);
 
@@ -55,21 +52,38 @@ find(struct span s, const char *word)
     return NULL;
 }
 
-static const char *
-find_any(struct span s, const char *const *words, size_t n)
+const char *
+span_find_word(struct span s, const char *word)
 {
+    size_t n = strlen(word);
     const char *at = NULL;
 
-    for (size_t i = 0; i < n && at == NULL; i++) {
-        at = find(s, words[i]);
+    while ((at = span_find(s, word)) != NULL) {
+        bool begins = at == s.at || !isalnum((unsigned char)at[-1]);
+        bool ends = at + n == s.at + s.n || !isalnum((unsigned char)at[n]);
+
+        if (begins && ends) {
+            return at;
+        }
+        s = span_from(s, at + 1);
     }
-    return at;
+    return NULL;
 }
 
-#define FIND_ANY(s, words) find_any((s), (words), sizeof(words) / sizeof((words)[0]))
+struct span
+span_before(struct span s, const char *at)
+{
+    return (struct span){s.at, (size_t)(at - s.at)};
+}
 
-static struct span
-trim(struct span s)
+struct span
+span_from(struct span s, const char *at)
+{
+    return (struct span){at, s.n - (size_t)(at - s.at)};
+}
+
+struct span
+span_trim(struct span s)
 {
     while (s.n > 0 && (s.at[0] == ' ' || s.at[0] == '\t')) {
         s.at++;
@@ -81,352 +95,106 @@ trim(struct span s)
     return s;
 }
 
-static bool
-tell(struct scan *c, struct span s, struct named named)
+bool
+span_starts(struct span s, const char *with)
+{
+    size_t n = strlen(with);
+
+    return n <= s.n && memcmp(s.at, with, n) == 0;
+}
+
+void
+scan_tell(struct scan *c, struct span s, struct named named)
 {
     if (s.n == 0 || s.n >= sizeof(c->name) || memchr(s.at, '\0', s.n) != NULL || c->is_over) {
-        return false;
+        return;
     }
     memcpy(c->name, s.at, s.n);
     c->name[s.n] = '\0';
     named.text = c->name;
     c->told++;
     c->is_over = !c->fn(c->arg, &named) || c->told == EVIDENCE_NAMES;
-    return true;
 }
 
-static bool
-is_path_start(struct span s)
+bool
+evidence_complaint(struct complaint *ret, struct span line)
 {
-    return (s.n > 0 && s.at[0] == '/') || (s.n > 1 && strncmp(s.at, "./", 2) == 0) ||
-           (s.n > 2 && strncmp(s.at, "../", 3) == 0);
-}
+    for (size_t i = 0; i < sizeof(complaints) / sizeof(complaints[0]); i++) {
+        const char *at = complaints[i].is_word ? span_find_word(line, complaints[i].text)
+                                               : span_find(line, complaints[i].text);
 
-/* Pairs of quotation marks; an apostrophe within a word opens none. */
-static const struct {
-    const char *open;
-    const char *close;
-} quotes[] = {
-    {"'",            "'"           },
-    {"\"",           "\""          },
-    {"`",            "'"           },
-    {"`",            "`"           },
-    {"\xe2\x80\x98", "\xe2\x80\x99"},
-    {"\xe2\x80\x9c", "\xe2\x80\x9d"},
-};
-
-#define QUOTES (sizeof(quotes) / sizeof(quotes[0]))
-
-static bool
-starts(struct span s, size_t at, const char *with)
-{
-    size_t n = strlen(with);
-
-    return at + n <= s.n && memcmp(s.at + at, with, n) == 0;
-}
-
-/* Where the quotation that is opened at `at` by pair q ends; 0: nowhere. */
-static size_t
-quote_end(struct span s, size_t at, size_t q)
-{
-    size_t from = at + strlen(quotes[q].open);
-    size_t n = strlen(quotes[q].close);
-
-    for (size_t i = from; i + n <= s.n; i++) {
-        if (starts(s, i, quotes[q].close) &&
-            (i + n == s.n || !isalnum((unsigned char)s.at[i + n]))) {
-            return i > from ? i : 0;
-        }
-    }
-    return 0;
-}
-
-/* The names in quotation marks. True if there was one. */
-static bool
-scan_quoted(struct scan *c, struct span s, struct named named)
-{
-    bool found = false;
-    size_t i = 0;
-
-    while (i < s.n) {
-        size_t end = 0;
-        size_t q = 0;
-
-        for (; q < QUOTES && end == 0; q++) {
-            bool may_open = i == 0 || !isalnum((unsigned char)s.at[i - 1]);
-
-            end = may_open && starts(s, i, quotes[q].open) ? quote_end(s, i, q) : 0;
-        }
-        if (end == 0) {
-            i++;
-            continue;
-        }
-        q--;
-
-        struct span inner = {s.at + i + strlen(quotes[q].open), end - i - strlen(quotes[q].open)};
-
-        found = tell(c, inner, named) || found;
-        i = end + strlen(quotes[q].close);
-    }
-    return found;
-}
-
-/* Slashes and dots alone are punctuation. */
-static bool
-has_name(struct span s)
-{
-    for (size_t i = 0; i < s.n; i++) {
-        if (s.at[i] != '/' && s.at[i] != '.') {
+        if (at != NULL) {
+            ret->sys = complaints[i].sys;
+            ret->text = (struct span){at, strlen(complaints[i].text)};
             return true;
         }
     }
     return false;
 }
 
-/* Words that look like paths, without what stands around them. */
+/* A line that tells of a failure whose cause may come in one of the next lines. */
 static bool
-scan_words(struct scan *c, struct span s, struct named named)
+is_failure(struct span line)
 {
-    static const char around[] = "()[]{}<>,;:'\"`=";
-    bool found = false;
-    size_t i = 0;
+    static const char *const words[] = {"cannot", "can't",  "could not", "couldn't",
+                                        "failed", "unable", "error"};
 
-    while (i < s.n) {
-        size_t n = 0;
-
-        while (i + n < s.n && s.at[i + n] != ' ' && s.at[i + n] != '\t') {
-            n++;
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        if (span_find_word(line, words[i]) != NULL) {
+            return true;
         }
-
-        struct span word = {s.at + i, n};
-
-        i += n + 1;
-        while (word.n > 0 && strchr(around, word.at[0]) != NULL) {
-            word.at++;
-            word.n--;
-        }
-        while (word.n > 0 &&
-               (strchr(around, word.at[word.n - 1]) != NULL || word.at[word.n - 1] == '\r')) {
-            word.n--;
-        }
-        if (is_path_start(word) && has_name(word)) {
-            found = tell(c, word, named) || found;
-        }
-    }
-    return found;
-}
-
-/* Cuts the next field, up to ": ", from *s. */
-static struct span
-next_field(struct span *s)
-{
-    struct span field = *s;
-    const char *end = find(*s, ": ");
-
-    if (end == NULL) {
-        s->n = 0;
-        if (field.n > 0 && field.at[field.n - 1] == ':') {
-            field.n--;
-        }
-        return trim(field);
-    }
-    field.n = (size_t)(end - s->at);
-    s->n -= field.n + 2;
-    s->at = end + 2;
-    return trim(field);
-}
-
-/* "line 3" or "3": what is before it is the script's name. */
-static bool
-is_line_number(struct span s)
-{
-    if (s.n > 5 && strncmp(s.at, "line ", 5) == 0) {
-        s.at += 5;
-        s.n -= 5;
-    }
-    for (size_t i = 0; i < s.n; i++) {
-        if (!isdigit((unsigned char)s.at[i])) {
-            return false;
-        }
-    }
-    return s.n > 0;
-}
-
-/* How shells begin the field that ends with the path. */
-static struct span
-without_verb(struct span s)
-{
-    static const char *const verbs[] = {"cannot create ", "can't create ", "cannot open ",
-                                        "can't open "};
-
-    for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++) {
-        size_t n = strlen(verbs[i]);
-
-        if (s.n > n && strncmp(s.at, verbs[i], n) == 0) {
-            s.at += n;
-            s.n -= n;
-        }
-    }
-    return s;
-}
-
-/*
- * "PROGRAM: line 1: PATH: COMPLAINT": the field before the complaint is a name, with spaces or
- * not. False if the line is not of this form.
- */
-static bool
-scan_fields(struct scan *c, struct span s, struct named named)
-{
-    struct span before = {NULL, 0};
-    unsigned fields = 0;
-
-    while (s.n > 0) {
-        struct span field = next_field(&s);
-
-        if (FIND_ANY(field, complaints) != NULL) {
-            const char *bracket = find(field, " (");
-
-            if (is_path_start(field) && bracket != NULL) { /* "PATH (COMPLAINT)" */
-                return tell(c, (struct span){field.at, (size_t)(bracket - field.at)}, named);
-            }
-            before = without_verb(before);
-            if (before.n == 0 || is_line_number(before) ||
-                (!is_path_start(before) && (fields < 2 || memchr(before.at, ' ', before.n)))) {
-                return false;
-            }
-            return tell(c, before, named);
-        }
-        before = field;
-        fields++;
     }
     return false;
 }
 
-static void
-scan_paths(struct scan *c, struct span line)
+/* Is there nothing in it but the complaint, with a number before or behind? */
+static bool
+is_bare(struct span line, const struct complaint *complaint)
 {
-    struct named named = {.is_removal = FIND_ANY(line, removals) != NULL};
+    struct span before = span_trim(span_before(line, complaint->text.at));
+    struct span after = span_trim(span_from(line, complaint->text.at + complaint->text.n));
 
-    if (FIND_ANY(line, complaints) != NULL && !scan_quoted(c, line, named) &&
-        !scan_fields(c, line, named)) {
-        (void)scan_words(c, line, named);
+    for (size_t i = 0; i < before.n; i++) {
+        if (!isdigit((unsigned char)before.at[i]) && before.at[i] != ':') {
+            return false;
+        }
     }
+    return after.n <= 1 || span_starts(after, "(os error ") || span_starts(after, "(errno");
 }
 
-/* The texts before the name of a host that could not be reached. */
-static const char *const host_leads[] = {
-    "could not resolve host: ",
-    "couldn't resolve host ",
-    "could not resolve hostname ",
-    "could not resolve proxy: ",
-    "could not resolve ",
-    "unable to resolve host address ",
-    "unable to look up ",
-    "temporary failure resolving ",
-    "failed to connect to ",
-    "couldn't connect to server ",
-    "unable to connect to ",
-    "connect to host ",
-    "connect to address ",
-    "getaddrinfo ENOTFOUND ",
-    "getaddrinfo EAI_AGAIN ",
-    "connect EPERM ",
-    "connect EACCES ",
-    "connect ENETUNREACH ",
-    "dial tcp: lookup ",
-    "dial tcp ",
-    "dial udp ",
-    "ConnectionPool(host=",
+/* The last lines, as far as a complaint may be about them. */
+struct context {
+    struct span failure;
+    unsigned number; /* of that line */
+    unsigned age;
 };
 
-static bool
-is_host_char(char c)
-{
-    return isalnum((unsigned char)c) || c == '.' || c == '-' || c == '_' || c == ':' || c == '[' ||
-           c == ']';
-}
-
-/* Digits at the beginning; 0 if there is no port. */
-static unsigned
-port_of(struct span s)
-{
-    unsigned port = 0;
-
-    for (size_t i = 0; i < s.n && i < 5 && isdigit((unsigned char)s.at[i]); i++) {
-        port = port * 10 + (unsigned)(s.at[i] - '0');
-    }
-    return port <= 65535 ? port : 0;
-}
-
-/* The port that is named after the host: ":443", " port 443", ", port=443". */
-static unsigned
-port_after(struct span rest)
-{
-    static const char *const leads[] = {" port ", "port="};
-
-    for (size_t i = 0; i < sizeof(leads) / sizeof(leads[0]); i++) {
-        const char *at = find(rest, leads[i]);
-
-        if (at != NULL) {
-            at += strlen(leads[i]);
-            return port_of((struct span){at, rest.n - (size_t)(at - rest.at)});
-        }
-    }
-    return 0;
-}
-
 static void
-scan_host(struct scan *c, struct span rest)
+scan_paths(struct scan *c, struct span line, unsigned number, struct context *context)
 {
-    struct named named = {.is_host = true};
+    struct line_names names;
+    struct complaint complaint;
 
-    while (rest.n > 0 &&
-           (strchr("'\"`", rest.at[0]) != NULL || (unsigned char)rest.at[0] >= 0x80)) {
-        rest.at++;
-        rest.n--;
+    if (line.n > 0 && ++context->age > CONTEXT_LINES) {
+        context->failure.n = 0;
     }
-
-    struct span host = {rest.at, 0};
-
-    while (host.n < rest.n && is_host_char(rest.at[host.n])) {
-        host.n++;
-    }
-    rest.at += host.n;
-    rest.n -= host.n;
-    while (host.n > 0 && (host.at[host.n - 1] == ':' || host.at[host.n - 1] == '.')) {
-        host.n--;
-    }
-
-    const char *colon = host.n > 0 ? memchr(host.at, ':', host.n) : NULL;
-    bool is_v6 = host.n > 0 && host.at[0] != '[' && colon != NULL &&
-                 memchr(colon + 1, ':', host.n - (size_t)(colon + 1 - host.at)) != NULL;
-
-    if (host.n > 0 && host.at[0] == '[') {
-        colon = find(host, "]:");
-        colon = colon != NULL ? colon + 1 : NULL;
-    }
-    if (colon != NULL && !is_v6) {
-        named.port = port_of((struct span){colon + 1, host.n - (size_t)(colon + 1 - host.at)});
-        host.n = (size_t)(colon - host.at);
-    } else {
-        named.port = port_after(rest);
-    }
-    if (host.n > 0 && host.n <= 253) {
-        (void)tell(c, host, named);
-    }
-}
-
-static void
-scan_hosts(struct scan *c, struct span line)
-{
-    for (size_t i = 0; i < sizeof(host_leads) / sizeof(host_leads[0]); i++) {
-        const char *at = find(line, host_leads[i]);
-
-        if (at != NULL) {
-            at += strlen(host_leads[i]);
-            scan_host(c, (struct span){at, line.n - (size_t)(at - line.at)});
-            return;
+    if (!evidence_complaint(&complaint, line)) {
+        if (is_failure(line)) {
+            *context = (struct context){line, number, 0};
         }
+        return;
+    }
+    evidence_line(&names, line, &complaint);
+    if (names.n == 0 && context->failure.n > 0 && is_bare(line, &complaint)) {
+        complaint.text = (struct span){NULL, 0};
+        evidence_line(&names, context->failure, &complaint);
+        number = context->number;
+        context->failure.n = 0;
+    }
+    for (size_t i = 0; i < names.n; i++) {
+        scan_tell(
+            c, names.v[i].at,
+            (struct named){.intent = names.v[i].intent, .sys = complaint.sys, .line = number});
     }
 }
 
@@ -434,16 +202,17 @@ void
 evidence_scan(const char *text, size_t n, named_fn *fn, void *arg)
 {
     struct scan c = {.fn = fn, .arg = arg};
+    struct context context = {0};
 
-    while (n > 0 && !c.is_over) {
+    for (unsigned number = 1; n > 0 && !c.is_over; number++) {
         const char *end = memchr(text, '\n', n);
         size_t len = end != NULL ? (size_t)(end - text) : n;
         struct span line = {text, len < LINE_MAX_BYTES ? len : LINE_MAX_BYTES};
 
-        line = trim(line);
-        scan_paths(&c, line);
+        line = span_trim(line);
+        scan_paths(&c, line, number, &context);
         if (!c.is_over) {
-            scan_hosts(&c, line);
+            evidence_hosts(&c, line);
         }
         len += end != NULL ? 1 : 0;
         text += len;

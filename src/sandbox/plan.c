@@ -58,6 +58,12 @@ sandbox_plan_tier(const struct sandbox_plan *plan)
     return plan->tier;
 }
 
+const char *
+sandbox_plan_tier_reason(const struct sandbox_plan *plan)
+{
+    return plan->weaker;
+}
+
 enum sandbox_mode
 sandbox_plan_mode(const struct sandbox_plan *plan)
 {

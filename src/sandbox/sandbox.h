@@ -155,6 +155,9 @@ void sandbox_plan_free(struct sandbox_plan *plan);
 enum feature_state sandbox_plan_feature(const struct sandbox_plan *plan, enum sandbox_feature f);
 /* The tier that every answer carries. */
 enum sandbox_tier sandbox_plan_tier(const struct sandbox_plan *plan);
+/* Why it is not the full tier, though the policy would take that; "": it is, or nobody wanted it.
+ */
+const char *sandbox_plan_tier_reason(const struct sandbox_plan *plan);
 /* What the plan was made for. */
 enum sandbox_mode sandbox_plan_mode(const struct sandbox_plan *plan);
 bool sandbox_plan_has_network(const struct sandbox_plan *plan);

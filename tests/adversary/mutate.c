@@ -23,6 +23,7 @@
  *     limits           no core limit
  *     session          no session of its own
  *     subreaper        orphans go to somebody else
+ *     quarantine       what is taken away after a run stays where it is
  */
 #include <elf.h>
 #include <errno.h>
@@ -422,6 +423,7 @@ static const struct layer layers[] = {
     {"limits",        meet_limits,        0                     },
     {"session",       meet_number,        SYS_setsid            },
     {"subreaper",     meet_option,        PR_SET_CHILD_SUBREAPER},
+    {"quarantine",    meet_number,        SYS_renameat2         },
 };
 
 static bool

@@ -68,12 +68,13 @@ MUTANTS = (
     Mutant("session", ("no-namespace",), ("type", "host:typed"), without=("seccomp",)),
     Mutant("seccomp", ("no-namespace",), ("type", "host:typed"), without=("session",)),
     Mutant("subreaper", ("no-namespace",), ("host:lingering",)),
+    Mutant("quarantine", ("no-namespace",), ("host:hook", "host:git-config", "host:agent-directory", "host:envrc")),
 )
 
 # Outside they fail too, but otherwise: that they change is the control.
 DIFFER = ("clone3", "keyctl", "io-uring", "signal-parent")
 TRIED = sorted({act for mutant in MUTANTS for act in mutant.acts if ":" not in act} |
-               {"write-inside", "daemon", "signal-by-owner", "type"})
+               {"write-inside", "daemon", "signal-by-owner", "type", "envrc"})
 
 
 class Bench:

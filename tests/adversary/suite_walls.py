@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""All acts of the probe in each tier, as each user, and outside of all of them."""
+"""All acts of the probe in each tier, as each user, by `exec` and as a call of an MCP
+server, and outside of all of them."""
 
+import itertools
 import sys
 
 from acts import held_walls, judge, judge_claims, judge_outside, without_own_network
@@ -21,15 +23,15 @@ def outside(suite, world):
     return wrong
 
 
-def inside(suite, world, tier):
+def inside(suite, world, tier, way):
     world.reset()
-    run = world.exec(SETTINGS[tier], world.probe_words())
+    run = getattr(world, way)(SETTINGS[tier], world.probe_words())
     outcomes = {**run.outcomes, **world.facts()}
     if run.tier != tier:
         return [f"the tier is {run.tier}: {run.brief()}"]
     judged = without_own_network(tier, outcomes)
     wrong = judge(judged, held_walls(tier)) + judge_claims(run.sandbox, judged)
-    suite.rows_of(tier, world.party.name, outcomes, wrong)
+    suite.rows_of(f"{tier} by {way}", world.party.name, outcomes, wrong)
     return wrong
 
 
@@ -39,9 +41,9 @@ def main():
     def as_party(world):
         who = world.party.name
         suite.check(f"outside, as {who}, all acts succeed that are refused inside", lambda: outside(suite, world))
-        for tier in SETTINGS:
-            suite.check(f"in the {tier} tier, as {who}, hostile acts fail and work goes on",
-                        lambda tier=tier: inside(suite, world, tier))
+        for tier, way in itertools.product(SETTINGS, ("exec", "mcp")):
+            suite.check(f"in the {tier} tier, as {who}, by {way}, hostile acts fail and work goes on",
+                        lambda tier=tier, way=way: inside(suite, world, tier, way))
 
     suite.each_party(as_party)
     return suite.finish()

@@ -15,6 +15,7 @@ import socket
 import subprocess
 import tempfile
 import termios
+import threading
 import time
 
 SECONDS = 60
@@ -249,8 +250,8 @@ class World:
         return {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": self.path("home"), "LANG": "C.UTF-8",
                 "TMPDIR": self.path("tmp"), **SECRET_VARIABLES, **more}
 
-    def run(self, words, env=None, cwd=None, seconds=SECONDS, stdin=subprocess.DEVNULL):
-        """Runs words as the party, in a session whose terminal is ours."""
+    def start(self, words, env=None, cwd=None, stdin=subprocess.DEVNULL):
+        """Starts words as the party, in a session whose terminal is ours."""
 
         def session():
             os.setsid()
@@ -263,23 +264,55 @@ class World:
         outside = os.open(self.path("O"), os.O_RDONLY | os.O_DIRECTORY)
         leaked = (self.terminal, outside, *(s.fileno() for s in self.listeners.values() if s))
         try:
-            done = subprocess.run(words, cwd=cwd or self.path("W"), env=env or self.environment(), stdin=stdin,
-                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=seconds, check=False,
-                                  preexec_fn=session, pass_fds=leaked, **self.party.popen_args())
+            return subprocess.Popen(words, cwd=cwd or self.path("W"), env=env or self.environment(), stdin=stdin,
+                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=session,
+                                    pass_fds=leaked, **self.party.popen_args())
         finally:
             os.close(outside)
-        return Run(done.returncode, done.stdout.decode("utf-8", "replace"),
-                   done.stderr.decode("utf-8", "replace"))
+
+    def run(self, words, seconds=SECONDS, **more):
+        """Runs words to their end, as start() does it."""
+        with self.start(words, **more) as process:
+            try:
+                out, err = process.communicate(timeout=seconds)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                raise
+            return Run(process.returncode, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"))
+
+    @staticmethod
+    def setting_words(settings):
+        return [word for key, value in settings.items() for word in ("-c", f"{key}={value}")]
 
     def exec_words(self, settings, command):
-        words = [self.programs.shellyard, "exec", "--json", "-t", "40s"]
-        for key, value in settings.items():
-            words += ["-c", f"{key}={value}"]
+        words = [self.programs.shellyard, "exec", "--json", "-t", "40s", *self.setting_words(settings)]
         return [*words, "--", *command]
 
     def exec(self, settings, command, wrap=(), **more):
         """One command under shellyard exec."""
         return self.run([*wrap, *self.exec_words(settings, command)], **more)
+
+    def mcp(self, settings, command, seconds=SECONDS):
+        """One command as a call of an MCP server, which ends after it."""
+        hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}}
+        call = {"name": "shell", "arguments": {"command": command, "timeout_ms": 40000}}
+        messages = ({"id": 1, "method": "initialize", "params": hello}, {"method": "notifications/initialized"},
+                    {"id": 2, "method": "tools/call", "params": call})
+        words = [self.programs.shellyard, "mcp", *self.setting_words(settings)]
+        with self.start(words, stdin=subprocess.PIPE) as server:
+            clock = threading.Timer(seconds, server.kill)
+            clock.start()
+            try:
+                server.stdin.write(b"".join(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n"
+                                            for message in messages))
+                server.stdin.flush()
+                answer = next((m for m in map(json.loads, server.stdout) if m.get("id") == 2), {})
+                _, err = server.communicate()
+            finally:
+                clock.cancel()
+        result = answer.get("result", {}).get("structuredContent", {})
+        text = json.dumps({**result, "stdout": result.get("output", "")})
+        return Run(result.get("exit_code"), text, err.decode("utf-8", "replace") + json.dumps(answer.get("error")))
 
     def lingering(self):
         """Processes that an act left behind."""

@@ -39,7 +39,7 @@ on_name(void *arg, const struct named *n)
     CHECK(memmem(t->text, t->n, n->text, len) != NULL);
     CHECK(memchr(n->text, '\n', len) == NULL);
     CHECK(n->port <= 65535 && (n->is_host || n->port == 0));
-    CHECK(!n->is_host || (len <= 253 && !n->is_removal));
+    CHECK(!n->is_host || (len <= 253 && n->intent == NAMED_ANY));
     return t->names < 100;
 }
 

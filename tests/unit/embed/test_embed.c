@@ -236,6 +236,22 @@ engines_of_several_threads_do_not_meet(void **state)
 }
 
 static const char *launcher;
+static const char *tier_here; /* NULL: whatever this machine gives */
+
+/* The state of a feature of the result. */
+static const char *
+state_of(const struct sy_result *r, const char *name)
+{
+    struct sy_feature f = {.size = sizeof(f)};
+
+    for (size_t i = 0; sy_result_feature(r, i, &f) == 1; i++) {
+        assert_true(strlen(f.text) > 0);
+        if (strcmp(f.name, name) == 0) {
+            return f.state;
+        }
+    }
+    return NULL;
+}
 
 static void
 a_named_launcher_gives_the_full_tier_or_the_answer_says_no(void **state)
@@ -254,13 +270,25 @@ a_named_launcher_gives_the_full_tier_or_the_answer_says_no(void **state)
     options.launcher = launcher;
     assert_int_equal(sy_engine_new(&engine, &options, why, sizeof(why)), SY_OK);
     assert_int_equal(sy_run(engine, &command, &r, why, sizeof(why)), SY_OK);
+    if (tier_here != NULL) {
+        assert_string_equal(sy_result_tier(r), tier_here);
+    }
     if (strcmp(sy_result_tier(r), "full") == 0) {
         assert_string_equal(sy_result_text(r, SY_STDOUT, NULL), "sy-keeper\n");
+        assert_string_equal(sy_result_tier_reason(r), "");
+        assert_string_equal(state_of(r, "pid_namespace"), "enforced");
     } else {
-        /* A machine without namespaces; tests/integration asks there. */
+        /* A machine without namespaces: this runs under adversary/mask too. */
         assert_string_equal(sy_result_tier(r), "no-namespace");
-        print_message("no full tier here\n");
+        assert_non_null(strstr(sy_result_tier_reason(r), "namespaces failed: "));
+        assert_string_equal(state_of(r, "pid_namespace"), "absent");
     }
+    assert_string_equal(state_of(r, "fs_write"), "enforced");
+    assert_null(state_of(r, "no such thing"));
+
+    struct sy_feature none = {.size = sizeof(none)};
+
+    assert_int_equal(sy_result_feature(r, sy_result_features(r), &none), 0);
     sy_result_free(r);
     sy_engine_free(engine);
 }
@@ -271,6 +299,7 @@ main(int argc, char **argv)
     static char path[PATH_MAX];
 
     launcher = argc > 1 ? realpath(argv[1], path) : NULL;
+    tier_here = argc > 2 ? argv[2] : NULL;
 
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_command_gives_its_output_and_code),

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -127,6 +128,89 @@ without_a_command_it_ends_with_its_owner(void **state)
     fd_close(&after);
     assert_int_equal(waitpid(-1, NULL, WNOHANG | __WALL), -1);
     assert_int_equal(errno, ECHILD);
+}
+
+/* The processors that a command of a process made on `first` may use, when ours were `ours`
+ * before it got its command. */
+static cpu_set_t
+cpus_of_command(const cpu_set_t *first, const cpu_set_t *ours)
+{
+    SY_AUTO(buf_fini) struct buf out = {.max = 4096};
+    struct process *p = NULL;
+    cpu_set_t ret;
+
+    assert_int_equal(sched_setaffinity(0, sizeof(*first), first), 0);
+    assert_int_equal(process_prepare(&p, &no_base, NULL), SY_E_OK);
+    assert_int_equal(sched_setaffinity(0, sizeof(*ours), ours), 0);
+    process_give_way(p);
+    go(p, NULL,
+       "while read -r name mask; do [ $name != Cpus_allowed: ] || echo $mask; done"
+       " </proc/self/status",
+       &out);
+    process_free(p);
+
+    /* Words of 32 bits, the highest first. */
+    size_t at = 0;
+
+    CPU_ZERO(&ret);
+    for (size_t i = out.len; i > 0; i--) {
+        char c = out.data[i - 1];
+
+        if (c == ',' || c == '\n') {
+            continue;
+        }
+
+        unsigned digit = (unsigned)(c <= '9' ? c - '0' : c - 'a' + 10);
+
+        assert_true(digit < 16);
+        for (unsigned bit = 0; bit < 4; bit++, at++) {
+            if ((digit >> bit & 1U) != 0) {
+                CPU_SET(at, &ret);
+            }
+        }
+    }
+    return ret;
+}
+
+static void
+one_that_gave_way_gets_all_our_processors(void **state)
+{
+    cpu_set_t all;
+    cpu_set_t one;
+    int n_moved = 0;
+    struct sched_param param = {.sched_priority = 0};
+
+    (void)state;
+    /* So that a new task does not run before us. */
+    assert_int_equal(sched_setscheduler(0, SCHED_BATCH, &param), 0);
+    assert_int_equal(sched_getaffinity(0, sizeof(all), &all), 0);
+
+    uint64_t give_up_ns = clock_mono_ns() + 60 * SECOND_NS;
+
+    /* On a busy machine it may run first all the same. */
+    for (int i = 0; i < 20 || (n_moved == 0 && clock_mono_ns() < give_up_ns); i++) {
+        size_t cpu = 0;
+
+        for (int left = i % CPU_COUNT(&all); left > 0 || !CPU_ISSET(cpu, &all); cpu++) {
+            left -= CPU_ISSET(cpu, &all) ? 1 : 0;
+        }
+        CPU_ZERO(&one);
+        CPU_SET(cpu, &one);
+
+        /* It has begun already, or waited behind us. */
+        cpu_set_t got = cpus_of_command(&one, &all);
+
+        assert_true(CPU_EQUAL(&got, &all) || CPU_EQUAL(&got, &one));
+        n_moved += CPU_EQUAL(&got, &all) ? 1 : 0;
+    }
+    assert_true(n_moved > 0);
+
+    /* Where there is no other, it stays. */
+    cpu_set_t got = cpus_of_command(&one, &one);
+
+    assert_true(CPU_EQUAL(&got, &one));
+    assert_int_equal(sched_setaffinity(0, sizeof(all), &all), 0);
+    assert_int_equal(sched_setscheduler(0, SCHED_OTHER, &param), 0);
 }
 
 /* All that this process has become the parent of, gone within five seconds. */
@@ -328,6 +412,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(takes_its_command_later),
         cmocka_unit_test(counts_from_its_command_on),
+        cmocka_unit_test(one_that_gave_way_gets_all_our_processors),
         cmocka_unit_test(without_a_command_it_ends_with_its_owner),
         cmocka_unit_test(without_a_command_it_dies_with_the_engine),
         cmocka_unit_test(one_that_was_killed_is_not_used),

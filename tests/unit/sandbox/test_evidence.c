@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -32,8 +33,10 @@ collect(void *arg, const struct named *n)
     if (n->is_host) {
         assert_int_equal(buf_add_str(out, " (host)"), SY_E_OK);
     }
-    if (n->is_removal) {
-        assert_int_equal(buf_add_str(out, " (removal)"), SY_E_OK);
+    if (!n->is_host && n->intent != NAMED_ANY) {
+        static const char *const words[] = {"any", "read", "written", "removed", "changed"};
+
+        assert_int_equal(buf_addf(out, " (%s)", words[n->intent]), SY_E_OK);
     }
     return true;
 }
@@ -49,30 +52,143 @@ expect_names(const char *text, const char *names)
     }
 }
 
+/* What programs print, and what their lines name: likeliest first. */
+static const struct {
+    const char *text;
+    const char *names;
+} messages[] = {
+  /* coreutils, busybox */
+    {"touch: cannot touch '/O/f': Permission denied",                                                  "/O/f (written)"                                                                },
+    {"mkdir: cannot create directory \xe2\x80\x98/O/a b\xe2\x80\x99: Read-only file system",
+     "/O/a b (written)"                                                                                                                                                                },
+    {"mkdir: can't create directory '/O/d': Permission denied",                                        "/O/d (written)"                                                                },
+    {"rm: cannot remove '/O/f': Operation not permitted",                                              "/O/f (removed)"                                                                },
+    {"rmdir: failed to remove '/O/d': Read-only file system",                                          "/O/d (removed)"                                                                },
+    {"mv: cannot move '/O/a' to '/O/b': Permission denied",                                            "/O/b (written)|/O/a (removed)"                                                 },
+    {"mv: cannot move '.git' to 'g': Device or resource busy",                                         "g (written)|.git (removed)"                                                    },
+    {"mv: can't rename '/O/a': Permission denied",                                                     "/O/a (removed)"                                                                },
+    {"mv: inter-device move failed: '/a/b' to '/O/b'; unable to remove target: Read-only file system",
+     "/O/b (written)|/a/b (removed)"                                                                                                                                                   },
+    {"mv: rename a to /O/b: Permission denied",                                                        "/O/b (written)|a (removed)"                                                    },
+    {"cp: cannot create regular file '/O/x': Permission denied",                                       "/O/x (written)"                                                                },
+    {"cp: cannot open '/H/.ssh/id' for reading: Permission denied",                                    "/H/.ssh/id"                                                                    },
+    {"cp: cannot stat '/H/x': Permission denied",                                                      "/H/x (read)"                                                                   },
+    {"install: cannot create regular file '/usr/local/bin/x': Permission denied",
+     "/usr/local/bin/x (written)"                                                                                                                                                      },
+    {"ln: failed to create symbolic link '/O/l' -> '/usr/bin/x': Permission denied",
+     "/O/l (written)|/usr/bin/x (read)"                                                                                                                                                },
+    {"ln: failed to create hard link 'c' => '.git/config': Invalid cross-device link",
+     "c (written)|.git/config (read)"                                                                                                                                                  },
+    {"chmod: changing permissions of '/O/f': Operation not permitted",                                 "/O/f (changed)"                                                                },
+    {"chown: changing ownership of '/O/f': Operation not permitted",                                   "/O/f (changed)"                                                                },
+    {"touch: setting times of '/O/f': Permission denied",                                              "/O/f (changed)"                                                                },
+    {"dd: failed to open '/O/x': Permission denied",                                                   "/O/x"                                                                          },
+    {"truncate: cannot open '/O/x' for writing: Read-only file system",                                "/O/x (written)"                                                                },
+    {"tee: /O/f: Permission denied",                                                                   "/O/f"                                                                          },
+    {"tee: f: Permission denied",                                                                      "f"                                                                             },
+    {"cat: ../O/f: Permission denied",                                                                 "../O/f"                                                                        },
+    {"ls: cannot open directory '/H/.ssh': Permission denied",                                         "/H/.ssh"                                                                       },
+    {"ls: cannot access '/H/x': Permission denied",                                                    "/H/x (read)"                                                                   },
+    {"mktemp: failed to create file via template '/O/tmp.XXXXXXXXXX': Permission denied",
+     "/O/tmp.XXXXXXXXXX (written)"                                                                                                                                                     },
+ /* shells */
+    {"bash: line 1: /O/a b: Permission denied",                                                        "/O/a b"                                                                        },
+    {"bash: f: Permission denied",                                                                     "f"                                                                             },
+    {"bash: line 1: .git/config: Read-only file system",                                               ".git/config"                                                                   },
+    {"/tmp/x.sh: line 3: /O/f: Permission denied",                                                     "/O/f"                                                                          },
+    {"/tmp/x.sh: 3: cannot create out.txt: Permission denied",                                         "out.txt (written)"                                                             },
+    {"sh: 1: cannot create /O/f: Permission denied",                                                   "/O/f (written)"                                                                },
+    {"sh: can't create /O/f: Permission denied",                                                       "/O/f (written)"                                                                },
+    {"zsh: permission denied: /O/f",                                                                   "/O/f"                                                                          },
+    {"zsh:1: read-only file system: out",                                                              "out"                                                                           },
+    {"warning: An error occurred while redirecting file '/O/f'\nopen: Permission denied",              ""                                                                              },
+ /* git */
+    {"fatal: Unable to create '/w/.git/index.lock': Read-only file system",
+     "/w/.git/index.lock (written)"                                                                                                                                                    },
+    {"fatal: cannot copy '/usr/share/git-core/templates/description' to '/w/.git/description': "
+     "Read-only file system",                                                                     "/w/.git/description (written)|/usr/share/git-core/templates/description (read)"},
+    {"fatal: failed to copy template /usr/share/a to /w/.git/a: Permission denied",
+     "/w/.git/a (written)|/usr/share/a (read)"                                                                                                                                         },
+    {"error: could not lock config file .git/config: Read-only file system",
+     ".git/config (written)"                                                                                                                                                           },
+    {"error: could not lock config file /home/u/.gitconfig: Permission denied",
+     "/home/u/.gitconfig (written)"                                                                                                                                                    },
+    {"error: could not write config file .git/config: Device or resource busy",
+     ".git/config (written)"                                                                                                                                                           },
+    {"fatal: cannot mkdir .git/hooks: Read-only file system",                                          ".git/hooks (written)"                                                          },
+    {"fatal: could not create work tree dir 'r': Permission denied",                                   "r (written)"                                                                   },
+    {"error: unable to create file src/a.c: Permission denied",                                        "src/a.c (written)"                                                             },
+    {"error: unable to unlink old 'f': Read-only file system",                                         "f (removed)"                                                                   },
+    {"error: unable to create temporary file: Permission denied",                                      ""                                                                              },
+    {"fatal: cannot update the ref 'HEAD': unable to append to '.git/logs/HEAD': Permission denied",
+     ".git/logs/HEAD (written)|HEAD"                                                                                                                                                   },
+    {"warning: unable to access '/U/.config/git/attributes': Permission denied",
+     "/U/.config/git/attributes (read)"                                                                                                                                                },
+    {"error: rename '/O/a' to '/O/b': Permission denied",                                              "/O/b (written)|/O/a (removed)"                                                 },
+ /* archives, build tools, editors, downloads */
+    {"tar: /O/x: Cannot open: Permission denied",                                                      "/O/x"                                                                          },
+    {"tar: d/x: Cannot mkdir: Read-only file system",                                                  "d/x (written)"                                                                 },
+    {"tar: x: Cannot unlink: Read-only file system",                                                   "x (removed)"                                                                   },
+    {"checkdir error:  cannot create /O/x\n                 Read-only file system",
+     "/O/x (written)"                                                                                                                                                                  },
+    {"rsync: [generator] recv_generator: mkdir \"/O/x\" failed: Permission denied (13)",
+     "/O/x (written)"                                                                                                                                                                  },
+    {"/usr/bin/ld: cannot open output file /O/a.out: Permission denied",                               "/O/a.out (written)"                                                            },
+    {"/usr/bin/ld: cannot open output file a.out: Permission denied",                                  "a.out (written)"                                                               },
+    {"Fatal error: can't create /O/x.o: Permission denied",                                            "/O/x.o (written)"                                                              },
+    {"make: /O/tool: Permission denied",                                                               "/O/tool"                                                                       },
+    {"sed: couldn't open temporary file /O/sedA1b2C3: Permission denied",                              "/O/sedA1b2C3 (written)"                                                        },
+    {"gzip: /O/x.gz: Permission denied",                                                               "/O/x.gz"                                                                       },
+    {"[ Error writing /O/x: Permission denied ]",                                                      "/O/x (written)"                                                                },
+    {"Warning: Failed to open the file /O/x: Permission denied",                                       "/O/x"                                                                          },
+    {"/O/x: Permission denied",                                                                        "/O/x"                                                                          },
+    {"error: failed to create directory `/O/target`\n\nCaused by:\n"
+     "  Read-only file system (os error 30)",                                                     "/O/target (written)"                                                           },
+ /* languages */
+    {"PermissionError: [Errno 13] Permission denied: '/etc/x'",                                        "/etc/x"                                                                        },
+    {"OSError: [Errno 30] Read-only file system: 'x'",                                                 "x"                                                                             },
+    {"OSError: [Errno 18] Invalid cross-device link: '/a' -> '/b'",                                    "/b (written)|/a"                                                               },
+    {"ls: cannot access '/nope': No such file or directory",                                           "/nope (read)"                                                                  },
+    {"cat: /H/.ssh/id: No such file or directory",                                                     "/H/.ssh/id"                                                                    },
+    {"bash: .envrc: Is a directory",                                                                   ".envrc"                                                                        },
+    {"FileExistsError: [Errno 17] File exists: '.git'",                                                ".git"                                                                          },
+    {"Error: EACCES: permission denied, open '/etc/q'",                                                "/etc/q"                                                                        },
+    {"Error: EROFS: read-only file system, open 'x'",                                                  "x"                                                                             },
+    {"Error: EROFS: read-only file system, mkdir '/O/d'",                                              "/O/d (written)"                                                                },
+    {"Error: EXDEV: cross-device link not permitted, rename '/a' -> '/b'",
+     "/b (written)|/a (removed)"                                                                                                                                                       },
+    {"Error: EACCES: permission denied, copyfile '/a' -> '/b'",                                        "/b (written)|/a (read)"                                                        },
+    {"npm ERR! Error: EACCES: permission denied, mkdir '/usr/lib/node_modules/x'",
+     "/usr/lib/node_modules/x (written)"                                                                                                                                               },
+    {"open /etc/y: permission denied",                                                                 "/etc/y"                                                                        },
+    {"panic: open out.txt: read-only file system",                                                     "out.txt"                                                                       },
+    {"go: could not create module cache: mkdir /U/go: permission denied",                              "/U/go (written)"                                                               },
+    {"rename /O/a /O/b: permission denied",                                                            "/O/b (written)|/O/a (removed)"                                                 },
+    {"remove out: read-only file system",                                                              "out (removed)"                                                                 },
+    {"java.io.FileNotFoundException: /etc/x (Permission denied)",                                      "/etc/x"                                                                        },
+    {"Exception in thread \"main\" java.io.FileNotFoundException: out.txt (Read-only file system)",
+     "out.txt"                                                                                                                                                                         },
+    {"java.nio.file.AccessDeniedException: /etc/x",                                                    "/etc/x"                                                                        },
+    {"java.nio.file.FileSystemException: out.txt: Read-only file system",                              "out.txt"                                                                       },
+    {"Error: failed to write to /O/x: Os { code: 30, kind: ReadOnlyFilesystem, message: "
+     "\"Read-only file system\" }",                                                               "/O/x (written)"                                                                },
+    {"thread 'main' panicked at src/main.rs:4:5: called `Result::unwrap()` on an `Err` value: Os "
+     "{ code: 13, kind: PermissionDenied, message: \"Permission denied\" }",                      ""                                                                              },
+    {"Can't open '/O/f': Permission denied at x.pl line 3.",                                           "/O/f"                                                                          },
+    {"x.rb:1:in `initialize': Permission denied @ rb_sysopen - /O/x (Errno::EACCES)",                  "/O/x"                                                                          },
+    {"PHP Warning:  fopen(/O/x): Failed to open stream: Permission denied in /w/x.php on line 1",
+     "/O/x|/w/x.php"                                                                                                                                                                   },
+    {"System.UnauthorizedAccessException: Access to the path '/etc/x' is denied.",                     "/etc/x"                                                                        },
+    {"/O/x: openFile: permission denied (Permission denied)",                                          "openFile|/O/x"                                                                 },
+};
+
 static void
 paths_are_found_in_the_complaints_of_common_programs(void **state)
 {
     (void)state;
-    expect_names("touch: cannot touch '/O/f': Permission denied", "/O/f");
-    expect_names("mkdir: cannot create directory \xe2\x80\x98/O/a b\xe2\x80\x99: Read-only file "
-                 "system",
-                 "/O/a b");
-    expect_names("rm: cannot remove '/O/f': Operation not permitted", "/O/f (removal)");
-    expect_names("bash: line 1: /O/a b: Permission denied", "/O/a b");
-    expect_names("bash: f: Permission denied", "f");
-    expect_names("/tmp/x.sh: line 3: /O/f: Permission denied", "/O/f");
-    expect_names("sh: 1: cannot create /O/f: Permission denied", "/O/f");
-    expect_names("sh: can't create /O/f: Permission denied", "/O/f");
-    expect_names("cat: ../O/f: Permission denied", "../O/f");
-    expect_names("PermissionError: [Errno 13] Permission denied: '/etc/x'", "/etc/x");
-    expect_names("OSError: [Errno 18] Invalid cross-device link: '/a' -> '/b'", "/a|/b");
-    expect_names("Error: EACCES: permission denied, open '/etc/q'", "/etc/q");
-    expect_names("open /etc/y: permission denied", "/etc/y");
-    expect_names("java.io.FileNotFoundException: /etc/x (Permission denied)", "/etc/x");
-    expect_names("fatal: Unable to create '/w/.git/index.lock': Read-only file system",
-                 "/w/.git/index.lock");
-    expect_names("error: could not lock config file /home/u/.gitconfig: Permission denied",
-                 "/home/u/.gitconfig");
+    for (size_t i = 0; i < sizeof(messages) / sizeof(messages[0]); i++) {
+        expect_names(messages[i].text, messages[i].names);
+    }
 }
 
 static void
@@ -109,7 +225,6 @@ what_is_no_complaint_about_an_object_gives_no_name(void **state)
     expect_names("permission denied / sandbox / seccomp", "");
     expect_names("Permission denied", "");
     expect_names("./sandbox/p.json\n/etc/hosts\n", "");
-    expect_names("ls: cannot access '/nope': No such file or directory", "");
     expect_names("bash: nosuchcmd_x: command not found", "");
     expect_names("/usr/include/x.h:3:1: error: unknown type", "");
     expect_names("  File \"/usr/lib/python3/x.py\", line 3, in f", "");
@@ -162,6 +277,23 @@ refused_by_mode(void *arg, const char *path, int how)
     return EACCES;
 }
 
+/* Everything whose path ends so is protected. */
+static bool
+envrc_is_held(void *arg, struct sandbox_explanation *ret, enum sandbox_operation op,
+              const char *path)
+{
+    const char *end = strstr(path, ".envrc");
+
+    (void)arg;
+    (void)op;
+    if (end == NULL || strcmp(end, ".envrc") != 0) {
+        return false;
+    }
+    (void)snprintf(ret->rule, sizeof(ret->rule), "held");
+    (void)snprintf(ret->fix, sizeof(ret->fix), "lift it");
+    return true;
+}
+
 static enum sy_code
 infer(const struct place *p, struct denial_list *list, char *note, evidence_access_fn *access,
       const char *text)
@@ -171,6 +303,8 @@ infer(const struct place *p, struct denial_list *list, char *note, evidence_acce
         .cwd = p->policy.cwd,
         .exit_code = 1,
         .access = access,
+        .held = envrc_is_held,
+        .uid = geteuid(),
         .note = note,
     };
 
@@ -280,6 +414,109 @@ a_host_is_refused_while_the_network_is_off_and_only_then(void **state)
     assert_int_equal(list.n, 0);
 }
 
+/* The text with both paths put in gives these denials, or none and a note that has the word. */
+static void
+expect_denials(struct place *p, const char *text, const char *denials, const char *note_word)
+{
+    SY_AUTO(denial_list_fini) struct denial_list list = {0};
+    SY_AUTO(buf_fini) struct buf told = {.max = 1 << 16};
+    SY_AUTO(buf_fini) struct buf filled = {.max = 1 << 16};
+    char note[SY_ERR_MSG_MAX];
+    size_t skip = strlen(place_path(p, ""));
+
+    for (const char *at = text; *at != '\0'; at++) {
+        if (*at == '@') { /* the place */
+            assert_int_equal(buf_add_str(&filled, place_path(p, "")), SY_E_OK);
+        } else {
+            assert_int_equal(buf_add_char(&filled, *at), SY_E_OK);
+        }
+    }
+    assert_int_equal(infer(p, &list, note, plain_permissions, buf_view(&filled)), SY_E_OK);
+    for (size_t i = 0; i < list.n; i++) {
+        const char *object = list.v[i].object;
+
+        if (strlen(object) > skip && strncmp(object, place_path(p, ""), skip) == 0) {
+            object += skip;
+        }
+        assert_int_equal(buf_addf(&told, "%s%s %s %s", i > 0 ? "|" : "", list.v[i].operation,
+                                  object, denial_layer_name(list.v[i].layer)),
+                         SY_E_OK);
+    }
+    if (strcmp(buf_view(&told), denials) != 0) {
+        fail_msg("'%s' gives '%s' instead of '%s'", buf_view(&filled), buf_view(&told), denials);
+    }
+    if (note_word == NULL ? note[0] != '\0' : strstr(note, note_word) == NULL) {
+        fail_msg("'%s' gives the note '%s'", buf_view(&filled), note);
+    }
+}
+
+static void
+of_the_paths_of_a_line_the_one_that_is_refused_is_told(void **state)
+{
+    static const struct {
+        const char *text;
+        const char *denials;
+    } rows[] = {
+        {"fatal: cannot copy '@O/old' to '@W/new': Read-only file system",           ""                      },
+        {"fatal: cannot copy '@W/old' to '@O/new': Read-only file system",           "write O/new landlock"  },
+        {"cp: cannot create regular file '@O/new': Permission denied",               "write O/new landlock"  },
+        {"mv: cannot move '@O/old' to '@W/new': Permission denied",                  "delete O/old landlock" },
+        {"mv: cannot move '@O/old' to '@O/new': Permission denied",
+         "write O/new landlock|delete O/old landlock"                                                        },
+        {"rename @W/a @O/new: permission denied",                                    "write O/new landlock"  },
+        {"ln: failed to create symbolic link '@W/l' -> '@O/old': Permission denied", ""                      },
+        {"@O/tool: line 3: @W/x: Permission denied",                                 ""                      },
+        {"OSError: [Errno 13] Permission denied: '@O/new' -> '@W/x'",                "write O/new landlock"  },
+        {"@O/ld: cannot open output file @O/a.out: Permission denied",               "write O/a.out landlock"},
+    };
+    struct place *p = *state;
+
+    place_file(p, "O/old", "1");
+    place_file(p, "O/tool", "1");
+    place_ready(p);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        expect_denials(p, rows[i].text, rows[i].denials, NULL);
+    }
+}
+
+static void
+a_protected_name_is_told_as_the_guards(void **state)
+{
+    struct place *p = *state;
+
+    place_file(p, "W/.envrc", "1");
+    place_ready(p);
+    expect_denials(p, "bash: line 1: .envrc: Read-only file system", "write W/.envrc guard", NULL);
+    expect_denials(p, "mv: cannot move '.envrc' to 'x': Device or resource busy",
+                   "delete W/.envrc guard", NULL);
+    expect_denials(p, "mkdir: cannot create directory '.envrc': File exists",
+                   "create W/.envrc guard", NULL);
+    expect_denials(p, "ln: failed to create hard link 'c' => '.envrc': Invalid cross-device link",
+                   "write W/.envrc guard", NULL);
+    /* Nobody holds these, and the same words about what the policy refuses are no refusal. */
+    expect_denials(p, "mv: cannot move 'd' to 'x': Device or resource busy", "", NULL);
+    expect_denials(p, "mkdir: cannot create directory '/usr': File exists", "", NULL);
+    expect_denials(p, "cat: .envrc: Permission denied", "write W/.envrc guard", NULL);
+}
+
+static void
+modes_and_owners_are_told_as_not_ours(void **state)
+{
+    struct place *p = *state;
+    char file[300];
+
+    place_file(p, "W/sealed", "1");
+    place_ready(p);
+    (void)snprintf(file, sizeof(file), "%s", place_path(p, "W/sealed"));
+    assert_int_equal(chmod(file, 0), 0);
+    if (geteuid() != 0) { /* root may, and then the words are about nothing */
+        expect_denials(p, "bash: line 1: sealed: Permission denied", "", "not the sandbox: ");
+        expect_denials(p, "chmod: changing permissions of '/usr': Operation not permitted", "",
+                       "not the sandbox: /usr ");
+    }
+    expect_denials(p, "bash: line 1: other: Permission denied", "", NULL);
+}
+
 static void
 what_was_seen_is_not_inferred_again(void **state)
 {
@@ -338,6 +575,12 @@ main(void)
                                         place_teardown),
         cmocka_unit_test_setup_teardown(a_host_is_refused_while_the_network_is_off_and_only_then,
                                         place_setup, place_teardown),
+        cmocka_unit_test_setup_teardown(of_the_paths_of_a_line_the_one_that_is_refused_is_told,
+                                        place_setup, place_teardown),
+        cmocka_unit_test_setup_teardown(a_protected_name_is_told_as_the_guards, place_setup,
+                                        place_teardown),
+        cmocka_unit_test_setup_teardown(modes_and_owners_are_told_as_not_ours, place_setup,
+                                        place_teardown),
         cmocka_unit_test_setup_teardown(what_was_seen_is_not_inferred_again, place_setup,
                                         place_teardown),
         cmocka_unit_test_setup_teardown(each_failing_allocation_is_told_or_finds_less, place_setup,

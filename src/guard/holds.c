@@ -1,0 +1,118 @@
+/* What the marks refuse to commands, where mounts hold them. */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/limits.h"
+#include "base/str.h"
+#include "guard/guard_internal.h"
+
+/* The path as marks have it: below a root's own name, which may lead through links. */
+static bool
+named_as_marks(struct buf *ret, const struct guard *g, const char *path)
+{
+    char resolved[PATH_MAX];
+
+    for (size_t i = 0; i < g->roots.n; i++) {
+        if (path_is_below(path, g->roots.v[i])) {
+            return buf_add_str(ret, path) == SY_E_OK;
+        }
+    }
+    for (size_t i = 0; i < g->roots.n; i++) {
+        if (realpath(g->roots.v[i], resolved) != NULL && path_is_below(path, resolved)) {
+            return buf_addf(ret, "%s%s", g->roots.v[i], path + strlen(resolved)) == SY_E_OK;
+        }
+    }
+    return false;
+}
+
+/* The mark that refuses it; NULL: none. */
+static const struct guard_told *
+find(const struct guard *g, enum sandbox_operation op, const char *path)
+{
+    for (size_t i = 0; i < g->n_told; i++) {
+        const struct guard_told *t = &g->told[i];
+        bool is_same = str_eq(t->path, path);
+
+        if (t->action == GUARD_READ_ONLY && !is_same && path_is_below(path, t->path)) {
+            return t;
+        }
+        if (!is_same) {
+            continue;
+        }
+        switch (op) {
+        case OPERATION_WRITE:
+        case OPERATION_TRUNCATE:
+        case OPERATION_CHMOD:
+            return t->action == GUARD_READ_ONLY ? t : NULL;
+        case OPERATION_DELETE:
+        case OPERATION_RENAME:
+            return t;
+        case OPERATION_CREATE:
+            return t->is_placeholder ? t : NULL;
+        case OPERATION_READ:
+        case OPERATION_CONNECT:
+        case OPERATION_COUNT:
+            return NULL;
+        }
+    }
+    return NULL;
+}
+
+/* Names of the rules for which a mark is there, each once: its own, or, of a directory that is
+ * only kept in its place, those of what is protected in it. */
+static bool
+add_rules(struct buf *out, const struct guard *g, const struct guard_told *of)
+{
+    const char *last = NULL;
+
+    for (size_t i = 0; i < g->n_told; i++) {
+        const struct guard_told *t = &g->told[i];
+        bool counts = of->action == GUARD_READ_ONLY
+                          ? t == of
+                          : t->action == GUARD_READ_ONLY && path_is_below(t->path, of->path);
+
+        if (!counts || t->rule == last) {
+            continue;
+        }
+        last = t->rule;
+        if (out->len == 0 || strstr(buf_view(out), t->rule) == NULL) {
+            if (buf_addf(out, "%s%s", out->len > 0 ? ", " : "", t->rule) != SY_E_OK) {
+                return false;
+            }
+        }
+    }
+    return out->len > 0 || buf_add_str(out, of->rule) == SY_E_OK;
+}
+
+bool
+guard_holds(const struct guard *g, struct sandbox_explanation *ret, enum sandbox_operation op,
+            const char *path)
+{
+    SY_AUTO(buf_fini) struct buf name = {.max = 2 * (size_t)LIMIT_PATH};
+    SY_AUTO(buf_fini) struct buf rules = {.max = LIMIT_PATH};
+    const struct guard_told *t = NULL;
+
+    if (!g->has_mounts || !named_as_marks(&name, g, path)) {
+        return false;
+    }
+    t = find(g, op, buf_view(&name));
+    if (t == NULL || !add_rules(&rules, g, t)) {
+        return false;
+    }
+
+    int n =
+        snprintf(ret->fix, sizeof(ret->fix), "sandbox.unprotected_names: [%s]", buf_view(&rules));
+
+    if (n < 0 || (size_t)n >= sizeof(ret->fix)) {
+        ret->fix[0] = '\0';
+    }
+    if (t->action == GUARD_READ_ONLY) {
+        (void)snprintf(ret->rule, sizeof(ret->rule), "protected name %s", t->rule);
+    } else {
+        (void)snprintf(ret->rule, sizeof(ret->rule), "protected names are in it: %.120s",
+                       buf_view(&rules));
+    }
+    return true;
+}

@@ -1,0 +1,193 @@
+// What the sandbox refused, in each tier: the right object, the right layer, the line that lifts
+// it, and no cost where nobody asked for more (A32, P24, P25, C05).
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { spawnSync } from 'node:child_process';
+import { test } from 'node:test';
+import { eachFront, has, makeYard, mustRun, program } from './lib/client.mjs';
+
+const TIERS = ['full', 'no-namespace'];
+const denials = (r) => r.raw.denials ?? [];
+const told = (r) => denials(r).map((d) => [d.operation, d.object, d.layer, d.confidence]);
+
+/** Is that tier there at all on this machine? */
+function hasTier(t, yard, tier) {
+  const r = spawnSync(program, ['sandbox', 'check', '--json'], { cwd: yard.ws, env: yard.env, encoding: 'utf8' });
+  return mustRun(t, tier !== 'full' || JSON.parse(r.stdout).full_tier, 'no sandbox of the full tier here');
+}
+
+for (const tier of TIERS) {
+  const settings = { 'sandbox.tier': tier };
+  const wall = tier === 'full' ? 'mount' : 'landlock';
+
+  eachFront(`A32, P24, P25 (${tier}): words are no denial, a refusal is one, a hidden one too`, async (t, { yard, open }) => {
+    if (!hasTier(t, yard, tier)) {
+      return;
+    }
+    const target = path.join(yard.outside, 'f');
+    const front = await open({ settings });
+    const words = await front.run('echo "permission denied / sandbox / seccomp: Operation not permitted" >&2; exit 1');
+    assert.equal(words.exitCode, 1);
+    assert.deepEqual(denials(words), []);
+    assert.equal(words.note, '');
+    assert.equal(words.raw.escalation, undefined);
+    fs.writeFileSync(path.join(yard.ws, 'x.sh'), '#!/bin/sh\n', { mode: 0o644 });
+    for (const [script, code] of [['./x.sh', 126], ['nosuchcmd_x', 127], ['find . -name x.sh; exit 1', 1]]) {
+      const plain = await front.run(script);
+      assert.equal(plain.exitCode, code, script);
+      assert.deepEqual(denials(plain), [], script);
+    }
+    const refused = await front.run(`touch ${target}`);
+    assert.equal(refused.sandbox.tier, tier);
+    assert.deepEqual(told(refused), [['write', target, wall, 'inferred']]);
+    assert.equal(denials(refused)[0].fix, `sandbox.writable_roots: ["${yard.outside}"]`);
+
+    const seen = await open({ settings: { ...settings, 'sandbox.report': 'full' } });
+    const hidden = await seen.run(`touch ${target} 2>/dev/null || true`);
+    assert.equal(hidden.exitCode, 0);
+    assert.deepEqual(told(hidden), [['write', target, wall, 'exact']]);
+
+    const granted = await open({ settings: { ...settings, 'sandbox.writable_roots': yard.outside } });
+    const done = await granted.run(`touch ${target}`);
+    assert.equal(done.exitCode, 0, 'the line allows it');
+    assert.deepEqual(denials(done), []);
+  });
+
+  eachFront(`C05 (${tier}): modes are not ours, and no grant is suggested`, async (t, { yard, open }) => {
+    if (!hasTier(t, yard, tier)) {
+      return;
+    }
+    const front = await open({ settings });
+    const sealed = path.join(yard.ws, 'sealed');
+    fs.writeFileSync(sealed, 'x');
+    fs.chmodSync(sealed, 0);
+    const r = await front.run('echo y >> sealed');
+    assert.notEqual(r.exitCode, 0);
+    assert.deepEqual(denials(r), []);
+    assert.ok(r.note.startsWith(`not the sandbox: ${sealed} `), r.note);
+  });
+
+  test(`learn (${tier}): standard input goes through, refusals come together, nothing runs outside`, (t) => {
+    const yard = makeYard(t);
+    if (!hasTier(t, yard, tier)) {
+      return;
+    }
+    const script = `read x; echo got $x; touch ${yard.outside}/a ${yard.outside}/b; touch in; exit 5`;
+    const learn = (...settings) => spawnSync(program, ['sandbox', 'learn', '--json', '-c', `sandbox.tier=${tier}`, ...settings,
+      '--', 'sh', '-c', script], { cwd: yard.ws, env: { ...yard.env, HOME: '/nonexistent' }, input: 'word\n', encoding: 'utf8', timeout: 60_000 });
+    const r = learn();
+    assert.equal(r.status, 5, r.stderr);
+    assert.match(r.stderr, /got word/);
+    const learned = JSON.parse(r.stdout);
+    assert.deepEqual(learned.denials.map((d) => [d.layer, d.confidence]), [[wall, 'exact'], [wall, 'exact']]);
+    assert.equal(learned.needed, `sandbox:\n  writable_roots: ["${yard.outside}"]\n`);
+    assert.deepEqual(fs.readdirSync(yard.outside), []);
+    assert.deepEqual(fs.readdirSync(yard.ws), ['in']);
+    const again = learn('-c', `sandbox.writable_roots=${yard.outside}`);
+    assert.deepEqual(JSON.parse(again.stdout).denials ?? [], [], 'the line is enough');
+    assert.deepEqual(fs.readdirSync(yard.outside).sort(), ['a', 'b']);
+  });
+
+  test(`by default nothing is asked and no system call is added (${tier})`, (t) => {
+    const yard = makeYard(t);
+    if (!mustRun(t, has('strace') && has('git'), 'no strace or git') || !hasTier(t, yard, tier)) {
+      return;
+    }
+    spawnSync('git', ['init', '-q'], { cwd: yard.ws, env: yard.env });
+    const script = 'git status >/dev/null; for i in 1 2 3 4 5; do /bin/true; done; touch f';
+    /** {programs: {file: [calls of each process that became it]}, asked}. */
+    const trace = (...settings) => {
+      const log = path.join(yard.dir, 'trace');
+      const r = spawnSync('strace', ['-f', '-qq', '-o', log, program, 'exec', ...settings, '--', 'sh', '-c', script],
+        { cwd: yard.ws, env: yard.env, encoding: 'utf8', timeout: 100_000 });
+      assert.equal(r.status, 0, r.stderr);
+      const counts = new Map();
+      const programs = {};
+      let asked = 0;
+      for (const line of fs.readFileSync(log, 'latin1').split('\n')) {
+        const [, pid, what] = line.match(/^(\d+) +(.*)$/) ?? [];
+        if (pid === undefined) {
+          continue;
+        }
+        asked += /SECCOMP_IOCTL_NOTIF_RECV|\bptrace\(/.test(what) ? 1 : 0;
+        const file = what.match(/^execve\("([^"]*)"/)?.[1];
+        if (['/bin/true', '/usr/bin/git'].includes(file)) {
+          counts.set(pid, { calls: 0 });
+          (programs[file] ??= []).push(counts.get(pid));
+        } else if (counts.has(pid) && /^\w+\(/.test(what)) {
+          counts.get(pid).calls += 1;
+        }
+      }
+      return { asked, programs: Object.fromEntries(Object.entries(programs).map(([k, v]) => [k, v.map((p) => p.calls)])) };
+    };
+    const free = trace('-c', 'sandbox.mode=danger-full-access');
+    const held = trace('-c', `sandbox.tier=${tier}`);
+    const watched = trace('-c', `sandbox.tier=${tier}`, '-c', 'sandbox.report=full');
+    assert.equal(held.asked, 0);
+    assert.ok(watched.asked > 0, 'the control: report: full asks');
+    assert.equal(held.programs['/bin/true'].length, 5);
+    assert.deepEqual(held.programs['/bin/true'], free.programs['/bin/true']);
+    assert.equal(held.programs['/usr/bin/git'].length, 1);
+  });
+}
+
+eachFront('a protected name that mounts hold is told as such, with its line', async (t, { yard, open }) => {
+  if (!mustRun(t, has('git'), 'no git') || !hasTier(t, yard, 'full')) {
+    return;
+  }
+  const settings = { 'sandbox.tier': 'full' };
+  const front = await open({ settings });
+  const repository = path.join(yard.ws, '.git');
+  const init = await front.run('git init', { timeoutMs: 60_000 });
+  assert.notEqual(init.exitCode, 0);
+  assert.equal(denials(init).length, 1, init.output);
+  assert.ok(denials(init)[0].object.startsWith(`${repository}/`), denials(init)[0].object);
+  assert.deepEqual([denials(init)[0].layer, denials(init)[0].fix], ['guard', 'sandbox.unprotected_names: [.git]']);
+  await front.close(); // what it keeps goes with it
+
+  const lifted = await open({ settings: { ...settings, 'sandbox.unprotected_names': ['.git'] } });
+  assert.equal((await lifted.run('git init', { timeoutMs: 60_000 })).exitCode, 0, 'the line allows it');
+
+  const again = await open({ settings });
+  for (const [script, object, name] of [
+    ['git config a.b c', '.git/config', '.git/config'],
+    ['echo x >> .git/config', '.git/config', '.git/config'],
+    ['ln .git/config c', '.git/config', '.git/config'],
+    ['echo x > .git/hooks/h', '.git/hooks/h', '.git/hooks'],
+    ['mkdir .vscode', '.vscode', '.vscode'],
+  ]) {
+    const r = await again.run(script);
+    assert.notEqual(r.exitCode, 0, script);
+    assert.deepEqual(denials(r).map((d) => [d.object, d.layer, d.confidence, d.fix]),
+      [[path.join(yard.ws, object), 'guard', 'inferred', `sandbox.unprotected_names: [${name}]`]], script);
+  }
+});
+
+eachFront('P25 a secret that mounts hide and a command opens is told, whatever it says', async (t, { yard, open }) => {
+  if (!hasTier(t, yard, 'full')) {
+    return;
+  }
+  const secret = path.join(yard.home, '.netrc');
+  const keys = path.join(yard.home, '.ssh');
+  fs.writeFileSync(secret, 'SECRET');
+  fs.mkdirSync(keys);
+  fs.writeFileSync(path.join(keys, 'id'), 'SECRET');
+  const front = await open({ settings: { 'sandbox.tier': 'full' } });
+  const quiet = await front.run('ls -la "$HOME"; test -e "$HOME/.netrc"');
+  assert.deepEqual(denials(quiet), [], 'a look at its name is no open');
+  const r = await front.run(`cat ${secret} 2>/dev/null || true`);
+  assert.equal(r.exitCode, 0);
+  assert.doesNotMatch(r.output, /SECRET/);
+  assert.deepEqual(told(r), [['read', secret, 'mount', 'exact']]);
+  assert.match(denials(r)[0].fix, /^sandbox\.allow_read: /);
+  assert.deepEqual(told(await front.run(`ls ${keys}`)), [['read', keys, 'mount', 'exact']]);
+  const below = await front.run(`cat ${keys}/id`);
+  assert.deepEqual(told(below), [['read', path.join(keys, 'id'), 'mount', 'inferred']]);
+  assert.deepEqual(denials(await front.run('true')), [], 'each call has its own');
+
+  const granted = await open({ settings: { 'sandbox.tier': 'full', 'sandbox.allow_read': secret } });
+  const read = await granted.run(`cat ${secret}`);
+  assert.match(read.output, /SECRET/, 'the line allows it');
+  assert.deepEqual(denials(read), []);
+});

@@ -16,6 +16,7 @@ MESON_ARGS ?=
 
 all: ## build the program: build/shellyard
 	@tools/setup.sh --list build
+	@tools/setup.sh build # has all packages; puts the script parser's sources in place
 	@tools/build.sh $(BUILD) --prefix=$(PREFIX) $(STRICT) $(MESON_ARGS)
 	@$(NINJA) $(BUILD)
 

@@ -3,8 +3,9 @@
 #
 #   tools/setup.sh [--list] PROFILE...
 #
-# PROFILE: build (compile), front (the small program on musl), node (MCP client and integration tests),
-# check (tests and lint), fuzz, cover. --list only tells what is missing and
+# PROFILE: build (compile; brings the script parser's C sources from npm), front (the small
+# program on musl), node (MCP client and integration tests), check (tests and lint), fuzz,
+# cover. --list only tells what is missing and
 # fails if anything is. Nothing missing: silent, and quick.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -22,6 +23,7 @@ build|library|jansson|libjansson-dev|jansson-devel|jansson
 build|library|yaml-0.1|libyaml-dev|libyaml-devel|libyaml
 build|library|libseccomp|libseccomp-dev|libseccomp-devel|libseccomp
 build|library|cmocka|libcmocka-dev|libcmocka-devel|cmocka
+build|grammars|npm|npm|nodejs-npm|npm
 front|command|musl-gcc|musl-tools|musl-gcc|musl
 node|command|npm|npm|nodejs-npm|npm
 node|node|node|nodejs|nodejs|nodejs
@@ -57,12 +59,19 @@ for p in "$@"; do
     esac
 done
 
+npm_sum() { sha256sum <"$1/package-lock.json"; }
+
+npm_is_done() { # directory
+    [ "$(cat "$1/node_modules/.shellyard-lock" 2>/dev/null)" = "$(npm_sum "$1")" ]
+}
+
 has() { # how what
     case $1 in
     command) command -v "$2" >/dev/null ;;
     compiler) echo '#include <stdio.h>' | cc -E - >/dev/null 2>&1 ;;
     library) pkg-config --exists "$2" 2>/dev/null ;;
     node) tools/node.sh --path >/dev/null 2>&1 ;;
+    grammars) npm_is_done grammars || command -v "$2" >/dev/null ;; # npm only where they are not there yet
     fuzzer)
         command -v clang >/dev/null &&
             [ -f "$(clang -print-file-name="libclang_rt.fuzzer-$(uname -m).a")" ]
@@ -149,16 +158,11 @@ npm_node() {
     npm install --prefix build-node --ignore-scripts --no-save --no-audit --no-fund "node-linux-$arch@20"
 }
 
-npm_packages() {
-    local dir=tests/integration stamp sum
-    stamp=$dir/node_modules/.shellyard-lock
-    sum=$(sha256sum <"$dir/package-lock.json")
-    if [ "$(cat "$stamp" 2>/dev/null)" = "$sum" ]; then
-        return 0
-    fi
-    echo "setup.sh: npm packages of the integration tests"
-    (cd "$dir" && npm ci --ignore-scripts --no-audit --no-fund)
-    printf '%s\n' "$sum" >"$stamp"
+npm_packages() { # directory what
+    npm_is_done "$1" && return 0
+    echo "setup.sh: $2"
+    (cd "$1" && npm ci --ignore-scripts --no-audit --no-fund)
+    npm_sum "$1" >"$1/node_modules/.shellyard-lock"
 }
 
 if command -v apt-get >/dev/null; then
@@ -202,6 +206,12 @@ if [ ${#missing[@]} -gt 0 ]; then
         exit 1
     fi
 fi
-if ! $only_list && [ "${profiles/ node /}" != "$profiles" ]; then
-    npm_packages
+if $only_list; then
+    exit 0
+fi
+if [ "${profiles/ build /}" != "$profiles" ]; then
+    npm_packages grammars "npm packages: C sources of the script parser"
+fi
+if [ "${profiles/ node /}" != "$profiles" ]; then
+    npm_packages tests/integration "npm packages of the integration tests"
 fi

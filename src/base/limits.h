@@ -204,6 +204,20 @@
  * commands, and what an agent does next comes soon. */
 #define LIMIT_PLACEHOLDER_LINGER_MS 3000U
 
+/* A script whose commands are looked at before it runs. As an argument of a shell it has
+ * LIMIT_ARG_STRLEN at most; as its input it may be longer. */
+#define LIMIT_SCRIPT 1048576U /* 1 MiB */
+
+/* Nesting of its parts. Real ones have some dozen levels. */
+#define LIMIT_SCRIPT_DEPTH 512U
+
+/* What the parser may use for one script: 40 bytes for each byte of a common one,
+ * hundreds for one that is made to be hard. */
+#define LIMIT_SCRIPT_MEMORY 67108864U /* 64 MiB */
+
+/* Scripts in scripts (sh -c, eval, trap, xargs): how deep they are looked into. */
+#define LIMIT_SCRIPT_LAYERS 8U
+
 /* Findings of one run that are told; more are counted. */
 #define LIMIT_GUARD_FINDINGS 64U
 

@@ -29,6 +29,7 @@ def copy_tree(root, copy):
         shutil.copy(os.path.join(root, name), copy)
     for name in ("src", "include", "docs", "libexec"):
         shutil.copytree(os.path.join(root, name), os.path.join(copy, name))
+    os.symlink(os.path.join(root, "grammars"), os.path.join(copy, "grammars"))
 
 
 def extend(root, copy):

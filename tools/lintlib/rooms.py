@@ -34,7 +34,8 @@ ROOMS = {
 EVERYTHING = {"embed": {"cli"}, "cli": set()}  # all rooms but these
 
 # Libraries that are kept behind one room.
-BEHIND = {"jansson.h": ("src/base/json.c",), "yaml.h": ("src/base/yaml_walk", "src/cli/edit_yaml")}
+BEHIND = {"jansson.h": ("src/base/json.c",), "yaml.h": ("src/base/yaml_walk", "src/cli/edit_yaml"),
+          "tree_sitter/api.h": ("src/command/script",)}
 
 # What the names of a room's non-static symbols begin with, besides "<room>_", the
 # unit's name (headtail.c: headtail_push), the room's headers (call_internal.h:

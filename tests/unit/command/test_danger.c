@@ -1,0 +1,596 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "command/danger.h"
+#include "fault.h"
+#include "world.h"
+
+static struct script_reader *reader;
+
+static int
+make_reader(void **state)
+{
+    (void)state;
+    reader = script_reader_new();
+    assert_non_null(reader);
+    return 0;
+}
+
+static int
+free_reader(void **state)
+{
+    (void)state;
+    script_reader_free(reader);
+    return 0;
+}
+
+static struct danger_verdict
+judge(const struct judge_world *world, char *const *argv)
+{
+    struct danger_verdict v;
+
+    assert_int_equal(danger_judge(&v, world, argv, NULL, NULL, NULL), SY_E_OK);
+    assert_non_null(v.verdict.rule);
+    return v;
+}
+
+static void
+check(struct danger_verdict v, const char *what, enum danger_level level, const char *rule)
+{
+    if (v.level != level || (rule != NULL && strcmp(v.verdict.rule, rule) != 0)) {
+        fail_msg("%s: %s, not %s: %s %s (%s), wanted rule %s", what, danger_level_name(v.level),
+                 danger_level_name(level), v.verdict.rule, v.verdict.argument, v.verdict.why,
+                 rule != NULL ? rule : "any");
+    }
+    assert_true(v.level == DANGER_NONE || v.verdict.why[0] != '\0');
+}
+
+static void
+expect_words(const struct judge_world *world, const char *line, enum danger_level level,
+             const char *rule)
+{
+    struct strv argv = {.max = 64};
+
+    for (const char *s = line + strspn(line, " "); *s != '\0'; s += strspn(s, " ")) {
+        size_t len = strcspn(s, " ");
+
+        assert_int_equal(strv_addn(&argv, s, len), SY_E_OK);
+        s += len;
+    }
+    check(judge(world, strv_view(&argv)), line, level, rule);
+    strv_fini(&argv);
+}
+
+static void
+expect(const char *script, enum danger_level level, const char *rule)
+{
+    struct judge_world world = test_world(reader);
+    char *argv[] = {mem_unconst("bash"), mem_unconst("-lc"), mem_unconst(script), NULL};
+
+    check(judge(&world, argv), script, level, rule);
+}
+
+static void
+forced_rm_is_dangerous(void **state)
+{
+    static const char *const lines[] = {
+        "rm -f x",
+        "/bin/rm -fr x",
+        "rm -r -f x",
+        "rm --force x",
+        "rm x -f",
+        "sudo rm -rf x",
+        "env T=x rm -rf x",
+        "rm --forc x",
+        "sudo -u root rm -f x",
+        "doas rm -f x",
+        "env -i -u A rm -f x",
+        "nohup rm -f x",
+        "timeout 5 rm -f x",
+        "timeout -k 1 -s KILL 5 rm -f x",
+        "nice -n 5 rm -f x",
+        "nice rm -f x",
+        "ionice -c 3 rm -f x",
+        "setsid rm -f x",
+        "stdbuf -oL rm -f x",
+        "time rm -f x",
+        "command rm -f x",
+        "builtin rm -f x",
+        "exec rm -f x",
+        "busybox rm -f x",
+        "coproc rm -f x",
+        "sudo env A=b nice timeout 3 rm -f x",
+        "chroot /mnt/x rm -f y",
+        "unshare -r rm -f x",
+        "flock /tmp/l rm -f x",
+        "noglob rm -f x",
+        "xargs -0 rm -f",
+        "sudo -- rm -f x",
+        "systemd-run -p A=b rm -f x",
+        "taskset 1 rm -f x",
+        "repeat 3 rm -f x",
+        "strace -o /tmp/t rm -f x",
+    };
+    struct judge_world world = test_world(reader);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+        expect_words(&world, lines[i], DANGER_DANGEROUS, NULL);
+    }
+    expect("printf x | rm -rf x", DANGER_DANGEROUS, "rm.forced");
+    expect("if test -d x; then rm --force x; fi", DANGER_DANGEROUS, "rm.forced");
+    expect("bash -c 'rm -rf x'", DANGER_DANGEROUS, "rm.forced");
+    expect("trap 'rm -rf x' EXIT", DANGER_DANGEROUS, "rm.forced");
+    expect("echo \"$(rm -rf x)\"", DANGER_DANGEROUS, "rm.forced");
+    expect("eval \"rm -rf x\"", DANGER_DANGEROUS, "rm.forced");
+    expect("eval rm -rf x", DANGER_DANGEROUS, "rm.forced");
+    expect("r\"\"m -rf x", DANGER_DANGEROUS, "rm.forced");
+    expect("\\rm -rf x", DANGER_DANGEROUS, "rm.forced");
+    expect("$'rm' -rf x", DANGER_DANGEROUS, "rm.forced");
+    expect("$'\\x72\\155' -rf x", DANGER_DANGEROUS, "rm.forced");
+    expect("f() { rm -rf x; }; f", DANGER_DANGEROUS, "rm.forced");
+    expect("su - u -c 'rm -rf x'", DANGER_DANGEROUS, "rm.forced");
+    expect("env -S 'rm -rf x'", DANGER_DANGEROUS, "rm.forced");
+    expect("watch -n 1 'rm -rf x'", DANGER_DANGEROUS, "rm.forced");
+    expect("script -qc 'rm -rf x' /dev/null", DANGER_DANGEROUS, "rm.forced");
+    expect("bash <<'E'\nrm -rf x\nE", DANGER_DANGEROUS, "rm.forced");
+    expect("bash <<< 'rm -rf x'", DANGER_DANGEROUS, "rm.forced");
+    expect("echo 'rm -rf x' | sh", DANGER_DANGEROUS, "rm.forced");
+    expect("sudo bash -xec 'rm -rf x'", DANGER_DANGEROUS, "rm.forced");
+    expect("bash -o pipefail -c 'rm -rf x'", DANGER_DANGEROUS, "rm.forced");
+    expect("cat <<< \"$(rm -rf x)\"", DANGER_DANGEROUS, "rm.forced");
+}
+
+static void
+what_only_looks_like_it_is_not(void **state)
+{
+    struct judge_world world = test_world(reader);
+
+    (void)state;
+    expect_words(&world, "rm -r x", DANGER_NONE, "none");
+    expect_words(&world, "rm -- -f", DANGER_NONE, NULL);
+    expect_words(&world, "env T=x rm -r x", DANGER_NONE, NULL);
+    expect_words(&world, "command -v rm -f", DANGER_NONE, NULL);
+    expect_words(&world, "sudo -l rm -f x", DANGER_NONE, NULL);
+    expect_words(&world, "ls", DANGER_NONE, NULL);
+    expect("echo 'rm -rf x'", DANGER_NONE, NULL);
+    expect("cmd=rm; $cmd -rf x", DANGER_NONE, NULL);
+    expect("trap 'echo rm -rf x' EXIT", DANGER_NONE, NULL);
+    expect("trap - EXIT", DANGER_NONE, NULL);
+    expect("grep 'rm -rf /' x", DANGER_NONE, NULL);
+    expect("echo 'rm -rf x' | cat", DANGER_NONE, NULL);
+    expect("cat <<'E'\nrm -rf /\nE", DANGER_NONE, NULL);
+    expect("git commit -m 'rm -rf /'", DANGER_NONE, NULL);
+    expect("ls && pwd | wc -l 2>/dev/null", DANGER_NONE, NULL);
+}
+
+static void
+scripts_that_cannot_be_read_are_unknown(void **state)
+{
+    struct judge_world world = test_world(reader);
+    char *argv[] = {mem_unconst("sh"), mem_unconst("-c"), mem_unconst("ls \xff"), NULL};
+
+    (void)state;
+    expect("if then rm -rf x", DANGER_UNKNOWN, "script.unreadable");
+    expect("{rm,-rf,/}", DANGER_UNKNOWN, "script.unreadable");
+    check(judge(&world, argv), "invalid UTF-8", DANGER_UNKNOWN, "script.refused");
+}
+
+static void
+other_ways_to_destroy_are_dangerous(void **state)
+{
+    static const struct {
+        const char *script, *rule;
+    } rows[] = {
+        {"find build -name x -delete",                         "find.delete"             },
+        {"find build -name x -exec rm {} +",                   "find.exec-rm"            },
+        {"find build -name x -exec rm {} \\;",                 "find.exec-rm"            },
+        {"find . -name x -exec sudo rm {} \\;",                "find.exec-rm"            },
+        {"find . -name x -exec sh -c 'rm -f \"$1\"' _ {} \\;", "rm.forced"               },
+        {"find . -name x -print0 | xargs -0 rm",               "xargs.rm"                },
+        {"ls | xargs -I {} sudo rm {}",                        NULL                      },
+        {"dd if=/dev/zero of=/etc/old",                        "file.overwritten"        },
+        {"mkfs.ext4 image",                                    "disk.format"             },
+        {"wipefs -a image",                                    "disk.format"             },
+        {"shred -u x",                                         "shred"                   },
+        {"truncate -s 0 old",                                  "truncate"                },
+        {"truncate --size=0 old",                              "truncate"                },
+        {"git clean -fdx",                                     "git.clean"               },
+        {"git clean -xdf",                                     "git.clean"               },
+        {"git -C sub clean --force",                           "git.clean"               },
+        {"git reset --hard",                                   "git.reset-hard"          },
+        {"git reset HEAD~3 --hard",                            "git.reset-hard"          },
+        {"git checkout -- src",                                "git.checkout-over"       },
+        {"git checkout -f main",                               "git.checkout-over"       },
+        {"git push --force",                                   "git.push-force"          },
+        {"git push -uf origin x",                              "git.push-force"          },
+        {"git push origin +main",                              "git.push-force"          },
+        {"git push origin :main",                              "git.push-force"          },
+        {"git branch -D x",                                    "git.branch-delete"       },
+        {"git stash clear",                                    "git.stash-drop"          },
+        {"git reflog expire --all",                            "git.history"             },
+        {"git filter-branch",                                  "git.history"             },
+        {"git restore src",                                    "git.restore"             },
+        {"git -c alias.z='!rm -rf x' z",                       "rm.forced"               },
+        {"echo x > /etc/old",                                  "file.overwritten"        },
+        {"echo x >| ~/old",                                    "file.overwritten"        },
+        {"ls | tee /etc/old",                                  "file.overwritten"        },
+        {"cp a /etc/old",                                      "file.overwritten"        },
+        {"mv a /etc/old",                                      "file.overwritten"        },
+        {"mv a /dev/null",                                     "mv.null"                 },
+        {"rsync -a --delete a/ b/",                            "rsync.delete"            },
+        {"rsync -a --delete-after a/ b/",                      "rsync.delete"            },
+        {"kill -9 -1",                                         "kill.all"                },
+        {"sudo reboot",                                        "machine.power"           },
+        {"crontab -r",                                         "crontab.remove"          },
+        {"pwsh -Command 'Remove-Item x -Force'",               "powershell.remove-forced"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        expect(rows[i].script, DANGER_DANGEROUS, rows[i].rule);
+    }
+}
+
+static void
+their_harmless_uses_are_not(void **state)
+{
+    static const char *const scripts[] = {
+        "find . -name x",
+        "find . -name x -exec cat {} +",
+        "ls | xargs cat",
+        "dd if=a of=new",
+        "fdisk -l",
+        "truncate -s 0 new",
+        "truncate -s +5 old",
+        "git clean -n",
+        "git clean -nfd",
+        "git reset HEAD~1",
+        "git checkout main",
+        "git checkout -b x",
+        "git push origin main",
+        "git branch -d x",
+        "git stash list",
+        "git restore --staged x",
+        "git status",
+        "echo x > new",
+        "echo x > /etc/new",
+        "tee new",
+        "cp a new",
+        "mv a new",
+        "mv -n a /etc/old",
+        "rsync -a a/ b/",
+        "kill -9 123",
+        "crontab -l",
+        "chmod -R u+w .",
+        "chmod 600 ~/x",
+        "ls > /dev/null",
+        "ls > /dev/stderr",
+        "rm x",
+        "shutdownx",
+        "mv a b",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(scripts) / sizeof(scripts[0]); i++) {
+        expect(scripts[i], DANGER_NONE, NULL);
+    }
+}
+
+static void
+overwriting_in_the_workspace_is_only_noted(void **state)
+{
+    (void)state;
+    expect("echo x > old", DANGER_NOTED, "file.overwritten");
+    expect("echo x > src/old", DANGER_NOTED, "file.overwritten");
+    expect("echo x > /tmp/old", DANGER_NOTED, "file.overwritten");
+    expect("echo x > \"$F\"", DANGER_NOTED, "file.overwritten");
+    expect("echo x >> /etc/old", DANGER_NOTED, "file.overwritten");
+    expect("cp a old", DANGER_NOTED, "file.overwritten");
+    expect("sort x | tee old", DANGER_NOTED, "file.overwritten");
+    expect("cd /etc && echo x > old", DANGER_DANGEROUS, "file.overwritten");
+}
+
+static void
+what_cannot_be_made_good_is_a_catastrophe(void **state)
+{
+    static const struct {
+        const char *script, *rule;
+    } rows[] = {
+        {"rm -rf /",                                                      "catastrophe.system"    },
+        {"rm -r /",                                                       "catastrophe.system"    },
+        {"rm -rf //",                                                     "catastrophe.system"    },
+        {"rm -rf /.",                                                     "catastrophe.system"    },
+        {"rm -rf /*",                                                     "catastrophe.system"    },
+        {"rm -rf --no-preserve-root /",                                   "catastrophe.system"    },
+        {"rm -rf x /usr y",                                               "catastrophe.system"    },
+        {"sudo rm -fr /etc/",                                             "catastrophe.system"    },
+        {"rm -rf /tmp/../etc",                                            "catastrophe.system"    },
+        {"rm -rf ../../..",                                               "catastrophe.system"    },
+        {"cd / && rm -rf *",                                              "catastrophe.system"    },
+        {"cd /; rm -rf ./*",                                              "catastrophe.system"    },
+        {"cd /W/a/../.. && rm -rf .",                                     "catastrophe.system"    },
+        {"bash -c 'rm -rf /'",                                            "catastrophe.system"    },
+        {"X=/; rm -rf $X",                                                "catastrophe.system"    },
+        {"find / -delete",                                                "catastrophe.system"    },
+        {"find / -type f -exec rm -f {} +",                               "catastrophe.system"    },
+        {"chmod -R 777 /",                                                "catastrophe.system"    },
+        {"chown -R me /usr",                                              "catastrophe.system"    },
+        {"mv /usr x",                                                     "catastrophe.system"    },
+        {"rsync -a --delete x/ /",                                        "catastrophe.system"    },
+        {"rm -rf ~",                                                      "catastrophe.home"      },
+        {"rm -rf ~/",                                                     "catastrophe.home"      },
+        {"rm -rf ~/*",                                                    "catastrophe.home"      },
+        {"rm -rf ~root",                                                  "catastrophe.home"      },
+        {"rm -rf $HOME",                                                  "catastrophe.home"      },
+        {"rm -rf \"$HOME\"/*",                                            "catastrophe.home"      },
+        {"rm -rf \"${HOME}/.\"",                                          "catastrophe.home"      },
+        {"rm -rf /home/u",                                                "catastrophe.home"      },
+        {"cd && rm -rf *",                                                "catastrophe.home"      },
+        {"cd ~ && rm -rf .",                                              "catastrophe.home"      },
+        {"chown -R me ~",                                                 "catastrophe.home"      },
+        {"for i in 1 2 3 4; do echo $i; sleep 1; rm -rf \"$HOME\"; done", "catastrophe.home"      },
+        {"rm -rf .",                                                      "catastrophe.workspace" },
+        {"rm -rf *",                                                      "catastrophe.workspace" },
+        {"rm -rf ./*",                                                    "catastrophe.workspace" },
+        {"rm -rf {*,.*}",                                                 "catastrophe.workspace" },
+        {"rm -rf /W",                                                     "catastrophe.workspace" },
+        {"rm -rf \"$PWD\"",                                               "catastrophe.workspace" },
+        {"rm -rf src/..",                                                 "catastrophe.workspace" },
+        {"find . -delete",                                                "catastrophe.workspace" },
+        {"find -delete",                                                  "catastrophe.workspace" },
+        {"find . -type f -exec rm {} +",                                  "catastrophe.workspace" },
+        {"rm -rf $X",                                                     "catastrophe.unresolved"},
+        {"rm -rf \"$TARGET\" >/dev/null",                                 "catastrophe.unresolved"},
+        {"rm -rf \"$X/\"",                                                "catastrophe.unresolved"},
+        {"rm -rf \"$X\"/*",                                               "catastrophe.unresolved"},
+        {"rm -rf /$X",                                                    "catastrophe.unresolved"},
+        {"rm -rf ./$X",                                                   "catastrophe.unresolved"},
+        {"rm -rf ~/$X",                                                   "catastrophe.unresolved"},
+        {"rm -rf $(pwd)",                                                 "catastrophe.unresolved"},
+        {"rm -rf ${X:?}",                                                 "catastrophe.unresolved"},
+        {"cd build; rm -rf *",                                            "catastrophe.workspace" },
+        {"cd build && ls; rm -rf *",                                      "catastrophe.workspace" },
+        {"cd build || rm -rf *",                                          "catastrophe.workspace" },
+        {"cd $X && rm -rf *",                                             NULL                    },
+        {"cd $X && rm -rf ./*",                                           NULL                    },
+        {"X=a; X=$1; rm -rf $X",                                          "catastrophe.unresolved"},
+        {"X=a; read X; rm -rf $X",                                        "catastrophe.unresolved"},
+        {"for target in a b; do rm -r -f \"$target\"; done",              "catastrophe.unresolved"},
+        {"bash -c \"rm -rf $X\"",                                         "catastrophe.unresolved"},
+        {"dd if=x of=/dev/sda",                                           "catastrophe.device"    },
+        {"cat x > /dev/nvme0n1",                                          "catastrophe.device"    },
+        {"cp x /dev/sda",                                                 "catastrophe.device"    },
+        {"tee /dev/vda < x",                                              "catastrophe.device"    },
+        {"mkfs.ext4 /dev/sda1",                                           "catastrophe.device"    },
+        {"wipefs -a /dev/sda",                                            "catastrophe.device"    },
+        {"shred /dev/sda",                                                "catastrophe.device"    },
+        {"pwsh -c 'Remove-Item -Recurse -Force /'",                       "catastrophe.system"    },
+        {"pwsh -c 'ri ~ -r'",                                             "catastrophe.system"    },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        expect(rows[i].script, DANGER_CATASTROPHIC, rows[i].rule);
+    }
+}
+
+static void
+what_is_below_is_dangerous_at_most(void **state)
+{
+    static const char *const scripts[] = {
+        "rm -rf build",
+        "rm -rf ./build",
+        "rm -rf /W/build",
+        "rm -rf build/*",
+        "rm -rf /tmp/x",
+        "rm -rf /tmp/*",
+        "rm -rf ~/x/build",
+        "rm -rf *.o",
+        "rm -rf build/$X",
+        "rm -rf \"/tmp/x/$Y\"",
+        "X=build; rm -rf $X",
+        "X=build; rm -rf \"$X\"/*",
+        "cd src && rm -rf gen",
+        "cd build && rm -rf *",
+        "cd build && ls | cat; cd build && rm -rf ./*",
+        "rm -rf src/../build",
+        "rm -rf /opt/x/y",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(scripts) / sizeof(scripts[0]); i++) {
+        expect(scripts[i], DANGER_DANGEROUS, "rm.forced");
+    }
+    expect("rm -r build", DANGER_NONE, NULL);
+    expect("rm $X", DANGER_NONE, NULL);
+}
+
+static void
+windows_ways_are_dangerous(void **state)
+{
+    static const char *const powershell[] = {
+        "Start-Process 'https://x.y'",
+        "Start-Process('https://x.y');",
+        "saps HTTP://x.y",
+        "ii hTtPs://x.y",
+        "Remove-Item test -Force",
+        "Remove-Item test -Recurse -Force",
+        "Remove-Item -Path 'test' -Recurse -Force",
+        "ri test -Force",
+        "rm test -Force",
+        "Remove-Item test -Force; Write-Host done",
+        "if ($x) { Remove-Item test -Force }",
+        "[void]( Remove-Item test -Force )]",
+        "Write-Host hi;Remove-Item -Force C:\\tmp",
+        "del,-Force,C:\\foo",
+        "rm\ttest\t-Force",
+        "Remove-Item test -Force:$true",
+        "(New-Object -ComObject Shell.Application).ShellExecute('http://x')",
+    };
+    static const char *const cmd[] = {
+        "start https://x.y",
+        "start \"\" https://x.y",
+        "start \"title\" \"https://x.y\"",
+        "del /f x",
+        "erase /f x",
+        "DEL /F x",
+        "rd /s /q x",
+        "rmdir /s /q x",
+        "rd /s/q x",
+        "echo hello & del /f x",
+        "echo hi&del /f x",
+        "echo hi&&del /f x",
+        "echo hi||del /f x",
+        "echo hi&rmdir /s /q testdir",
+    };
+    struct judge_world world = test_world(reader);
+
+    (void)state;
+    world.is_windows = true;
+    for (size_t i = 0; i < sizeof(powershell) / sizeof(powershell[0]); i++) {
+        char *argv[] = {mem_unconst("powershell.exe"), mem_unconst("-Command"),
+                        mem_unconst(powershell[i]), NULL};
+
+        check(judge(&world, argv), powershell[i], DANGER_DANGEROUS, NULL);
+    }
+    for (size_t i = 0; i < sizeof(cmd) / sizeof(cmd[0]); i++) {
+        char *argv[] = {mem_unconst("cmd.exe"), mem_unconst("/c"), mem_unconst(cmd[i]), NULL};
+
+        check(judge(&world, argv), cmd[i], DANGER_DANGEROUS, NULL);
+    }
+    expect_words(&world, "cmd.exe /r del /f x", DANGER_DANGEROUS, "cmd.remove-forced");
+    expect_words(&world, "cmd /c start https://x.y", DANGER_DANGEROUS, "windows.opens-address");
+    expect_words(&world, "msedge.exe https://x.y", DANGER_DANGEROUS, "windows.opens-address");
+    expect_words(&world, "rundll32 url.dll,FileProtocolHandler https://x", DANGER_DANGEROUS, NULL);
+    expect_words(&world, "powershell -EncodedCommand AAAA", DANGER_UNKNOWN, "powershell.encoded");
+}
+
+static void
+harmless_windows_ways_are_not(void **state)
+{
+    static const char *const powershell[] = {
+        "Start-Process notepad.exe",
+        "Remove-Item test",
+        "Get-ChildItem -Force; Remove-Item test",
+        "Write-Host https://x.y",
+    };
+    static const char *const cmd[] = {"del test.txt", "rd /s test",  "del C:/foo/bar.txt",
+                                      "rd C:/source", "echo del /f", "start notepad"};
+    struct judge_world world = test_world(reader);
+
+    (void)state;
+    world.is_windows = true;
+    for (size_t i = 0; i < sizeof(powershell) / sizeof(powershell[0]); i++) {
+        char *argv[] = {mem_unconst("pwsh"), mem_unconst("-NoProfile"), mem_unconst("-Command"),
+                        mem_unconst(powershell[i]), NULL};
+
+        check(judge(&world, argv), powershell[i], DANGER_NONE, NULL);
+    }
+    for (size_t i = 0; i < sizeof(cmd) / sizeof(cmd[0]); i++) {
+        char *argv[] = {mem_unconst("cmd"), mem_unconst("/c"), mem_unconst(cmd[i]), NULL};
+
+        check(judge(&world, argv), cmd[i], DANGER_NONE, NULL);
+    }
+    expect_words(&world, "explorer.exe .", DANGER_NONE, NULL);
+}
+
+static void
+note(void *arg, enum danger_level level, const struct verdict *v)
+{
+    struct buf *b = arg;
+
+    assert_int_equal(buf_addf(b, "%s %s [%s] [%s]\n", danger_level_name(level), v->rule, v->command,
+                              v->argument),
+                     SY_E_OK);
+}
+
+static void
+each_finding_is_told(void **state)
+{
+    struct judge_world world = test_world(reader);
+    struct buf b = {.max = 4096};
+    struct danger_verdict v;
+    char *argv[] = {mem_unconst("sh"), mem_unconst("-c"),
+                    mem_unconst("rm -f a; sudo rm -rf / x > old; git reset --hard"), NULL};
+
+    (void)state;
+    assert_int_equal(danger_judge(&v, &world, argv, note, &b, NULL), SY_E_OK);
+    assert_string_equal(b.data, "dangerous rm.forced [rm -f a] [-f]\n"
+                                "catastrophic catastrophe.system [rm -rf / x] [/]\n"
+                                "dangerous rm.forced [rm -rf / x] [-rf]\n"
+                                "dangerous git.reset-hard [git reset --hard] [--hard]\n"
+                                "noted file.overwritten [old] [old]\n");
+    assert_int_equal(v.level, DANGER_CATASTROPHIC);
+    assert_string_equal(v.verdict.command, "rm -rf / x");
+    buf_fini(&b);
+}
+
+static void
+without_home_or_workspace_it_still_judges(void **state)
+{
+    struct judge_world world = {.reader = reader, .cwd = "/x"};
+
+    (void)state;
+    expect_words(&world, "rm -rf /", DANGER_CATASTROPHIC, "catastrophe.system");
+    expect_words(&world, "rm -rf y", DANGER_DANGEROUS, "rm.forced");
+    expect_words(&world, "tee y", DANGER_DANGEROUS, "file.overwritten");
+}
+
+static enum sy_code
+judge_all_kinds(void *arg)
+{
+    struct script_reader *own = script_reader_new();
+    struct judge_world world = test_world(own);
+    char *argv[] = {
+        mem_unconst("sh"), mem_unconst("-c"),
+        mem_unconst("cd src; X=b; eval rm -rf $X ~ > old; cmd /c del /f x; echo a | sh"), NULL};
+    struct danger_verdict v;
+    enum sy_code rc = own != NULL ? SY_E_OK : SY_E_NOMEM;
+
+    if (rc == SY_E_OK) {
+        rc = danger_judge(&v, &world, argv, NULL, NULL, arg);
+    }
+    script_reader_free(own);
+    return rc;
+}
+
+static void
+each_allocation_may_fail(void **state)
+{
+    struct sy_error err = {0};
+
+    (void)state;
+    /* A text that could not be made visible is left out. */
+    fault_run_lenient(judge_all_kinds, &err);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(forced_rm_is_dangerous),
+        cmocka_unit_test(what_only_looks_like_it_is_not),
+        cmocka_unit_test(scripts_that_cannot_be_read_are_unknown),
+        cmocka_unit_test(other_ways_to_destroy_are_dangerous),
+        cmocka_unit_test(their_harmless_uses_are_not),
+        cmocka_unit_test(overwriting_in_the_workspace_is_only_noted),
+        cmocka_unit_test(what_cannot_be_made_good_is_a_catastrophe),
+        cmocka_unit_test(what_is_below_is_dangerous_at_most),
+        cmocka_unit_test(windows_ways_are_dangerous),
+        cmocka_unit_test(harmless_windows_ways_are_not),
+        cmocka_unit_test(each_finding_is_told),
+        cmocka_unit_test(without_home_or_workspace_it_still_judges),
+        cmocka_unit_test(each_allocation_may_fail),
+    };
+
+    return cmocka_run_group_tests(tests, make_reader, free_reader);
+}

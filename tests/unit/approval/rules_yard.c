@@ -94,7 +94,7 @@ yard_decide(const struct rules *r, const char *script)
 {
     static const bool all[COMMANDS_MAX] = {true, true, true, true, true, true, true, true};
     const struct rule_script as = {
-        .is_whole = true, .has_assignments = true, .is_trusted = all, .cwd = "/work"};
+        .is_whole = true, .has_assignments = true, .is_trusted = all, .cwd = "/srv"};
 
     return yard_decide_as(r, script, &as);
 }

@@ -10,7 +10,7 @@ void yard_words(struct strv *ret, const char *line);
  * can be changed until the next one is added. */
 struct rule *yard_rule(struct rules *r, enum rule_decision decision, const char *prefix);
 
-/* Commands with " ; " between them, judged as a whole, trusted script in /work. */
+/* Commands with " ; " between them, judged as a whole, trusted script in /srv. */
 struct rule_verdict yard_decide(const struct rules *r, const char *script);
 /* The same with the members of `as`, `commands` and `n` aside. */
 struct rule_verdict yard_decide_as(const struct rules *r, const char *script,

@@ -99,12 +99,12 @@ the_commands_that_rules_allow_are_told_one_by_one(void **state)
 {
     struct rules *r = *state;
     struct strv commands[3];
-    struct rule_script s = {.commands = commands, .n = 3, .is_whole = true, .cwd = "/work"};
+    struct rule_script s = {.commands = commands, .n = 3, .is_whole = true, .cwd = "/srv"};
     bool is_allowed[3];
 
     yard_rule(r, RULE_ALLOW, "git|cd");
     yard_rule(r, RULE_ASK, "git push");
-    add_word(&yard_rule(r, RULE_ALLOW, "make")->cwds, "/work");
+    add_word(&yard_rule(r, RULE_ALLOW, "make")->cwds, "/srv");
     yard_words(&commands[0], "make");
     yard_words(&commands[1], "cd x");
     yard_words(&commands[2], "make");
@@ -123,7 +123,7 @@ what_is_not_the_whole_script_allows_nothing(void **state)
 {
     struct rules *r = *state;
     struct strv hidden = {0};
-    struct rule_script as = {.cwd = "/work"};
+    struct rule_script as = {.cwd = "/srv"};
 
     yard_rule(r, RULE_ALLOW, "make");
     yard_rule(r, RULE_FORBID, "rm");
@@ -178,8 +178,8 @@ an_allowing_rule_takes_no_other_program_of_that_name(void **state)
     decides(r, "git", RULE_ALLOW);
     decides(r, "/usr/bin/git", RULE_ALLOW);
     decides(r, "/usr/bin/x/git", RULE_NONE);
-    decides(r, "/usr/bin/../../work/git", RULE_NONE);
-    decides(r, "/work/git", RULE_NONE);
+    decides(r, "/usr/bin/../../srv/git", RULE_NONE);
+    decides(r, "/srv/git", RULE_NONE);
     decides(r, "./git", RULE_NONE);
     decides(r, "bin/git", RULE_NONE);
     decides(r, "/opt/x/tool", RULE_ALLOW);
@@ -217,7 +217,7 @@ assignments_are_for_rules_that_name_them(void **state)
 {
     struct rules *r = *state;
     struct rule *allow = yard_rule(r, RULE_ALLOW, "make test");
-    struct rule_script as = {.is_whole = true, .cwd = "/work"};
+    struct rule_script as = {.is_whole = true, .cwd = "/srv"};
 
     add_word(&allow->env, "CI");
     add_word(&allow->env, "V=1");
@@ -245,13 +245,13 @@ a_directory_bounds_an_allowing_rule_and_an_unknown_one_is_outside(void **state)
     struct rules *r = *state;
     struct rule_script as = {.is_whole = true};
 
-    add_word(&yard_rule(r, RULE_ALLOW, "make")->cwds, "/work");
-    add_word(&yard_rule(r, RULE_FORBID, "git push")->cwds, "/work/secret");
+    add_word(&yard_rule(r, RULE_ALLOW, "make")->cwds, "/srv");
+    add_word(&yard_rule(r, RULE_FORBID, "git push")->cwds, "/srv/secret");
     yard_rule(r, RULE_ALLOW, "cd");
     decides(r, "make", RULE_ALLOW);
-    as.cwd = "/work/sub";
+    as.cwd = "/srv/sub";
     assert_int_equal(yard_decide_as(r, "make", &as).decision, RULE_ALLOW);
-    as.cwd = "/works";
+    as.cwd = "/srvs";
     assert_int_equal(yard_decide_as(r, "make", &as).decision, RULE_NONE);
     as.cwd = NULL;
     assert_int_equal(yard_decide_as(r, "make", &as).decision, RULE_NONE);
@@ -267,12 +267,12 @@ static void
 a_relative_program_is_allowed_in_its_own_directory_alone(void **state)
 {
     struct rules *r = *state;
-    struct rule_script as = {.is_whole = true, .cwd = "/work"};
+    struct rule_script as = {.is_whole = true, .cwd = "/srv"};
 
-    add_word(&yard_rule(r, RULE_ALLOW, "./gradlew")->cwds, "/work");
+    add_word(&yard_rule(r, RULE_ALLOW, "./gradlew")->cwds, "/srv");
     assert_int_equal(yard_decide_as(r, "./gradlew build", &as).decision, RULE_ALLOW);
     assert_int_equal(yard_decide_as(r, "gradlew build", &as).decision, RULE_NONE);
-    as.cwd = "/work/evil";
+    as.cwd = "/srv/evil";
     assert_int_equal(yard_decide_as(r, "./gradlew build", &as).decision, RULE_NONE);
 }
 

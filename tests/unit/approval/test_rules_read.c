@@ -72,7 +72,7 @@ static const char whole_file[] =
     "    args: [[status, log], \"-s\"]\n"
     "    decision: allow\n"
     "    outside_sandbox: true\n"
-    "    cwd: [~/src, /work/]\n"
+    "    cwd: [~/src, /srv/]\n"
     "    env: [CI, V=1]\n"
     "    expires: 2999-12-31T01:02:03Z\n"
     "    reason: \"because: it is 'ours'\"\n"
@@ -105,7 +105,7 @@ every_key_is_read(void **state)
     assert_int_equal(git->decision, RULE_ALLOW);
     assert_true(git->lifts_sandbox);
     assert_string_equal(git->cwds.v[0], "/home/u/src");
-    assert_string_equal(git->cwds.v[1], "/work");
+    assert_string_equal(git->cwds.v[1], "/srv");
     assert_string_equal(git->env.v[1], "V=1");
     assert_true(git->expires == 32503597323);
     assert_string_equal(git->reason, "because: it is 'ours'");

@@ -25,6 +25,14 @@
  * are compared one with another. */
 #define LIMIT_CONFIG_ITEMS 1024U
 
+/* A file of rules: as a configuration file. Rules of one kind, alternatives of one
+ * word and positions of one rule, and examples of one rule. People write a few
+ * dozen; each command is compared with all. */
+#define LIMIT_RULES_FILE    262144U /* 256 KiB */
+#define LIMIT_RULES         2048U
+#define LIMIT_RULE_WORDS    256U
+#define LIMIT_RULE_EXAMPLES 256U
+
 /* Bytes kept of each output stream: half from the head, half from the tail
  * (UNIFIED_EXEC_OUTPUT_MAX_BYTES of the specification). */
 #define LIMIT_STREAM_KEEP 1048576U /* 1 MiB */

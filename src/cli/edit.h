@@ -57,6 +57,15 @@ enum sy_code edit_toml(struct buf *out, const struct buf *text, const struct edi
 enum sy_code edit_yaml(struct buf *out, const struct buf *text, const struct edit_entry *entry,
                        enum edit_outcome *ret_outcome, struct sy_error *err) SY_NODISCARD;
 
+/*
+ * Puts entries behind those of the list `section` of the root mapping, which is made at the
+ * end if it is not there. `lines` are block entries with two blanks in front of each line. What
+ * it makes is to be read and compared before it is used. SY_E_PARSE where the list is no
+ * block.
+ */
+enum sy_code edit_yaml_append(struct buf *out, const struct buf *text, const char *section,
+                              const char *lines, struct sy_error *err) SY_NODISCARD;
+
 /* Appends compact JSON with line breaks and `unit` for each level, after
  * `base` on every line but the first; arrays stay on one line. */
 enum sy_code edit_pretty(struct buf *out, const char *json, const char *base,

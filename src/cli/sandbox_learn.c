@@ -16,6 +16,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/verbs.h"
+#include "guard/guard.h"
 #include "tools/tools.h"
 
 /* Other lines of configuration than writable roots. */
@@ -30,6 +31,7 @@ struct learning {
     /* What would be needed. */
     struct strv roots; /* the smallest set, none below another */
     struct strv lines; /* "network_access: true" */
+    struct strv names; /* protected ones that would be lifted */
     struct strv never; /* refusals that no line would lift */
 };
 
@@ -43,6 +45,7 @@ learning_fini(struct learning *l)
     cli_engine_fini(&l->engine);
     strv_fini(&l->roots);
     strv_fini(&l->lines);
+    strv_fini(&l->names);
     strv_fini(&l->never);
     fd_close(&l->signal_fd);
 }
@@ -208,11 +211,33 @@ add_never(struct learning *l, const struct denial *d)
     return rc == SY_E_OK ? add_once(&l->never, buf_view(&text)) : rc;
 }
 
-/* The line that explain has for it: a root, or a key of the section sandbox. */
+/* "a, b]", what follows the opening bracket of a list. */
+static enum sy_code
+add_names(struct learning *l, const char *list)
+{
+    enum sy_code rc = SY_E_OK;
+
+    while (rc == SY_E_OK && *list != '\0' && *list != ']') {
+        SY_AUTO(buf_fini) struct buf name = {.max = LIMIT_PATH};
+        size_t n = strcspn(list, ",]");
+
+        rc = buf_add(&name, list, n);
+        if (rc == SY_E_OK) {
+            rc = add_once(&l->names, buf_view(&name));
+        }
+        list += n;
+        list += strspn(list, ", ");
+    }
+    return rc;
+}
+
+/* The line that explain or the guard has for it: a root, protected names, or a key of the section
+ * sandbox. */
 static enum sy_code
 add_fix(struct learning *l, const struct denial *d)
 {
     static const char roots[] = "sandbox.writable_roots: [\"";
+    static const char names[] = "sandbox.unprotected_names: [";
     static const char section[] = "sandbox.";
     const char *end = d->fix != NULL ? strrchr(d->fix, '"') : NULL;
 
@@ -222,6 +247,9 @@ add_fix(struct learning *l, const struct denial *d)
             buf_add(&root, d->fix + strlen(roots), (size_t)(end - d->fix) - strlen(roots));
 
         return rc == SY_E_OK ? add_root(&l->roots, buf_view(&root)) : rc;
+    }
+    if (d->fix != NULL && str_starts(d->fix, names)) {
+        return add_names(l, d->fix + strlen(names));
     }
     if (d->fix != NULL && str_starts(d->fix, section) && strchr(d->fix, '[') == NULL) {
         return add_once(&l->lines, d->fix + strlen(section));
@@ -236,6 +264,7 @@ decide(struct learning *l, const struct denial_list *list)
 
     l->roots.max = LIMIT_ROOTS;
     l->lines.max = LINES_MAX;
+    l->names.max = GUARD_NAME_COUNT;
     l->never.max = DENIALS_MAX;
     for (size_t i = 0; i < list->n && rc == SY_E_OK; i++) {
         rc = add_fix(l, &list->v[i]);
@@ -279,29 +308,38 @@ put_today(struct buf *out, const struct learning *l)
                          : rc;
 }
 
+/* A list that has to be longer; nothing if it has not. */
+static enum sy_code
+put_list(struct buf *out, const char *key, const struct strv *have, const struct strv *need)
+{
+    enum sy_code rc = need->n > 0 ? buf_addf(out, "  %s: ", key) : SY_E_OK;
+
+    if (need->n == 0 || rc != SY_E_OK) {
+        return rc;
+    }
+    rc = put_roots(out, have, need);
+    return rc == SY_E_OK ? buf_add_char(out, '\n') : rc;
+}
+
 /* The lines that have to be other ones; nothing if there are none. */
 static enum sy_code
 put_needed(struct buf *out, const struct learning *l)
 {
     enum sy_code rc = SY_E_OK;
 
-    if (l->roots.n == 0 && l->lines.n == 0) {
+    if (l->roots.n == 0 && l->lines.n == 0 && l->names.n == 0) {
         return SY_E_OK;
     }
     rc = buf_add_str(out, "sandbox:\n");
     for (size_t i = 0; i < l->lines.n && rc == SY_E_OK; i++) {
         rc = buf_addf(out, "  %s\n", l->lines.v[i]);
     }
-    if (rc == SY_E_OK && l->roots.n > 0) {
-        rc = buf_add_str(out, "  writable_roots: ");
-        if (rc == SY_E_OK) {
-            rc = put_roots(out, &l->engine.config.sandbox.writable_roots, &l->roots);
-        }
-        if (rc == SY_E_OK) {
-            rc = buf_add_char(out, '\n');
-        }
+    if (rc == SY_E_OK) {
+        rc = put_list(out, "writable_roots", &l->engine.config.sandbox.writable_roots, &l->roots);
     }
-    return rc;
+    return rc == SY_E_OK ? put_list(out, "unprotected_names",
+                                    &l->engine.config.sandbox.unprotected_names, &l->names)
+                         : rc;
 }
 
 static enum sy_code
@@ -328,7 +366,7 @@ learn_text(struct buf *out, const struct learning *l, const struct exec_output *
     if (rc == SY_E_OK) {
         rc = put_today(out, l);
     }
-    if (rc == SY_E_OK && (l->roots.n > 0 || l->lines.n > 0)) {
+    if (rc == SY_E_OK && (l->roots.n > 0 || l->lines.n > 0 || l->names.n > 0)) {
         rc = buf_add_str(out, "\n# to allow all of it\n");
     }
     if (rc == SY_E_OK) {

@@ -90,6 +90,13 @@ struct config_sources {
 /* Is there a system or user file to read, or what may be one? */
 bool config_has_files(char *const *environ_list);
 
+/* A file of the user's beside user_path's default ("rules.yaml"), to be freed by the
+ * caller; *ret stays NULL when there is no home. Reads environ_list and home alone. */
+enum sy_code config_user_file(char **ret, const struct config_sources *sources, const char *name,
+                              struct sy_error *err) SY_NODISCARD;
+/* The home directory by environ_list and home, absolute; NULL when there is none. */
+const char *config_user_home(const struct config_sources *sources);
+
 /*
  * Loads and merges. Every error is SY_E_CONFIG and names file, line and column
  * (or the variable, or the flag) and the nearest right key or the right values.

@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/limits.h"
+#include "base/place.h"
 #include "config/config.h"
 
 /*
@@ -121,20 +122,6 @@ struct config_place {
 enum sy_code config_error(struct sy_error *err, const struct config_place *at, const char *fmt, ...)
     SY_PRINTF(3, 4);
 
-/* Controls, and characters that hide or reorder text. */
-bool config_is_deceptive(uint32_t c);
-/* Foreign text for an error: what could deceive a reader becomes '?', and what
- * is too long is cut with "...". No heap. */
-struct config_shown {
-    char text[48];
-};
-const char *config_visible(struct config_shown *shown, const char *text, size_t len);
-/* The same for a path of which the end counts. */
-struct config_shown_path {
-    char text[84];
-};
-const char *config_visible_path(struct config_shown_path *shown, const char *path);
-
 /* The error of a value: "expected ..., got `got`". `got` is a phrase. */
 enum sy_code config_error_type(struct sy_error *err, const struct config_place *at,
                                const struct config_row *row, const char *got);
@@ -203,8 +190,9 @@ struct config_input {
 
 /* SY_E_CONFIG when the text is no UTF-8. (input.c) */
 enum sy_code config_check_utf8(const struct config_input *in, struct sy_error *err) SY_NODISCARD;
-/* Line and column of a byte of the text. (input.c) */
-struct config_place config_place_of_byte(const struct config_input *in, size_t offset);
+/* The text, for what needs no source: without one by config_named. (input.c) */
+struct place_text config_input_text(const struct config_input *in);
+struct place_text config_named(enum config_source source, const char *name);
 /* A whole file. */
 enum sy_code config_walk_file(struct config_layer *layer, const struct config_input *in,
                               struct sy_error *err) SY_NODISCARD;

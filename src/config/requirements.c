@@ -208,10 +208,10 @@ violation(const struct config_row *row, const struct config_value *v,
 {
     SY_AUTO(buf_fini) struct buf got = {.max = CONFIG_SHOWN_MAX};
     SY_AUTO(buf_fini) struct buf want = {.max = CONFIG_SHOWN_MAX};
-    struct config_shown shown_got;
-    struct config_shown shown_want;
+    struct place_shown shown_got;
+    struct place_shown shown_want;
     char variable[CONFIG_VARIABLE_MAX];
-    struct config_shown_path path;
+    struct place_shown_path path;
     struct config_place at = v->place;
     enum sy_code rc = config_format_value(&got, row, v);
 
@@ -226,9 +226,9 @@ violation(const struct config_row *row, const struct config_value *v,
         at.name = variable;
     }
     return config_error(err, &at, "%s %s %s %s (%s:%zu)", row->info.key,
-                        config_visible(&shown_got, buf_view(&got), got.len), what_is_wanted(row),
-                        config_visible(&shown_want, buf_view(&want), want.len),
-                        config_visible_path(&path, required_at->name), required_at->line);
+                        place_visible(&shown_got, buf_view(&got), got.len), what_is_wanted(row),
+                        place_visible(&shown_want, buf_view(&want), want.len),
+                        place_visible_path(&path, required_at->name), required_at->line);
 }
 
 static size_t

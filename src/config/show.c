@@ -58,9 +58,9 @@ add_quoted(struct buf *b, const char *s)
             n = 1;
         } else if (c == '"' || c == '\\') {
             rc = buf_addf(b, "\\%c", (char)c);
-        } else if (config_is_deceptive(c) && c < 0x100U) {
+        } else if (place_is_deceptive(c) && c < 0x100U) {
             rc = buf_addf(b, "\\x%02" PRIx32, c);
-        } else if (config_is_deceptive(c)) {
+        } else if (place_is_deceptive(c)) {
             rc = buf_addf(b, c < 0x10000U ? "\\u%04" PRIX32 : "\\U%08" PRIX32, c);
         } else {
             rc = buf_add(b, s + i, n);

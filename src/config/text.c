@@ -201,7 +201,7 @@ unknown_variable(const char *name, size_t len, struct sy_error *err)
     const char *names[CONFIG_KEYS];
     char got[CONFIG_VARIABLE_MAX];
     size_t n = len < sizeof(got) - 1 ? len : sizeof(got) - 1;
-    struct config_shown shown;
+    struct place_shown shown;
     const char *after = name + sizeof(prefix) - 1;
 
     /* Without the prefix, which would make anything look near. */
@@ -215,7 +215,7 @@ unknown_variable(const char *name, size_t len, struct sy_error *err)
 
     const char *near = str_nearest(got, names, CONFIG_KEYS);
 
-    (void)config_visible(&shown, name, len);
+    (void)place_visible(&shown, name, len);
     return near != NULL
                ? sy_err_set(err, SY_E_CONFIG, "%s: unknown variable (did you mean '%s%s'?)",
                             shown.text, prefix, near)
@@ -275,9 +275,9 @@ config_read_flags(struct config_layer *layer, char *const *overrides, const char
         const char *flag = *overrides;
         size_t len = strcspn(flag, "=");
         size_t key = config_find_key(flag, len);
-        struct config_shown shown;
+        struct place_shown shown;
 
-        (void)config_visible(&shown, flag, len);
+        (void)place_visible(&shown, flag, len);
         if (key == CONFIG_KEYS) {
             const char *near = config_nearest_key(flag, len);
 

@@ -49,14 +49,14 @@ struct got {
 static const char *
 describe(struct got *got, const struct config_text *t, bool name_quotes)
 {
-    struct config_shown shown;
+    struct place_shown shown;
 
     if (is_nothing(t)) {
         return t->len == 0 ? "nothing" : "null";
     }
     (void)snprintf(got->text, sizeof(got->text), "%s'%s'%s",
                    name_quotes && !t->is_plain ? "the string " : "",
-                   config_visible(&shown, t->bytes, t->len),
+                   place_visible(&shown, t->bytes, t->len),
                    name_quotes && !t->is_plain ? " (leave out the quotes)" : "");
     return got->text;
 }
@@ -186,25 +186,25 @@ static enum sy_code
 add_path(struct buf *b, const struct config_text *t, bool is_pattern, struct sy_error *err)
 {
     SY_AUTO(buf_fini) struct buf whole = {.max = LIMIT_PATH};
-    struct config_shown shown;
+    struct place_shown shown;
     const char *rest = t->bytes;
     enum sy_code rc = SY_E_OK;
 
     if (rest[0] == '~' && (rest[1] == '\0' || rest[1] == '/')) {
         if (t->home == NULL || t->home[0] != '/') {
             return config_error(err, &t->at, "'%s': HOME is not set to an absolute path",
-                                config_visible(&shown, t->bytes, t->len));
+                                place_visible(&shown, t->bytes, t->len));
         }
         rc = is_pattern ? path_pattern_quote(&whole, t->home) : buf_add_str(&whole, t->home);
         rest++;
     } else if (rest[0] == '~') {
         return config_error(err, &t->at, "'%s': only '~' and '~/...' are expanded",
-                            config_visible(&shown, t->bytes, t->len));
+                            place_visible(&shown, t->bytes, t->len));
     } else if (rest[0] != '/') {
         return config_error(err, &t->at,
                             "expected an absolute path or one that begins with '~/', "
                             "got '%s'",
-                            config_visible(&shown, t->bytes, t->len));
+                            place_visible(&shown, t->bytes, t->len));
     }
     if (rc == SY_E_OK) {
         rc = buf_add_str(&whole, rest);
@@ -318,7 +318,7 @@ enum sy_code
 config_value_item(struct config_value *v, const struct config_row *row, const struct config_text *t,
                   struct sy_error *err)
 {
-    struct config_shown shown;
+    struct place_shown shown;
     enum sy_code rc = check_nul(t, err);
 
     if (rc != SY_E_OK) {
@@ -334,7 +334,7 @@ config_value_item(struct config_value *v, const struct config_row *row, const st
         if (strchr(t->bytes, '=') != NULL) {
             return config_error(err, &t->at,
                                 "expected a pattern of variable names such as *_URL, got '%s'",
-                                config_visible(&shown, t->bytes, t->len));
+                                place_visible(&shown, t->bytes, t->len));
         }
         return added(strv_add(&v->list, t->bytes), row, &t->at, err);
     }
@@ -344,7 +344,7 @@ config_value_item(struct config_value *v, const struct config_row *row, const st
     if (has_dotdot(t->bytes)) {
         return config_error(err, &t->at,
                             "'%s': '..' leads elsewhere behind a symbolic link; write the path out",
-                            config_visible(&shown, t->bytes, t->len));
+                            place_visible(&shown, t->bytes, t->len));
     }
     rc = add_path(&path, t, row->content == CONFIG_PATH_PATTERN, err);
     if (rc != SY_E_OK) {
@@ -355,8 +355,7 @@ config_value_item(struct config_value *v, const struct config_row *row, const st
         row->content == CONFIG_PATH_PATTERN ? path_pattern_fault(buf_view(&path)) : NULL;
 
     if (fault != NULL) {
-        return config_error(err, &t->at, "'%s' %s", config_visible(&shown, t->bytes, t->len),
-                            fault);
+        return config_error(err, &t->at, "'%s' %s", place_visible(&shown, t->bytes, t->len), fault);
     }
     return added(strv_add_take(&v->list, buf_take(&path)), row, &t->at, err);
 }
@@ -405,7 +404,7 @@ config_value_entry(struct config_value *v, const struct config_row *row,
                    const struct config_text *name, const struct config_text *value,
                    struct sy_error *err)
 {
-    struct config_shown shown;
+    struct place_shown shown;
     enum sy_code rc = check_nul(name, err);
 
     if (rc != SY_E_OK) {
@@ -414,11 +413,11 @@ config_value_entry(struct config_value *v, const struct config_row *row,
     if (!is_variable_name(name->bytes)) {
         return config_error(err, &name->at,
                             "'%s' is no variable name (letters, digits and '_', no digit first)",
-                            config_visible(&shown, name->bytes, name->len));
+                            place_visible(&shown, name->bytes, name->len));
     }
     if (is_never_passed(name->bytes)) {
         return config_error(err, &name->at, "variable '%s' is never passed to commands",
-                            config_visible(&shown, name->bytes, name->len));
+                            place_visible(&shown, name->bytes, name->len));
     }
     rc = check_nul(value, err);
     if (rc != SY_E_OK) {
@@ -428,11 +427,11 @@ config_value_entry(struct config_value *v, const struct config_row *row,
         return config_error(err, &value->at,
                             "variable '%s' has no value (write \"\" for an empty "
                             "one)",
-                            config_visible(&shown, name->bytes, name->len));
+                            place_visible(&shown, name->bytes, name->len));
     }
     if (name->len + value->len + 2 > (size_t)LIMIT_ARG_STRLEN) {
         return config_error(err, &value->at, "variable '%s' takes more than %u bytes",
-                            config_visible(&shown, name->bytes, name->len), LIMIT_ARG_STRLEN);
+                            place_visible(&shown, name->bytes, name->len), LIMIT_ARG_STRLEN);
     }
     return added(strv_addf(&v->list, "%s=%s", name->bytes, value->bytes), row, &value->at, err);
 }

@@ -5,12 +5,12 @@ static enum sy_code
 unknown_key(struct config_walker *w, const char *section)
 {
     struct config_place at = config_walker_here(w);
-    const char *got = config_walker_bytes(&w->event);
-    size_t len = w->event.data.scalar.length;
+    const char *got = yaml_walk_bytes(&w->y.event);
+    size_t len = w->y.event.data.scalar.length;
     const char *near = config_nearest_in_section(section, got, len);
-    struct config_shown shown;
+    struct place_shown shown;
 
-    (void)config_visible(&shown, got, len);
+    (void)place_visible(&shown, got, len);
     if (near != NULL) {
         return config_error(w->err, &at, "unknown key '%s.%s' (did you mean '%s'?)", section,
                             shown.text, near);
@@ -29,32 +29,32 @@ duplicate_key(struct config_walker *w, const struct config_place *first)
 {
     struct config_place at = config_walker_here(w);
 
-    return config_error_duplicate(w->err, &at, config_walker_bytes(&w->event),
-                                  w->event.data.scalar.length, first);
+    return config_error_duplicate(w->err, &at, yaml_walk_bytes(&w->y.event),
+                                  w->y.event.data.scalar.length, first);
 }
 
 /* The current event is the value of a section. */
 static enum sy_code
 walk_section(struct config_walker *w, const char *section)
 {
-    if (config_walker_is_nothing(&w->event)) {
+    if (yaml_walk_is_nothing(&w->y.event)) {
         return SY_E_OK;
     }
-    if (w->event.type != YAML_MAPPING_START_EVENT) {
-        return config_walker_wrong_part(w, "keys of the section");
+    if (w->y.event.type != YAML_MAPPING_START_EVENT) {
+        return yaml_walk_wrong_part(&w->y, "keys of the section");
     }
     for (;;) {
-        enum sy_code rc = config_walker_next(w);
+        enum sy_code rc = yaml_walk_next(&w->y);
 
-        if (rc != SY_E_OK || w->event.type == YAML_MAPPING_END_EVENT) {
+        if (rc != SY_E_OK || w->y.event.type == YAML_MAPPING_END_EVENT) {
             return rc;
         }
-        if (w->event.type != YAML_SCALAR_EVENT) {
-            return config_walker_wrong_part(w, "a key");
+        if (w->y.event.type != YAML_SCALAR_EVENT) {
+            return yaml_walk_wrong_part(&w->y, "a key");
         }
 
-        size_t key = config_find_in_section(section, config_walker_bytes(&w->event),
-                                            w->event.data.scalar.length);
+        size_t key = config_find_in_section(section, yaml_walk_bytes(&w->y.event),
+                                            w->y.event.data.scalar.length);
 
         if (key == CONFIG_KEYS) {
             return unknown_key(w, section);
@@ -67,7 +67,7 @@ walk_section(struct config_walker *w, const char *section)
             return duplicate_key(w, &v->place);
         }
         config_value_begin(v, &config_rows[key], &key_at);
-        rc = config_walker_next(w);
+        rc = yaml_walk_next(&w->y);
         if (rc == SY_E_OK) {
             rc = config_walk_node(w, v, &config_rows[key]);
         }
@@ -80,20 +80,20 @@ walk_section(struct config_walker *w, const char *section)
 static enum sy_code
 walk_requirement(struct config_walker *w)
 {
-    if (w->event.type != YAML_SCALAR_EVENT) {
-        return config_walker_wrong_part(w, "a key such as sandbox.mode");
+    if (w->y.event.type != YAML_SCALAR_EVENT) {
+        return yaml_walk_wrong_part(&w->y, "a key such as sandbox.mode");
     }
 
     struct config_place at = config_walker_here(w);
-    const char *got = config_walker_bytes(&w->event);
-    size_t len = w->event.data.scalar.length;
+    const char *got = yaml_walk_bytes(&w->y.event);
+    size_t len = w->y.event.data.scalar.length;
     size_t key = config_find_key(got, len);
-    struct config_shown shown;
+    struct place_shown shown;
 
     if (key == CONFIG_KEYS) {
         const char *near = config_nearest_key(got, len);
 
-        (void)config_visible(&shown, got, len);
+        (void)place_visible(&shown, got, len);
         return near != NULL ? config_error(w->err, &at, "unknown key '%s' (did you mean '%s'?)",
                                            shown.text, near)
                             : config_error(w->err, &at,
@@ -113,16 +113,16 @@ walk_requirement(struct config_walker *w)
 static enum sy_code
 walk_requirements(struct config_walker *w)
 {
-    if (config_walker_is_nothing(&w->event)) {
+    if (yaml_walk_is_nothing(&w->y.event)) {
         return SY_E_OK;
     }
-    if (w->event.type != YAML_SEQUENCE_START_EVENT) {
-        return config_walker_wrong_part(w, "a list of keys such as [sandbox.mode]");
+    if (w->y.event.type != YAML_SEQUENCE_START_EVENT) {
+        return yaml_walk_wrong_part(&w->y, "a list of keys such as [sandbox.mode]");
     }
     for (;;) {
-        enum sy_code rc = config_walker_next(w);
+        enum sy_code rc = yaml_walk_next(&w->y);
 
-        if (rc != SY_E_OK || w->event.type == YAML_SEQUENCE_END_EVENT) {
+        if (rc != SY_E_OK || w->y.event.type == YAML_SEQUENCE_END_EVENT) {
             return rc;
         }
         rc = walk_requirement(w);
@@ -136,13 +136,13 @@ static enum sy_code
 unknown_section(struct config_walker *w)
 {
     struct config_place at = config_walker_here(w);
-    const char *got = config_walker_bytes(&w->event);
-    size_t len = w->event.data.scalar.length;
-    struct config_shown shown;
+    const char *got = yaml_walk_bytes(&w->y.event);
+    size_t len = w->y.event.data.scalar.length;
+    struct place_shown shown;
     size_t key = config_find_key(got, len);
     const char *near = config_nearest_section(got, len, w->in->source == CONFIG_FROM_SYSTEM);
 
-    (void)config_visible(&shown, got, len);
+    (void)place_visible(&shown, got, len);
     if (key < CONFIG_KEYS) {
         const char *name = config_short_name(&config_rows[key]);
 
@@ -166,13 +166,13 @@ walk_root_key(struct config_walker *w)
 {
     static const char requirements[] = "requirements";
 
-    if (w->event.type != YAML_SCALAR_EVENT) {
-        return config_walker_wrong_part(w, "the name of a section");
+    if (w->y.event.type != YAML_SCALAR_EVENT) {
+        return yaml_walk_wrong_part(&w->y, "the name of a section");
     }
 
     struct config_place at = config_walker_here(w);
-    const char *got = config_walker_bytes(&w->event);
-    size_t len = w->event.data.scalar.length;
+    const char *got = yaml_walk_bytes(&w->y.event);
+    size_t len = w->y.event.data.scalar.length;
     const char *section = config_find_section(got, len);
 
     if (section == NULL && len == sizeof(requirements) - 1 && str_eq(got, requirements)) {
@@ -194,7 +194,7 @@ walk_root_key(struct config_walker *w)
     w->sections[w->sections_n].name = section;
     w->sections[w->sections_n++].at = at;
 
-    enum sy_code rc = config_walker_next(w);
+    enum sy_code rc = yaml_walk_next(&w->y);
 
     if (rc != SY_E_OK) {
         return rc;
@@ -206,16 +206,16 @@ walk_root_key(struct config_walker *w)
 static enum sy_code
 walk_root(struct config_walker *w)
 {
-    if (config_walker_is_nothing(&w->event)) {
+    if (yaml_walk_is_nothing(&w->y.event)) {
         return SY_E_OK;
     }
-    if (w->event.type != YAML_MAPPING_START_EVENT) {
-        return config_walker_wrong_part(w, "sections such as 'sandbox:'");
+    if (w->y.event.type != YAML_MAPPING_START_EVENT) {
+        return yaml_walk_wrong_part(&w->y, "sections such as 'sandbox:'");
     }
     for (;;) {
-        enum sy_code rc = config_walker_next(w);
+        enum sy_code rc = yaml_walk_next(&w->y);
 
-        if (rc != SY_E_OK || w->event.type == YAML_MAPPING_END_EVENT) {
+        if (rc != SY_E_OK || w->y.event.type == YAML_MAPPING_END_EVENT) {
             return rc;
         }
         rc = walk_root_key(w);
@@ -235,13 +235,13 @@ config_walk_file(struct config_layer *layer, const struct config_input *in, stru
     if (rc != SY_E_OK) {
         return rc;
     }
-    rc = config_walker_enter(&w, &is_empty);
+    rc = yaml_walk_enter(&w.y, &is_empty);
     if (rc == SY_E_OK && !is_empty) {
         rc = walk_root(&w);
         if (rc == SY_E_OK) {
-            rc = config_walker_leave(&w);
+            rc = yaml_walk_leave(&w.y);
         }
     }
-    config_walker_close(&w);
+    yaml_walk_close(&w.y);
     return rc;
 }

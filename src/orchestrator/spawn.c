@@ -6,6 +6,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "guard/guard.h"
 #include "orchestrator/call_internal.h"
 #include "process/template.h"
 
@@ -140,6 +141,16 @@ pass_raw(void *arg, enum output_stream s, const char *bytes, size_t n)
     return c->request.on_raw(c->request.on_raw_arg, s, bytes, n);
 }
 
+/* A name that mounts hold. Asked while the command runs, when the guard is there. */
+static bool
+is_held(void *arg, struct sandbox_explanation *ret, enum sandbox_operation op, const char *path)
+{
+    const struct orch_call *c = arg;
+
+    return c->is_protected && c->entry->template != NULL &&
+           guard_holds(c->entry->guard, ret, op, path);
+}
+
 static enum sy_code
 start(struct orch_call *c, struct sy_error *err)
 {
@@ -150,6 +161,8 @@ start(struct orch_call *c, struct sy_error *err)
         .cwd = c->request.params.cwd,
         .sandbox = c->entry->ready,
         .plan = c->entry->plan,
+        .held = is_held,
+        .held_arg = c,
         .gate = c->seat != NULL ? network_gate(c->seat) : NULL,
         .template = c->entry->template,
         .limits = c->turn.limits,

@@ -60,11 +60,25 @@ find(const char *name)
     return NULL;
 }
 
+/* One call, as the rules for evidence ask about it. */
+struct question {
+    const struct process *process;
+    const struct seccomp_notif *call;
+};
+
+static bool
+is_held(void *arg, struct sandbox_explanation *ret, enum sandbox_operation op, const char *path)
+{
+    const struct question *q = arg;
+
+    return q->process->held != NULL && q->process->held(q->process->held_arg, ret, op, path);
+}
+
 /* As the caller itself: where we are root, its tree may run as somebody else. */
 static int
 may_do(void *arg, const char *path, int how)
 {
-    const struct seccomp_notif *n = arg;
+    const struct seccomp_notif *n = ((const struct question *)arg)->call;
     struct limited_user who;
     struct stat st;
     char of_caller[64];
@@ -139,14 +153,30 @@ means_to_write(enum sandbox_operation *ret, uint64_t flags, const char *path)
         *ret = OPERATION_WRITE;
         return errno == ENOENT && (flags & O_CREAT) != 0;
     }
-    if ((flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL)) {
-        return false; /* EEXIST */
+    bool is_tmpfile = (flags & O_TMPFILE) == O_TMPFILE;
+
+    if ((flags & O_CREAT) != 0 && ((flags & O_EXCL) != 0 || S_ISDIR(st.st_mode)) && !is_tmpfile) {
+        /* EEXIST or EISDIR: a refusal only if the name is there to keep it. */
+        *ret = OPERATION_CREATE;
+        return true;
     }
     if (S_ISDIR(st.st_mode)) {
-        return (flags & O_TMPFILE) == O_TMPFILE;
+        return is_tmpfile;
     }
     *ret = (flags & O_ACCMODE) != O_RDONLY ? OPERATION_WRITE : OPERATION_TRUNCATE;
     return (flags & O_ACCMODE) != O_RDONLY || (flags & O_TRUNC) != 0;
+}
+
+/* The new name of a rename takes the place of what is there. */
+static bool
+tells_held(struct sandbox_explanation *why, const struct evidence_case *c, const struct observed *o,
+           const struct target *t, enum sandbox_operation op, const char *path)
+{
+    struct stat st;
+    bool replaces =
+        o->op == OPERATION_RENAME && t->path_arg == o->second_path_arg && lstat(path, &st) == 0;
+
+    return evidence_judge_held(why, c, replaces ? OPERATION_DELETE : op, path);
 }
 
 static void
@@ -157,7 +187,9 @@ look(struct process *p, const struct seccomp_notif *n, const struct observed *o,
     struct sandbox_explanation why = {0};
     enum sandbox_operation op = t->op;
     uint64_t flags = 0;
-    const struct evidence_case c = {.plan = p->plan, .access = may_do, .arg = mem_unconst(n)};
+    struct question question = {p, n};
+    const struct evidence_case c = {
+        .plan = p->plan, .access = may_do, .held = is_held, .arg = &question};
     int anyway = 0;
     uint64_t id = n->id;
 
@@ -177,6 +209,8 @@ look(struct process *p, const struct seccomp_notif *n, const struct observed *o,
         anyway == 0) {
         process_tell_denial(p, evidence_layer(p->plan), sandbox_operation_name(op), why.resolved,
                             &why);
+    } else if (tells_held(&why, &c, o, t, op, buf_view(&path))) {
+        process_tell_denial(p, DENIAL_GUARD, sandbox_operation_name(op), why.resolved, &why);
     }
 }
 

@@ -12,6 +12,7 @@
 #include "process/gate.h"
 #include "process/resource.h"
 #include "sandbox/denial.h"
+#include "sandbox/evidence.h"
 #include "sandbox/sandbox.h"
 
 /*
@@ -34,6 +35,8 @@ struct exec_env {
     const char *cwd;                     /* absolute */
     const struct sandbox_ready *sandbox; /* NULL: none */
     const struct sandbox_plan *plan;     /* what it was made of, to explain refusals; may be NULL */
+    evidence_held_fn *held;              /* for report: full; NULL: the plan is all that refuses */
+    void *held_arg;                      /* outlives the process */
     const struct process_gate *gate;     /* of an allow list; NULL: no internet address */
     struct template *template;           /* of the full tier; NULL: none. Borrowed */
     struct resource_limits limits;

@@ -40,6 +40,8 @@ struct process {
     uint64_t output_bytes; /* of both streams, as far as they were passed on */
     struct process_result result;
     const struct sandbox_plan *plan; /* NULL: refusals have no rule */
+    evidence_held_fn *held;          /* NULL: nothing else refuses */
+    void *held_arg;
     struct denial_list denials;
     const struct process_gate *gate; /* NULL: none */
     bool has_template_listener;

@@ -397,6 +397,8 @@ process_go(struct process *p, const struct exec_env *env, struct output_chain *c
     p->chain = chain;
     p->job.program = env->program;
     p->plan = env->plan;
+    p->held = env->held;
+    p->held_arg = env->held_arg;
     p->job.argv = env->argv;
     p->job.script_argv = p->script_argv;
     p->job.envp = env->envp;

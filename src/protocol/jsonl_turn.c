@@ -26,6 +26,8 @@ static const unsigned policy_asks[] = {
     [APPROVAL_ON_FAILURE] = 1,
     [APPROVAL_ON_REQUEST] = 2,
     [APPROVAL_UNLESS_TRUSTED] = 3,
+    /* By parts, which no word compares with. */
+    [APPROVAL_GRANULAR] = 4,
 };
 
 static enum sy_code

@@ -115,6 +115,21 @@ evidence_judge(struct sandbox_explanation *ret, int *ret_anyway, const struct ev
     return rc;
 }
 
+bool
+evidence_judge_held(struct sandbox_explanation *ret, const struct evidence_case *c,
+                    enum sandbox_operation op, const char *path)
+{
+    int anyway = 0;
+
+    if (c->held == NULL || sandbox_explain(ret, c->plan, op, path, NULL) != SY_E_OK ||
+        !ret->is_allowed || !c->held(c->arg, ret, op, ret->resolved)) {
+        return false;
+    }
+    anyway = refused_anyway(c, op, ret->resolved);
+    /* A name that is there to be kept is in the way because of us. */
+    return anyway == 0 || (op == OPERATION_CREATE && anyway == EEXIST);
+}
+
 static void
 add(struct inference *i, enum denial_layer layer, const char *operation, char *object,
     struct sandbox_explanation *why)

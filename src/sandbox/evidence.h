@@ -83,6 +83,14 @@ enum sy_code evidence_judge(struct sandbox_explanation *ret, int *ret_anyway,
                             const struct evidence_case *c, enum sandbox_operation op,
                             const char *path) SY_NODISCARD;
 
+/*
+ * Does what else holds the path refuse it, although the plan allows it? `c` has no `held`: no.
+ * An existing name at which another is put in its place is asked about as OPERATION_DELETE.
+ * False where plain permissions would refuse it, too.
+ */
+bool evidence_judge_held(struct sandbox_explanation *ret, const struct evidence_case *c,
+                         enum sandbox_operation op, const char *path);
+
 /* Adds the denials that a failed command's text gives. */
 enum sy_code evidence_infer(struct denial_list *list, const struct evidence_case *c,
                             const char *text, size_t n) SY_NODISCARD;

@@ -94,7 +94,13 @@ for (const tier of TIERS) {
     if (!mustRun(t, has('strace') && has('git'), 'no strace or git') || !hasTier(t, yard, tier)) {
       return;
     }
-    spawnSync('git', ['init', '-q'], { cwd: yard.ws, env: yard.env });
+    for (let i = 0; i < 400; i++) {
+      fs.mkdirSync(path.join(yard.ws, `d${i % 40}`), { recursive: true });
+      fs.writeFileSync(path.join(yard.ws, `d${i % 40}`, `f${i}`), String(i));
+    }
+    for (const line of [['init', '-q'], ['add', '.'], ['-c', 'user.name=n', '-c', 'user.email=e@x.invalid', 'commit', '-q', '-m', 'm']]) {
+      assert.equal(spawnSync('git', line, { cwd: yard.ws, env: yard.env }).status, 0, line[0]);
+    }
     const script = 'git status >/dev/null; for i in 1 2 3 4 5; do /bin/true; done; touch f';
     /** {programs: {file: [calls of each process that became it]}, asked}. */
     const trace = (...settings) => {
@@ -129,6 +135,10 @@ for (const tier of TIERS) {
     assert.equal(held.programs['/bin/true'].length, 5);
     assert.deepEqual(held.programs['/bin/true'], free.programs['/bin/true']);
     assert.equal(held.programs['/usr/bin/git'].length, 1);
+    // Names that are kept for want of a file are directories in which git looks, some calls each:
+    // a few dozen whatever the size of the repository.
+    const [[inside], [outside]] = [held, free].map((r) => r.programs['/usr/bin/git']);
+    assert.ok(inside <= 1.1 * outside, `git status: ${inside} calls, ${outside} without`);
   });
 }
 
@@ -190,4 +200,24 @@ eachFront('P25 a secret that mounts hide and a command opens is told, whatever i
   const read = await granted.run(`cat ${secret}`);
   assert.match(read.output, /SECRET/, 'the line allows it');
   assert.deepEqual(denials(read), []);
+});
+
+test('learn sees what protected names refuse, and puts it with the rest', (t) => {
+  const yard = makeYard(t);
+  if (!mustRun(t, has('git'), 'no git') || !hasTier(t, yard, 'full')) {
+    return;
+  }
+  assert.equal(spawnSync('git', ['init', '-q'], { cwd: yard.ws, env: yard.env }).status, 0);
+  const script = `git config a.b c; echo x > .git/hooks/h; mkdir .vscode; echo x > .envrc; touch ${yard.outside}/a in; exit 0`;
+  const learn = (...settings) => JSON.parse(spawnSync(program, ['sandbox', 'learn', '--json', '-c', 'sandbox.tier=full', ...settings,
+    '--', 'sh', '-c', script], { cwd: yard.ws, env: yard.env, encoding: 'utf8', timeout: 60_000 }).stdout);
+  const learned = learn();
+  assert.deepEqual(learned.denials.filter((d) => d.layer === 'guard').map((d) => [path.relative(yard.ws, d.object), d.confidence]).sort(),
+    [['.envrc', 'exact'], ['.git/config', 'exact'], ['.git/hooks/h', 'exact'], ['.vscode', 'exact']]);
+  assert.equal(learned.needed, `sandbox:\n  writable_roots: ["${yard.outside}"]\n`
+    + '  unprotected_names: [".git/config",".git/hooks",".vscode",".envrc"]\n');
+  assert.deepEqual(learned.never, []);
+  const again = learn('-c', `sandbox.writable_roots=${yard.outside}`, '-c', 'sandbox.unprotected_names=[.git/config, .git/hooks, .vscode, .envrc]');
+  assert.deepEqual(again.denials ?? [], [], 'the lines are enough');
+  assert.deepEqual([fs.existsSync(path.join(yard.ws, '.git/hooks/h')), fs.existsSync(path.join(yard.outside, 'a'))], [true, true]);
 });

@@ -38,6 +38,9 @@ policy_names_are_those_of_the_specification(void **state)
         assert_int_equal(p, policies[i]);
     }
     assert_false(approval_policy_parse(&p, "always"));
+    /* It comes with its parts, from configuration alone. */
+    assert_string_equal(approval_policy_name(APPROVAL_GRANULAR), "granular");
+    assert_false(approval_policy_parse(&p, "granular"));
     assert_string_equal(approval_policy_name(APPROVAL_UNLESS_TRUSTED), "unless-trusted");
 }
 

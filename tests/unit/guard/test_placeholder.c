@@ -332,6 +332,89 @@ a_home_that_is_not_there_is_not_made(void **state)
     assert_true(strstr(buf_view(&dir), "/none/.local/state/shellyard") != NULL);
 }
 
+/* "rule | fix", "" if nothing holds it. Static buffer. */
+static const char *
+held(const struct yard *y, enum sandbox_operation op, const char *name)
+{
+    static char text[sizeof(((struct sandbox_explanation *)0)->rule) +
+                     sizeof(((struct sandbox_explanation *)0)->fix) + 8];
+    struct sandbox_explanation why = {0};
+
+    text[0] = '\0';
+    if (guard_holds(y->g, &why, op, yard_path(y, name))) {
+        (void)snprintf(text, sizeof(text), "%s | %s", why.rule, why.fix);
+    }
+    return text;
+}
+
+static void
+what_marks_refuse_is_told_by_its_name_and_all_else_is_free(void **state)
+{
+    static const char config[] =
+        "protected name .git/config | sandbox.unprotected_names: [.git/config]";
+    static const char hooks[] =
+        "protected name .git/hooks | sandbox.unprotected_names: [.git/hooks]";
+    static const char vscode[] = "protected name .vscode | sandbox.unprotected_names: [.vscode]";
+    struct yard *y = *state;
+
+    yard_run(y, "git init -q && echo x >f");
+    yard_guard(y, true);
+    yard_begin(y);
+    (void)yard_marks_now(y); /* told: what is bound from now on */
+    assert_string_equal(held(y, OPERATION_WRITE, "W/.git/config"), config);
+    assert_string_equal(held(y, OPERATION_CHMOD, "W/.git/config"), config);
+    assert_string_equal(held(y, OPERATION_DELETE, "W/.git/config"), config);
+    assert_string_equal(held(y, OPERATION_WRITE, "W/.git/hooks/h"), hooks);
+    assert_string_equal(held(y, OPERATION_CREATE, "W/.git/hooks/h"), hooks);
+    assert_string_equal(held(y, OPERATION_CREATE, "W/.vscode"), vscode);
+    assert_non_null(strstr(held(y, OPERATION_RENAME, "W/.git"), "protected names are in it: "));
+    /* Free: reading, names beside, what is kept in its place and no more, names of another root. */
+    assert_string_equal(held(y, OPERATION_READ, "W/.git/config"), "");
+    assert_string_equal(held(y, OPERATION_CREATE, "W/.git/config"), "");
+    assert_string_equal(held(y, OPERATION_WRITE, "W/.git/configs"), "");
+    assert_string_equal(held(y, OPERATION_WRITE, "W/.git/index"), "");
+    assert_string_equal(held(y, OPERATION_DELETE, "W/f"), "");
+    assert_string_equal(held(y, OPERATION_WRITE, "S/.git/config"), "");
+}
+
+static void
+without_mounts_nothing_is_said_to_be_held(void **state)
+{
+    struct yard *y = *state;
+
+    yard_run(y, "git init -q");
+    yard_guard(y, false);
+    yard_begin(y);
+    (void)yard_marks_now(y); /* told: what is bound from now on */
+    assert_string_equal(held(y, OPERATION_WRITE, "W/.git/config"), "");
+}
+
+/* Where memory is out it may say no, never something that is not true. */
+static enum sy_code
+ask_once(void *arg)
+{
+    struct yard *y = arg;
+    struct sandbox_explanation why = {0};
+    bool is_held = guard_holds(y->g, &why, OPERATION_WRITE, yard_path(y, "W/.git/config"));
+
+    if (!is_held) {
+        return SY_E_NOMEM;
+    }
+    return strcmp(why.fix, "sandbox.unprotected_names: [.git/config]") == 0 ? SY_E_OK : SY_E_SYS;
+}
+
+static void
+each_allocation_of_a_question_may_fail(void **state)
+{
+    struct yard *y = *state;
+
+    yard_run(y, "git init -q");
+    yard_guard(y, true);
+    yard_begin(y);
+    (void)yard_marks_now(y); /* told: what is bound from now on */
+    fault_run(ask_once, y);
+}
+
 #define IN_YARD(name) cmocka_unit_test_setup_teardown(name, yard_setup, yard_teardown)
 
 int
@@ -350,6 +433,9 @@ main(void)
         IN_YARD(a_home_that_is_not_there_is_not_made),
         IN_YARD(a_state_directory_that_others_can_write_is_refused),
         IN_YARD(each_allocation_may_fail_and_leaves_nothing_for_long),
+        IN_YARD(what_marks_refuse_is_told_by_its_name_and_all_else_is_free),
+        IN_YARD(without_mounts_nothing_is_said_to_be_held),
+        IN_YARD(each_allocation_of_a_question_may_fail),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,21 @@
+#ifndef SY_CLI_RULES_H
+#define SY_CLI_RULES_H
+
+#include "approval/rules_read.h"
+#include "cli/verbs.h"
+
+/* What the verbs below `rules` share. */
+
+/* Where rules are looked for, for this user. Owns the strings. */
+struct cli_rules_place {
+    char *user_path; /* NULL: no home */
+    char *home;      /* NULL: not known */
+};
+
+void cli_rules_place_fini(struct cli_rules_place *p);
+enum sy_code cli_rules_place_find(struct cli_rules_place *ret, struct sy_error *err) SY_NODISCARD;
+
+/* rules_import.c */
+extern const struct cli_verb verb_rules_import;
+
+#endif

@@ -302,7 +302,10 @@ launcher_probe(struct sandbox_caps *caps, const char *program, const struct sand
     SY_AUTO(template_unrefp) struct template *t = NULL;
     struct launcher *l = NULL;
     struct sy_error why = {0};
-    enum sy_code rc = launcher_start(&l, program, &why);
+    /* Without Landlock no plan can be made, and that says why. */
+    enum sy_code rc = caps->landlock_abi > 0
+                          ? launcher_start(&l, program, &why)
+                          : sy_err_set(&why, SY_E_SANDBOX, "no tier can be had without Landlock");
 
     if (rc == SY_E_OK && l != NULL) {
         rc = launcher_make_template(l, &t, policy, &why);

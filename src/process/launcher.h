@@ -42,7 +42,7 @@ void launcher_tell(struct sandbox_caps *caps, enum sy_code rc, const struct sy_e
 
 /*
  * Whether the full tier can be had: makes it for this policy and throws it away. Fills
- * has_full_tier, or full_reason. `program` NULL: there is no launcher.
+ * has_full_tier, or full_reason; sandbox_probe was before. `program` NULL: there is no launcher.
  */
 void launcher_probe(struct sandbox_caps *caps, const char *program,
                     const struct sandbox_policy *policy);

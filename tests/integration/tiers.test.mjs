@@ -50,6 +50,7 @@ test('sandbox check tells the tier and, where it is not the full one, why', (t) 
   assert.equal(noLandlock.can_hold_workspace_write, false);
   assert.equal(noLandlock.tier, 'none');
   assert.match(noLandlock.error, /Landlock is not available/);
+  assert.equal(noLandlock.full_tier_reason, 'no tier can be had without Landlock');
 });
 
 eachFront('a command in the full tier says so and has its walls', async (t, { yard, open }) => {

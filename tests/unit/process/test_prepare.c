@@ -211,8 +211,8 @@ one_that_gave_way_gets_all_our_processors(void **state)
     int n_moved = 0;
 
     (void)state;
-    /* So that a new task does not run before us. */
-    assert_int_equal(sched_setscheduler(0, SCHED_BATCH, &param), 0);
+    /* So that a new task does not run before us, where we may. */
+    (void)sched_setscheduler(0, SCHED_BATCH, &param);
     assert_int_equal(sched_getaffinity(0, sizeof(all), &all), 0);
     /* On a busy machine it may run first all the same. */
     for (int i = 0; i < 20 || (n_moved == 0 && clock_mono_ns() < give_up_ns); i++) {
@@ -226,7 +226,7 @@ one_that_gave_way_gets_all_our_processors(void **state)
 
     assert_true(CPU_EQUAL(&got, &one));
     assert_int_equal(sched_setaffinity(0, sizeof(all), &all), 0);
-    assert_int_equal(sched_setscheduler(0, SCHED_OTHER, &param), 0);
+    (void)sched_setscheduler(0, SCHED_OTHER, &param);
 }
 
 /* All that this process has become the parent of, gone within five seconds. */

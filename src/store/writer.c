@@ -108,31 +108,36 @@ run_batch(struct store_writer *w, uint64_t from, uint64_t to)
     }
 }
 
+/* Waits for jobs; false when there are none and none will come. */
+static bool
+take_batch(struct store_writer *w, uint64_t *ret_from, uint64_t *ret_to)
+{
+    lock(w);
+    while (w->ended == w->tail && !w->is_closing) {
+        (void)pthread_cond_wait(&w->has_work, &w->lock);
+    }
+    *ret_from = w->ended;
+    *ret_to = w->tail - w->ended > LIMIT_STORE_BATCH ? w->ended + LIMIT_STORE_BATCH : w->tail;
+    unlock(w);
+    return *ret_from != *ret_to;
+}
+
 static void *
 writer_main(void *arg)
 {
     struct store_writer *w = arg;
     const uint64_t one = 1;
+    uint64_t from = 0;
+    uint64_t to = 0;
 
-    for (;;) {
-        lock(w);
-        while (w->ended == w->tail && !w->is_closing) {
-            SY_ASSERT(pthread_cond_wait(&w->has_work, &w->lock) == 0);
-        }
-
-        uint64_t from = w->ended;
-        uint64_t to = w->tail - from > LIMIT_STORE_BATCH ? from + LIMIT_STORE_BATCH : w->tail;
-
-        unlock(w);
-        if (from == to) {
-            return NULL;
-        }
+    while (take_batch(w, &from, &to)) {
         run_batch(w, from, to);
         lock(w);
         w->ended = to;
         unlock(w);
         (void)!write(w->event_fd, &one, sizeof(one)); /* it never fills up */
     }
+    return NULL;
 }
 
 /* Signals are for the threads that expect them. */

@@ -1,11 +1,13 @@
 #include <errno.h>
 #include <poll.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include <cmocka.h>
 
@@ -17,9 +19,9 @@
 
 /* A job that stores a request, and what became of it. */
 struct job {
+    size_t done_n;
     char id[STORE_ID_SIZE];
     bool must_fail; /* after it has written */
-    size_t done_n;
     enum sy_code rc;
     struct sy_error err;
 };
@@ -186,6 +188,60 @@ a_held_database_fails_the_batch_and_not_the_writer(void **state)
     store_writer_close(w);
 }
 
+static enum sy_code
+store_much(struct store *st, void *arg, struct sy_error *err)
+{
+    static char text[LIMIT_STORE_TEXT];
+    struct job *j = arg;
+
+    (void)memset(text, 'x', sizeof(text) - 1);
+    return yard_create(j->id, st, text, err);
+}
+
+/* 0: as it should be; else which check was not. */
+static int
+write_beyond_limit(const struct yard *y, void *arg)
+{
+    const struct rlimit low = {.rlim_cur = 200000, .rlim_max = 8000000};
+    const struct rlimit high = {.rlim_cur = 8000000, .rlim_max = 8000000};
+    const struct sigaction ignore = {.sa_handler = SIG_IGN};
+    struct store_writer *w = open_writer(y, 0);
+    struct job refused = {0};
+    struct job taken = {0};
+    const struct store_job job = {.run = store_much, .done = done, .arg = &refused};
+
+    (void)arg;
+    (void)sigaction(SIGXFSZ, &ignore, NULL);
+    (void)setrlimit(RLIMIT_FSIZE, &low);
+    if (store_writer_submit(w, &job, NULL) != SY_E_OK) {
+        return 1;
+    }
+    wait_for(w, &refused);
+    if (refused.rc != SY_E_SYS || refused.err.sys != ENOSPC) {
+        return 2;
+    }
+    (void)setrlimit(RLIMIT_FSIZE, &high);
+    if (submit(w, &taken) != SY_E_OK) {
+        return 3;
+    }
+    wait_for(w, &taken);
+    store_writer_close(w);
+    return taken.rc == SY_E_OK ? 0 : 4;
+}
+
+static void
+a_full_disk_fails_the_batch_and_not_the_writer(void **state)
+{
+    const struct yard *y = *state;
+
+    assert_int_equal(yard_wait(yard_fork(y, write_beyond_limit, NULL)), 0);
+
+    struct store *st = yard_open(y);
+
+    assert_int_equal(count(st), 1);
+    store_close(st);
+}
+
 static void
 closing_lets_all_jobs_end(void **state)
 {
@@ -237,6 +293,8 @@ main(void)
                                         yard_setup, yard_teardown),
         cmocka_unit_test_setup_teardown(a_held_database_fails_the_batch_and_not_the_writer,
                                         yard_setup, yard_teardown),
+        cmocka_unit_test_setup_teardown(a_full_disk_fails_the_batch_and_not_the_writer, yard_setup,
+                                        yard_teardown),
         cmocka_unit_test_setup_teardown(closing_lets_all_jobs_end, yard_setup, yard_teardown),
         cmocka_unit_test_setup_teardown(each_allocation_may_fail, yard_setup, yard_teardown),
     };

@@ -282,6 +282,28 @@ an_answer_in_another_process_wakes_who_watches(void **state)
 }
 
 static void
+a_commit_of_a_connection_that_stays_open_wakes_who_watches(void **state)
+{
+    const struct yard *y = *state;
+    char id[STORE_ID_SIZE];
+    struct store_watch *w = NULL;
+    struct store *st = yard_open(y);
+    struct store *other = yard_open(y);
+
+    yard_request(id, st, "ls");
+    assert_int_equal(store_watch_open(&w, st, NULL), SY_E_OK);
+
+    struct pollfd p = {.fd = store_watch_fd(w), .events = POLLIN};
+
+    assert_int_equal(poll(&p, 1, 0), 0);
+    assert_int_equal(decide(other, id, STORE_APPROVED).verdict, STORE_TAKEN);
+    assert_int_equal(poll(&p, 1, 30000), 1);
+    store_watch_close(w);
+    store_close(other);
+    store_close(st);
+}
+
+static void
 grants_hold_for_their_session_and_time(void **state)
 {
     unsigned char keys[2 * STORE_DIGEST_SIZE] = {1};
@@ -395,6 +417,8 @@ main(void)
                                         yard_teardown),
         cmocka_unit_test_setup_teardown(an_answer_in_another_process_wakes_who_watches, yard_setup,
                                         yard_teardown),
+        cmocka_unit_test_setup_teardown(a_commit_of_a_connection_that_stays_open_wakes_who_watches,
+                                        yard_setup, yard_teardown),
         cmocka_unit_test_setup_teardown(grants_hold_for_their_session_and_time, yard_setup,
                                         yard_teardown),
         cmocka_unit_test_setup_teardown(bad_input_is_refused, yard_setup, yard_teardown),

@@ -14,6 +14,7 @@
 #include "base/limits.h"
 #include "fault.h"
 #include "store/store_internal.h"
+#include "store/watch.h"
 #include "store/writer.h"
 #include "yard.h"
 
@@ -98,9 +99,16 @@ a_job_that_ended_is_there_for_readers(void **state)
     struct store *st = yard_open(y);
     struct job j = {0};
     struct store_request r = {0};
+    struct store_watch *watch = NULL;
 
+    assert_int_equal(store_watch_open(&watch, st, NULL), SY_E_OK);
     assert_int_equal(submit(w, &j), SY_E_OK);
     wait_for(w, &j);
+
+    struct pollfd p = {.fd = store_watch_fd(watch), .events = POLLIN};
+
+    assert_int_equal(poll(&p, 1, 30000), 1);
+    store_watch_close(watch);
     assert_int_equal(j.rc, SY_E_OK);
     assert_int_equal(j.done_n, 1);
     assert_int_equal(store_request_get(&r, st, j.id, NULL), SY_E_OK);

@@ -63,6 +63,7 @@ struct session_options {
     bool protects;             /* protected names below writable roots are guarded */
     char *const *unprotected;  /* those of them that are not; NULL: none */
     bool rests;                /* somebody calls session_rest */
+    bool reads_audit;          /* Landlock's records are read from the audit log, if they can be */
 };
 
 enum sy_code session_new(struct session **ret, const struct session_options *options,

@@ -68,6 +68,7 @@ bool session_keeps_spare(const struct session *s);
  * The login environment (snapshot.c). One call, the owner, drives the login
  * shell's process; others wait until it wakes them.
  */
+struct audit_reader;
 struct snapshot;
 
 enum snapshot_state {
@@ -99,6 +100,8 @@ bool snapshot_step(struct snapshot *s, uint64_t now_ns);
 void snapshot_abandon(struct snapshot *s);
 /* READY: the login shell's variables. FAILED: why. */
 const struct strv *snapshot_env(const struct snapshot *s);
+/* Where Landlock's refusals are read, or NULL. */
+struct audit_reader *session_audit(const struct session *s);
 const char *snapshot_reason(const struct snapshot *s);
 
 /* Calls that wait for a snapshot somebody else drives. */

@@ -9,6 +9,7 @@
 #include "guard/guard.h"
 #include "orchestrator/network.h"
 #include "orchestrator/orchestrator_internal.h"
+#include "process/audit.h"
 #include "process/launch_wire.h"
 #include "process/launcher.h"
 
@@ -37,6 +38,8 @@ struct session {
     struct process_pool *pool;
     struct session_protection protection;
     bool rests;
+    bool reads_audit;
+    struct audit_reader *audit; /* NULL: can't be had, or nobody wants it */
 };
 
 static enum sy_code
@@ -53,6 +56,7 @@ fill(struct session *s, const struct session_options *o)
     }
     s->spare_mode = o->spare;
     s->rests = o->rests;
+    s->reads_audit = o->reads_audit;
     s->login_snapshot = o->login_snapshot;
     s->snapshot_timeout_ms =
         o->snapshot_timeout_ms > 0 ? o->snapshot_timeout_ms : LIMIT_SNAPSHOT_MS;
@@ -148,6 +152,7 @@ session_free(struct session *s)
         entry_free(s->cache[i]);
     }
     launcher_free(s->launcher);
+    audit_reader_free(s->audit);
     event_bus_free(s->bus);
     shell_fini(&s->shell);
     strv_fini(&s->environ_list);
@@ -261,8 +266,17 @@ session_caps(struct session *s)
     if (!s->has_caps) {
         sandbox_probe(&s->caps);
         s->has_caps = true;
+        if (s->reads_audit && audit_reader_new(&s->audit, NULL) == SY_E_OK) {
+            s->caps.reads_audit = true;
+        }
     }
     return &s->caps;
+}
+
+struct audit_reader *
+session_audit(const struct session *s)
+{
+    return s->audit;
 }
 
 struct cgroup_home *

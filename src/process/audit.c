@@ -1,6 +1,7 @@
 #include "process/audit.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -14,6 +15,9 @@
 
 /* Of the longest record, with its header. */
 #define MESSAGE_BYTES (NLMSG_HDRLEN + AUDIT_MESSAGE_TEXT_MAX + 512)
+
+/* More than a busy machine's kernel takes to answer. */
+#define ANSWER_MS 1000
 
 /* Domains whose makers are known. A domain lives as long as the last process under it. */
 #define DOMAINS 64
@@ -46,7 +50,11 @@ ask_status(int fd, struct sy_error *why)
                           sy_errno_text(errno));
     }
 
-    /* The kernel answers before send(2) returns. */
+    /* A thread of the kernel's answers. */
+    struct pollfd ready = {.fd = fd, .events = POLLIN};
+
+    (void)poll(&ready, 1, ANSWER_MS);
+
     ssize_t got = recv(fd, answer, sizeof(answer), MSG_DONTWAIT);
     const struct nlmsghdr *head = (const void *)answer;
     struct audit_status status = {0};

@@ -425,6 +425,8 @@ fill(struct sandbox_plan *plan, const struct sandbox_policy *policy,
     }
     is_too_weak = !choose_tier(plan, policy, caps);
     plan->has_own_network = plan->tier == TIER_FULL && !plan->has_network;
+    plan->is_logged = plan->tier == TIER_NO_NAMESPACE && caps->reads_audit &&
+                      caps->landlock_abi >= LANDLOCK_AUDIT_ABI;
     if (add_allow_list(plan, policy) != SY_E_OK) {
         return sy_err_nomem(err);
     }

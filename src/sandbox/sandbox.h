@@ -129,6 +129,8 @@ struct sandbox_caps {
      * else full_reason says what kept it from being. */
     bool has_full_tier;
     char full_reason[SANDBOX_REASON];
+    /* Somebody reads what Landlock writes into the audit log (process/audit.h). */
+    bool reads_audit;
     char release[65]; /* uname -r */
 };
 
@@ -258,6 +260,7 @@ struct sandbox_base {
     /* The same for a process with a listener: for connect(2), or for an observer; NULL: none. */
     const struct seccomp_program *broker_program;
     bool is_observed; /* broker_program has an observer */
+    bool is_logged;   /* what Landlock refuses is written to the audit log */
     /* Of the full tier: the template that makes it (process/template.h); NULL: none. */
     struct template *template;
 };
@@ -271,7 +274,7 @@ static inline bool
 sandbox_base_equal(const struct sandbox_base *a, const struct sandbox_base *b)
 {
     return a->program == b->program && a->broker_program == b->broker_program &&
-           a->template == b->template;
+           a->is_logged == b->is_logged && a->template == b->template;
 }
 
 /*

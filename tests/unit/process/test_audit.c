@@ -43,8 +43,10 @@ auditing(int to)
     int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_AUDIT);
     int ret = -1;
 
+    struct pollfd answer = {.fd = fd, .events = POLLIN};
+
     if (fd >= 0 && send(fd, &message, message.head.nlmsg_len, 0) > 0 &&
-        recv(fd, &message, sizeof(message), MSG_DONTWAIT) > 0 &&
+        poll(&answer, 1, 5000) > 0 && recv(fd, &message, sizeof(message), 0) > 0 &&
         message.head.nlmsg_type == AUDIT_GET) {
         ret = message.status.enabled != 0 ? 1 : 0;
     }
@@ -88,6 +90,8 @@ start_refused(const char *dir, const char *script)
     const struct landlock_ruleset attr = {.handled_fs =
                                               landlock_known(LANDLOCK_SET_FS, 1) & ~LL_FS_READS};
     long fd = landlock_create(&attr);
+
+    (void)close(STDERR_FILENO); /* their complaints */
 
     if (fd < 0 || chdir(dir) != 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
         landlock_restrict_logged((int)fd) < 0) {
@@ -139,19 +143,22 @@ refusals_are_told_to_whom_they_belong(void **state)
     struct found others = {.n = 0};
 
     (void)state;
-    if (auditing(-1) != 1 || landlock_abi() < 7) {
+    if (auditing(-1) != 1) {
         /* Off, and not ours to switch on: a sentence, and nothing else. */
-        if (auditing(-1) != 1) {
-            assert_int_equal(audit_reader_new(&r, &why), SY_E_NOTFOUND);
-            assert_true(strlen(why.msg) > 0);
-        }
+        assert_int_equal(audit_reader_new(&r, &why), SY_E_NOTFOUND);
+        assert_true(strlen(why.msg) > 0);
+        print_message("%s\n", why.msg);
+        return;
+    }
+    if (landlock_abi() < LANDLOCK_AUDIT_ABI) {
+        print_message("this kernel writes nothing of Landlock into its log\n");
         return;
     }
     assert_int_equal(audit_reader_new(&r, &why), SY_E_OK);
     assert_non_null(mkdtemp(dir));
 
-    pid_t one = start_refused(dir, "echo x 2>/dev/null > made; exit 3");
-    pid_t two = start_refused("/", "mkdir /sy-not-made 2>/dev/null; exit 4");
+    pid_t one = start_refused(dir, "echo x > made; exit 3");
+    pid_t two = start_refused("/", "mkdir /sy-not-made; exit 4");
     int status = 0;
 
     assert_int_equal(waitpid(one, &status, 0), one);

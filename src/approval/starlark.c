@@ -310,23 +310,25 @@ read_comma(struct starlark *s, char end, bool *ret_end)
     return SY_E_OK;
 }
 
-/* A list of strings; the current byte is its bracket. */
+/* Reads what stands between two commas into `arg`. */
+typedef enum sy_code item_fn(struct starlark *s, void *arg);
+
+/* What is between two brackets, with commas; the current byte follows the first. */
 static enum sy_code
-read_words(struct starlark *s, struct strv *ret)
+read_items(struct starlark *s, char end, item_fn *fn, void *arg)
 {
     bool is_over = false;
 
-    s->at++;
     skip_blanks(s, true);
-    if (peek(s, 0) == ']') {
+    if (peek(s, 0) == end) {
         s->at++;
         return SY_E_OK;
     }
     while (!is_over) {
-        enum sy_code rc = is_string(s) ? read_string(s, ret) : expected(s, "a string");
+        enum sy_code rc = fn(s, arg);
 
         if (rc == SY_E_OK) {
-            rc = read_comma(s, ']', &is_over);
+            rc = read_comma(s, end, &is_over);
         }
         if (rc != SY_E_OK) {
             return rc;
@@ -335,9 +337,18 @@ read_words(struct starlark *s, struct strv *ret)
     return SY_E_OK;
 }
 
+/* Into a list of strings. */
 static enum sy_code
-read_item(struct starlark *s, struct starlark_value *v)
+read_word(struct starlark *s, void *arg)
 {
+    return is_string(s) ? read_string(s, arg) : expected(s, "a string");
+}
+
+/* Into a value's items. */
+static enum sy_code
+read_item(struct starlark *s, void *arg)
+{
+    struct starlark_value *v = arg;
     struct place at = here(s);
 
     if (v->n == LIMIT_RULE_WORDS) {
@@ -353,33 +364,10 @@ read_item(struct starlark *s, struct starlark_value *v)
     more += v->n++;
     *more = (struct starlark_item){.at = at, .is_list = peek(s, 0) == '['};
     if (more->is_list) {
-        return read_words(s, &more->words);
+        s->at++;
+        return read_items(s, ']', read_word, &more->words);
     }
     return is_string(s) ? read_string(s, &more->words) : expected(s, "a string or a list of them");
-}
-
-static enum sy_code
-read_list(struct starlark *s, struct starlark_value *v)
-{
-    bool is_over = false;
-
-    s->at++;
-    skip_blanks(s, true);
-    if (peek(s, 0) == ']') {
-        s->at++;
-        return SY_E_OK;
-    }
-    while (!is_over) {
-        enum sy_code rc = read_item(s, v);
-
-        if (rc == SY_E_OK) {
-            rc = read_comma(s, ']', &is_over);
-        }
-        if (rc != SY_E_OK) {
-            return rc;
-        }
-    }
-    return SY_E_OK;
 }
 
 static enum sy_code
@@ -390,7 +378,8 @@ read_value(struct starlark *s, struct starlark_value *v)
     v->at = here(s);
     if (peek(s, 0) == '[') {
         v->type = STARLARK_LIST;
-        return read_list(s, v);
+        s->at++;
+        return read_items(s, ']', read_item, v);
     }
     if (is_string(s)) {
         v->type = STARLARK_STRING;
@@ -403,10 +392,11 @@ read_value(struct starlark *s, struct starlark_value *v)
     return expected(s, "a string or a list (nothing is computed here)");
 }
 
-/* `name = value` or a value. */
+/* `name = value` or a value, into a call. */
 static enum sy_code
-read_arg(struct starlark *s, struct starlark_call *c)
+read_arg(struct starlark *s, void *ret_call)
 {
+    struct starlark_call *c = ret_call;
     struct place at = here(s);
 
     if (c->n == STARLARK_ARGS_MAX) {
@@ -438,29 +428,6 @@ read_arg(struct starlark *s, struct starlark_call *c)
         }
     }
     return read_value(s, &arg->value);
-}
-
-static enum sy_code
-read_args(struct starlark *s, struct starlark_call *c)
-{
-    bool is_over = false;
-
-    skip_blanks(s, true);
-    if (peek(s, 0) == ')') {
-        s->at++;
-        return SY_E_OK;
-    }
-    while (!is_over) {
-        enum sy_code rc = read_arg(s, c);
-
-        if (rc == SY_E_OK) {
-            rc = read_comma(s, ')', &is_over);
-        }
-        if (rc != SY_E_OK) {
-            return rc;
-        }
-    }
-    return SY_E_OK;
 }
 
 enum sy_code
@@ -498,7 +465,7 @@ starlark_next(struct starlark *s, struct starlark_call *ret, bool *ret_end)
                            ret->name);
     }
     s->at++;
-    rc = read_args(s, ret);
+    rc = read_items(s, ')', read_arg, ret);
     if (rc != SY_E_OK) {
         return rc;
     }

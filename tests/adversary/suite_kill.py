@@ -97,13 +97,15 @@ def killed(world, tier, whom):
     hit = 0
     dice = random.Random(f"{tier} {whom}")
     rounds = 0
-    # On a busy machine it may be long until there is one: later, then, and more often.
-    while rounds < KILLS or (hit < KILLS // 6 and rounds < 4 * KILLS):
+    # On a busy machine it may be long until there is one: later rounds begin when there is.
+    while rounds < KILLS or (hit < KILLS // 6 and rounds < 2 * KILLS):
         rounds += 1
         engine = start(world, world.exec_words({"sandbox.tier": tier}, [world.programs.probe, "--linger", world.mark]))
-        pause = dice.uniform(0, 0.1 if rounds <= KILLS else 0.5)
-        end = time.monotonic() + pause
         family = {}
+        if rounds > KILLS:
+            wait_for(lambda: any(stat[0] == whom for stat in below(engine.pid).values()), 20)
+        pause = dice.uniform(0, 0.1 if rounds <= KILLS else 0.01)
+        end = time.monotonic() + pause
         while time.monotonic() < end:
             family.update(below(engine.pid))
         family.update(below(engine.pid))

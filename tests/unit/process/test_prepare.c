@@ -130,78 +130,94 @@ without_a_command_it_ends_with_its_owner(void **state)
     assert_int_equal(errno, ECHILD);
 }
 
-/* The processors that a command of a process made on `first` may use, when ours were `ours`
- * before it got its command. */
+/* The mask of /proc/self/status: words of 32 bits in hex, the highest first. */
 static cpu_set_t
-cpus_of_command(const cpu_set_t *first, const cpu_set_t *ours)
+parse_mask(const struct buf *text)
 {
-    SY_AUTO(buf_fini) struct buf out = {.max = 4096};
-    struct process *p = NULL;
+    char digits[CPU_SETSIZE / 4] = "";
+    size_t n = 0;
     cpu_set_t ret;
 
-    assert_int_equal(sched_setaffinity(0, sizeof(*first), first), 0);
-    assert_int_equal(process_prepare(&p, &no_base, NULL), SY_E_OK);
-    assert_int_equal(sched_setaffinity(0, sizeof(*ours), ours), 0);
-    process_give_way(p);
-    go(p, NULL,
-       "while read -r name mask; do [ $name != Cpus_allowed: ] || echo $mask; done"
-       " </proc/self/status",
-       &out);
-    process_free(p);
-
-    /* Words of 32 bits, the highest first. */
-    size_t at = 0;
-
-    CPU_ZERO(&ret);
-    for (size_t i = out.len; i > 0; i--) {
-        char c = out.data[i - 1];
-
-        if (c == ',' || c == '\n') {
-            continue;
+    for (size_t i = text->len; i > 0 && n < sizeof(digits); i--) {
+        if (text->data[i - 1] != ',' && text->data[i - 1] != '\n') {
+            digits[n++] = text->data[i - 1];
         }
+    }
+    CPU_ZERO(&ret);
+    for (size_t cpu = 0; cpu < n * 4; cpu++) {
+        const char digit[2] = {digits[cpu / 4], '\0'};
 
-        unsigned digit = (unsigned)(c <= '9' ? c - '0' : c - 'a' + 10);
-
-        assert_true(digit < 16);
-        for (unsigned bit = 0; bit < 4; bit++, at++) {
-            if ((digit >> bit & 1U) != 0) {
-                CPU_SET(at, &ret);
-            }
+        if ((strtoul(digit, NULL, 16) >> cpu % 4 & 1U) != 0) {
+            CPU_SET(cpu, &ret);
         }
     }
     return ret;
 }
 
+/* The processors that a command of a process made on `first` may use, when ours were `ours`
+ * before it got its command. */
+static cpu_set_t
+cpus_of_command(const cpu_set_t *first, const cpu_set_t *ours)
+{
+    static const char script[] = "while read -r name mask; do [ $name != Cpus_allowed: ] || "
+                                 "echo $mask; done </proc/self/status";
+    SY_AUTO(buf_fini) struct buf out = {.max = 4096};
+    struct process *p = NULL;
+
+    assert_int_equal(sched_setaffinity(0, sizeof(*first), first), 0);
+    assert_int_equal(process_prepare(&p, &no_base, NULL), SY_E_OK);
+    assert_int_equal(sched_setaffinity(0, sizeof(*ours), ours), 0);
+    process_give_way(p);
+    go(p, NULL, script, &out);
+    process_free(p);
+    return parse_mask(&out);
+}
+
+/* The i-th of them, counted round and round. */
+static cpu_set_t
+one_of(const cpu_set_t *all, int i)
+{
+    cpu_set_t ret;
+    int left = i % CPU_COUNT(all);
+    size_t cpu = 0;
+
+    while (left > 0 || !CPU_ISSET(cpu, all)) {
+        left -= CPU_ISSET(cpu, all) ? 1 : 0;
+        cpu++;
+    }
+    CPU_ZERO(&ret);
+    CPU_SET(cpu, &ret);
+    return ret;
+}
+
+/* True: it had waited behind us. False: it had begun already. */
+static bool
+gave_way(const cpu_set_t *one, const cpu_set_t *all)
+{
+    cpu_set_t got = cpus_of_command(one, all);
+    bool has_all = CPU_EQUAL(&got, all);
+
+    assert_true(has_all || CPU_EQUAL(&got, one));
+    return has_all;
+}
+
 static void
 one_that_gave_way_gets_all_our_processors(void **state)
 {
+    uint64_t give_up_ns = clock_mono_ns() + 60 * SECOND_NS;
+    struct sched_param param = {.sched_priority = 0};
     cpu_set_t all;
     cpu_set_t one;
     int n_moved = 0;
-    struct sched_param param = {.sched_priority = 0};
 
     (void)state;
-    /* So that a new task does not run before us. */
-    assert_int_equal(sched_setscheduler(0, SCHED_BATCH, &param), 0);
+    /* So that a new task does not run before us, where we may. */
+    (void)sched_setscheduler(0, SCHED_BATCH, &param);
     assert_int_equal(sched_getaffinity(0, sizeof(all), &all), 0);
-
-    uint64_t give_up_ns = clock_mono_ns() + 60 * SECOND_NS;
-
     /* On a busy machine it may run first all the same. */
     for (int i = 0; i < 20 || (n_moved == 0 && clock_mono_ns() < give_up_ns); i++) {
-        size_t cpu = 0;
-
-        for (int left = i % CPU_COUNT(&all); left > 0 || !CPU_ISSET(cpu, &all); cpu++) {
-            left -= CPU_ISSET(cpu, &all) ? 1 : 0;
-        }
-        CPU_ZERO(&one);
-        CPU_SET(cpu, &one);
-
-        /* It has begun already, or waited behind us. */
-        cpu_set_t got = cpus_of_command(&one, &all);
-
-        assert_true(CPU_EQUAL(&got, &all) || CPU_EQUAL(&got, &one));
-        n_moved += CPU_EQUAL(&got, &all) ? 1 : 0;
+        one = one_of(&all, i);
+        n_moved += gave_way(&one, &all) ? 1 : 0;
     }
     assert_true(n_moved > 0);
 
@@ -210,7 +226,7 @@ one_that_gave_way_gets_all_our_processors(void **state)
 
     assert_true(CPU_EQUAL(&got, &one));
     assert_int_equal(sched_setaffinity(0, sizeof(all), &all), 0);
-    assert_int_equal(sched_setscheduler(0, SCHED_OTHER, &param), 0);
+    (void)sched_setscheduler(0, SCHED_OTHER, &param);
 }
 
 /* All that this process has become the parent of, gone within five seconds. */

@@ -22,7 +22,7 @@
 static const char *const state_names[] = {
     [ORCH_APPROVAL] = "approval", [ORCH_SANDBOX] = "sandbox", [ORCH_SNAPSHOT] = "snapshot",
     [ORCH_SPAWN] = "spawn",       [ORCH_RUN] = "run",         [ORCH_KILL] = "kill",
-    [ORCH_DONE] = "done",
+    [ORCH_SETTLE] = "settle",     [ORCH_DONE] = "done",
 };
 
 const char *
@@ -59,6 +59,7 @@ orch_submit(struct orch_call **ret, struct session *session, const struct turn_c
     *request = (struct exec_request){0};
     c->state = ORCH_APPROVAL;
     c->expires_ns = UINT64_MAX;
+    c->audit_fd = -1;
     c->env.max = LIMIT_ENV;
     c->output.network_hosts.max = NETWORK_HOSTS;
     c->argv.max = LIMIT_ARGV;
@@ -292,6 +293,18 @@ on_process_end(struct orch_call *c)
         finish(c, c->kill_status);
         return;
     }
+    c->state = ORCH_SETTLE;
+}
+
+/* ORCH_SETTLE. */
+static void
+on_settle(struct orch_call *c, uint64_t now_ns)
+{
+    const struct process_result *r = process_result(c->process);
+
+    if (!call_audit_settle(c, now_ns)) {
+        return;
+    }
     switch (r->outcome) {
     case PROCESS_EXITED:
         finish(c, EXEC_EXITED);
@@ -371,6 +384,9 @@ orch_step(struct orch_call *c, uint64_t now_ns)
         case ORCH_KILL:
             on_process(c, now_ns);
             break;
+        case ORCH_SETTLE:
+            on_settle(c, now_ns);
+            break;
         case ORCH_DONE:
             break;
         }
@@ -424,6 +440,7 @@ orch_cancel(struct orch_call *c)
         }
         break;
     case ORCH_KILL:
+    case ORCH_SETTLE:
     case ORCH_DONE:
         break;
     }
@@ -459,6 +476,8 @@ orch_watches(const struct orch_call *c, struct process_watch out[PROCESS_WATCHES
     case ORCH_RUN:
     case ORCH_KILL:
         return watch_run(c, out);
+    case ORCH_SETTLE:
+        return call_audit_watch(c, out);
     case ORCH_APPROVAL:
     case ORCH_SANDBOX:
     case ORCH_SPAWN:
@@ -497,6 +516,8 @@ orch_deadline_ns(const struct orch_call *c)
         return at;
     case ORCH_KILL:
         return earlier(process_deadline_ns(c->process), call_network_deadline_ns(c));
+    case ORCH_SETTLE:
+        return call_audit_again_ns(c);
     case ORCH_DONE:
         break;
     }
@@ -519,29 +540,6 @@ const char *
 orch_call_id(const struct orch_call *c)
 {
     return c->request.call_id != NULL ? c->request.call_id : "";
-}
-
-const char *
-orch_last_line(struct orch_call *c)
-{
-    buf_reset(&c->last_line);
-    if (c->chain == NULL || output_text_all(c->chain, &c->last_line) != SY_E_OK) {
-        return "";
-    }
-
-    size_t end = c->last_line.len;
-
-    while (end > 0 && (c->last_line.data[end - 1] == '\n' || c->last_line.data[end - 1] == '\r')) {
-        end--;
-    }
-    if (end == 0) {
-        return "";
-    }
-    c->last_line.data[end] = '\0';
-    while (end > 0 && c->last_line.data[end - 1] != '\n' && c->last_line.data[end - 1] != '\r') {
-        end--;
-    }
-    return c->last_line.data + end;
 }
 
 struct orch_call *
@@ -584,6 +582,7 @@ orch_call_free(struct orch_call *c)
     network_leave(c->seat);
     call_hidden_end(c, false);
     call_protect_end(c);
+    call_audit_end(c);
     output_free(c->chain);
     session_release_sandbox(c->session, c->entry);
     strv_fini(&c->env);

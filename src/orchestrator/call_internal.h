@@ -3,6 +3,7 @@
 
 #include "orchestrator/network.h"
 #include "orchestrator/orchestrator_internal.h"
+#include "process/audit.h"
 
 /* One call. Shared by call.c (the machine), spawn.c and emit.c. */
 struct orch_call {
@@ -32,6 +33,8 @@ struct orch_call {
     bool was_protected;  /* and is not waiting for its end any more */
     bool watches_hidden; /* between call_hidden_begin and _end */
     uint64_t hidden_since;
+    struct audit_run audit;       /* between call_audit_begin and _end */
+    int audit_fd;                 /* -1: not needed so far */
     enum exec_status kill_status; /* EXEC_EXITED: nothing was killed */
     struct exec_output output;
     struct buf last_line;
@@ -76,6 +79,19 @@ void call_protect_refresh(struct orch_call *c);
  * go into output.denials if it `tells`; that one may be called any number of times (hidden.c). */
 enum sy_code call_hidden_begin(struct orch_call *c) SY_NODISCARD;
 void call_hidden_end(struct orch_call *c, bool tells);
+
+/*
+ * What Landlock says itself, in the audit log, of a call whose plan has it written there
+ * (audited.c). Begin: before the command starts. Settle: after its end, true when its
+ * records are there or not waited for; call again by call_audit_watch and call_audit_again_ns.
+ * Take: into output.denials. End: any number of times.
+ */
+void call_audit_begin(struct orch_call *c);
+bool call_audit_settle(struct orch_call *c, uint64_t now_ns);
+size_t call_audit_watch(const struct orch_call *c, struct process_watch out[PROCESS_WATCHES]);
+uint64_t call_audit_again_ns(const struct orch_call *c);
+enum sy_code call_audit_take(struct orch_call *c) SY_NODISCARD;
+void call_audit_end(struct orch_call *c);
 
 /* Events (emit.c). */
 void call_emit_begin(struct orch_call *c);

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,18 +11,12 @@
 
 #include "base/fd.h"
 #include "base/limits.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "guard/guard.h"
 #include "orchestrator/call_internal.h"
-#include "process/audit.h"
 #include "process/limited.h"
 
 /* A file system that does not answer costs the answer no more than this. */
 #define ACCESS_MS 200
-
-/* For the kernel to write down what it has just refused. */
-#define AUDIT_MS 10
 
 /* Are we under somebody else's sandbox, as far as the kernel tells? */
 static bool
@@ -167,101 +160,6 @@ infer(struct orch_call *c, char note[SY_ERR_MSG_MAX])
     return rc;
 }
 
-/* What Landlock itself says. */
-struct audited {
-    struct orch_call *call;
-    enum sy_code rc;
-};
-
-/* What was inferred is a name in that directory, to which the same was done, as far as can be
- * told from outside: whoever writes a file that is not there yet makes it. */
-static bool
-is_same(const struct denial *d, const struct audit_record *r)
-{
-    const char *slash = strrchr(d->object, '/');
-    size_t n = strlen(r->object);
-    bool is_there = slash != NULL && strncmp(d->object, r->object, n) == 0 &&
-                    ((size_t)(slash - d->object) == n || (n == 1 && slash == d->object));
-
-    return is_there && (str_eq(d->operation, sandbox_operation_name(r->operation)) ||
-                        (r->operation == OPERATION_CREATE &&
-                         str_eq(d->operation, sandbox_operation_name(OPERATION_WRITE))));
-}
-
-static const struct denial *
-find_inferred(const struct denial_list *list, const struct audit_record *r)
-{
-    for (size_t i = 0; i < list->n && r->is_in_directory; i++) {
-        const struct denial *d = &list->v[i];
-
-        if (d->layer == DENIAL_LANDLOCK && d->confidence == DENIAL_INFERRED && is_same(d, r)) {
-            return d;
-        }
-    }
-    return NULL;
-}
-
-static void
-on_audited(void *arg, const struct audit_record *r)
-{
-    struct audited *a = arg;
-    struct denial_list *list = &a->call->output.denials;
-    struct sandbox_explanation why = {0};
-    const struct denial *known = find_inferred(list, r);
-    const char *operation = known != NULL ? known->operation : sandbox_operation_name(r->operation);
-    SY_AUTO(mem_free_charp) char *object = mem_strdup(known != NULL ? known->object : r->object);
-
-    if (object == NULL) {
-        a->rc = SY_E_NOMEM;
-        return;
-    }
-    if (sandbox_explain(&why, a->call->entry->plan, r->operation, object, NULL) != SY_E_OK ||
-        why.is_allowed) {
-        why.rule[0] = '\0'; /* by a name that leads elsewhere by now */
-        why.fix[0] = '\0';
-    }
-
-    const struct denial d = {
-        .layer = DENIAL_LANDLOCK,
-        .confidence = DENIAL_EXACT,
-        .operation = operation,
-        .object = object,
-        .rule = why.rule[0] != '\0' ? why.rule : NULL,
-        .fix = why.fix[0] != '\0' ? why.fix : NULL,
-    };
-
-    if (denial_add(list, &d) != SY_E_OK) {
-        a->rc = SY_E_NOMEM;
-    }
-}
-
-/*
- * The log is written by a thread of the kernel's, soon after. A command that succeeded is not
- * waited for: what it was refused may be told with nothing.
- */
-static enum sy_code
-take_audited(struct orch_call *c)
-{
-    struct audit_reader *log = session_audit(c->session);
-    struct audited a = {.call = c, .rc = SY_E_OK};
-    pid_t pid = process_pid(c->process);
-
-    if (log == NULL || pid <= 0 || c->entry->ready == NULL) {
-        return SY_E_OK;
-    }
-
-    size_t before = c->output.denials.n;
-    struct pollfd fd = {.fd = audit_reader_fd(log), .events = POLLIN};
-    uint32_t lost = audit_reader_take(log, pid, on_audited, &a);
-
-    if (has_failed(&c->output) && c->output.denials.n == before && poll(&fd, 1, AUDIT_MS) > 0) {
-        lost += audit_reader_take(log, pid, on_audited, &a);
-    }
-    audit_reader_forget(log, pid);
-    c->output.denials.more += lost;
-    return a.rc;
-}
-
 void
 call_gather_denials(struct orch_call *c)
 {
@@ -284,7 +182,7 @@ call_gather_denials(struct orch_call *c)
         rc = infer(c, note);
     }
     if (rc == SY_E_OK) {
-        rc = take_audited(c);
+        rc = call_audit_take(c);
     }
     if (rc != SY_E_OK) {
         call_add_note(c, "memory ran out while looking for what the sandbox refused");

@@ -98,6 +98,7 @@ enum orch_state {
     ORCH_SPAWN,    /* environment, program, start */
     ORCH_RUN,      /* output collected, clock running */
     ORCH_KILL,     /* timed out or cancelled: the tree is being ended */
+    ORCH_SETTLE,   /* it has ended: the kernel still writes down what it refused */
     ORCH_DONE      /* the one exit: result final, end event emitted */
 };
 const char *orch_state_name(enum orch_state s);

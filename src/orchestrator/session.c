@@ -9,7 +9,6 @@
 #include "guard/guard.h"
 #include "orchestrator/network.h"
 #include "orchestrator/orchestrator_internal.h"
-#include "process/audit.h"
 #include "process/launch_wire.h"
 #include "process/launcher.h"
 
@@ -152,7 +151,7 @@ session_free(struct session *s)
         entry_free(s->cache[i]);
     }
     launcher_free(s->launcher);
-    audit_reader_free(s->audit);
+    session_audit_close(s->audit);
     event_bus_free(s->bus);
     shell_fini(&s->shell);
     strv_fini(&s->environ_list);
@@ -266,9 +265,8 @@ session_caps(struct session *s)
     if (!s->has_caps) {
         sandbox_probe(&s->caps);
         s->has_caps = true;
-        if (s->reads_audit && audit_reader_new(&s->audit, NULL) == SY_E_OK) {
-            s->caps.reads_audit = true;
-        }
+        s->caps.reads_audit =
+            s->reads_audit && session_audit_open(&s->audit, &s->caps, NULL) == SY_E_OK;
     }
     return &s->caps;
 }

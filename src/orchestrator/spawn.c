@@ -196,6 +196,7 @@ start(struct orch_call *c, struct sy_error *err)
         rc = sy_err_nomem(err);
     }
     if (rc == SY_E_OK) {
+        call_audit_begin(c);
         rc = process_go(c->process, &env, c->chain, err);
     }
     if (rc != SY_E_OK) {

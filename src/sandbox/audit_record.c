@@ -126,6 +126,31 @@ find_blocker(const char *list, size_t n)
     return NULL;
 }
 
+/* "audit(SECONDS.MILLISECONDS:SERIAL): ", with which each record begins. */
+static bool
+stamp_of(const char *text, const char *end, uint64_t *ret_ms)
+{
+    static const char head[] = "audit(";
+    const char *at = text + strlen(head);
+    const char *dot = NULL;
+    uint64_t ms = 0;
+
+    if ((size_t)(end - text) <= strlen(head) || memcmp(text, head, strlen(head)) != 0) {
+        return false;
+    }
+    for (; at < end && *at != ':'; at++) {
+        if (*at == '.' && dot == NULL && at > text + strlen(head)) {
+            dot = at;
+        } else if (*at < '0' || *at > '9' || ms > (UINT64_MAX - 9) / 10) {
+            return false;
+        } else {
+            ms = ms * 10 + (uint64_t)(*at - '0');
+        }
+    }
+    *ret_ms = ms;
+    return at < end && dot != NULL && at - dot == 4;
+}
+
 static bool
 parse_access(struct audit_record *ret, const char *text, const char *end)
 {
@@ -174,8 +199,12 @@ audit_record_parse(struct audit_record *ret, int type, const char *text, size_t 
     bool is_known = type == AUDIT_RECORD_ACCESS || type == AUDIT_RECORD_DOMAIN;
 
     ret->kind = AUDIT_OTHER;
+    ret->stamp_ms = 0;
+    ret->domain = 0;
+    ret->pid = 0;
     ret->object[0] = '\0';
-    if (!is_known || !number_of(text, end, "domain", 16, &ret->domain) ||
+    if (!is_known || !stamp_of(text, end, &ret->stamp_ms) ||
+        !number_of(text, end, "domain", 16, &ret->domain) ||
         !(type == AUDIT_RECORD_ACCESS ? parse_access(ret, text, end)
                                       : parse_domain(ret, text, end))) {
         ret->kind = AUDIT_OTHER;

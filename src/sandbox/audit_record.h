@@ -11,7 +11,8 @@
 
 /*
  * What the kernel writes into its audit log about Landlock (ABI 7, Linux 6.15;
- * Documentation/admin-guide/LSM/landlock.rst). Pure.
+ * Documentation/admin-guide/LSM/landlock.rst). Nobody but the kernel can write records of these
+ * types. Pure.
  */
 enum {
     AUDIT_RECORD_ACCESS = 1423, /* AUDIT_LANDLOCK_ACCESS: something was refused */
@@ -27,6 +28,7 @@ enum audit_record_kind {
 
 struct audit_record {
     enum audit_record_kind kind;
+    uint64_t stamp_ms; /* when, since 1970, by the clock that stamps files (clock_file_ns) */
     uint64_t domain;
     pid_t pid; /* in the first pid namespace */
     enum sandbox_operation operation;

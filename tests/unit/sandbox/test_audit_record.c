@@ -33,6 +33,7 @@ a_refused_name_is_told_by_its_directory(void **state)
     (void)state;
     assert_int_equal(r.kind, AUDIT_REFUSED);
     assert_true(r.domain == 0x1aa134d04);
+    assert_true(r.stamp_ms == 1795883735832);
     assert_int_equal(r.operation, OPERATION_CREATE);
     assert_true(r.is_in_directory);
     assert_string_equal(r.object, "/tmp/me");
@@ -126,6 +127,37 @@ what_is_not_understood_is_nothing(void **state)
     }
 }
 
+/* Without a time a record could be of a process that had the number before. */
+static void
+a_record_without_a_right_stamp_is_nothing(void **state)
+{
+    static const char *const stamps[] = {
+        "",
+        "audit(): ",
+        "audit(1795883735:2): ",
+        "audit(.832:2): ",
+        "audit(1795883735.83:2): ",
+        "audit(1795883735.8320:2): ",
+        "audit(17958.83735.832:2): ",
+        "audit(-1795883735.832:2): ",
+        "audit(1795883735.832",
+        "audit(99999999999999999999.832:2): ",
+        " audit(1795883735.832:2): ",
+    };
+    char text[200];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(stamps) / sizeof(stamps[0]); i++) {
+        (void)snprintf(text, sizeof(text), "%sdomain=1 blockers=fs.make_reg path=\"/x\"",
+                       stamps[i]);
+        if (parsed(AUDIT_RECORD_ACCESS, text).kind != AUDIT_OTHER) {
+            fail_msg("%s", text);
+        }
+    }
+    (void)snprintf(text, sizeof(text), "%sdomain=1 blockers=fs.make_reg path=\"/x\"", STAMP);
+    assert_int_equal(parsed(AUDIT_RECORD_ACCESS, text).kind, AUDIT_REFUSED);
+}
+
 /* Each shorter text is read without a byte beyond it (checked by a sanitizer). */
 static void
 a_record_may_end_anywhere(void **state)
@@ -152,6 +184,7 @@ main(void)
         cmocka_unit_test(a_domain_is_told_with_its_process),
         cmocka_unit_test(names_of_programs_are_no_keys),
         cmocka_unit_test(what_is_not_understood_is_nothing),
+        cmocka_unit_test(a_record_without_a_right_stamp_is_nothing),
         cmocka_unit_test(a_record_may_end_anywhere),
     };
 

@@ -6,9 +6,9 @@
 
 /*
  * Reads from the kernel's audit log what Landlock refused (ABI 7). It can be had where
- * auditing is on already and we may read the log (CAP_AUDIT_READ and CAP_AUDIT_CONTROL in the
- * first user and pid namespaces): nothing is switched on for it, since that would change the
- * whole machine. Nothing but Landlock's records comes to us.
+ * auditing is on already and we may read the log (CAP_AUDIT_READ and CAP_AUDIT_CONTROL, in the
+ * first user, pid and network namespaces): nothing is switched on for it, since that would change
+ * the whole machine. Nothing but Landlock's records comes to us.
  *
  * What the kernel guarantees: a record is put into its queue before the refused call returns, so
  * all records of a run are there before the last of its processes has ended. From the queue a

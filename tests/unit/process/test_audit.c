@@ -19,6 +19,7 @@
 #include <linux/audit.h>
 #include <linux/netlink.h>
 
+#include "auditing.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/mem.h"
@@ -27,33 +28,6 @@
 #include "sandbox/linux/landlock.h"
 
 #define SECOND_NS 1000000000ULL
-
-/* The machine's switch; -1: not ours to read. With `to` >= 0 it is set. */
-static int
-auditing(int to)
-{
-    struct {
-        struct nlmsghdr head;
-        struct audit_status status;
-    } message = {
-        .head = {.nlmsg_len = NLMSG_LENGTH(to >= 0 ? sizeof(message.status) : 0),
-                 .nlmsg_type = to >= 0 ? AUDIT_SET : AUDIT_GET,
-                 .nlmsg_flags = NLM_F_REQUEST | (to >= 0 ? NLM_F_ACK : 0)},
-        .status = {.mask = AUDIT_STATUS_ENABLED,                                                               .enabled = to > 0 ? 1 : 0               }
-    };
-    int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_AUDIT);
-    int ret = -1;
-
-    struct pollfd answer = {.fd = fd, .events = POLLIN};
-
-    if (fd >= 0 && send(fd, &message, message.head.nlmsg_len, 0) > 0 &&
-        poll(&answer, 1, 5000) > 0 && recv(fd, &message, sizeof(message), 0) > 0 &&
-        message.head.nlmsg_type == AUDIT_GET) {
-        ret = message.status.enabled != 0 ? 1 : 0;
-    }
-    fd_close(&fd);
-    return ret;
-}
 
 static int
 switch_on(void **state)
@@ -144,7 +118,7 @@ static bool
 opens(struct audit_reader **ret)
 {
     struct sy_error why = {0};
-    enum sy_code rc = audit_reader_new(ret, landlock_abi(), &why);
+    enum sy_code rc = audit_reader_new(ret, (int)landlock_abi(), &why);
 
     if (rc == SY_E_OK) {
         return true;
@@ -216,7 +190,7 @@ what_has_settled_is_complete(void **state)
         audit_reader_begin(r, &run);
 
         pid_t pid = start_refused(
-            "/", "for i in 1 2 3 4 5 6 7 8 9 10 11 12; do : > /sy-not-made-$i; done; exit 3");
+            "/", "for i in 1 2 3 4 5 6 7 8 9 10 11 12; do echo > /sy-not-made-$i; done; exit 3");
 
         end_of(pid);
         settle(r, &run);

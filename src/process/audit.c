@@ -384,7 +384,7 @@ audit_reader_settle(struct audit_reader *r, struct audit_run *run, uint64_t now_
         run->empty = r->backlog == 0 ? run->empty + 1 : 0;
         run->again_ns = r->backlog == 0 ? now_ns : now_ns + AGAIN_NS;
     }
-    if (run->empty >= 2 || now_ns >= run->until_ns) {
+    if (run->empty >= (r->n > 0 ? 2U : 1U) || now_ns >= run->until_ns) {
         return true;
     }
     if (run->asked == 0 && now_ns >= run->again_ns) {

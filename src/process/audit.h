@@ -40,7 +40,7 @@ struct audit_run {
     uint32_t lost; /* how often records had been before */
     /* Of audit_reader_settle. */
     uint32_t asked; /* the question that is on its way, 0: none */
-    unsigned empty; /* answers in succession that the queue is empty */
+    unsigned empty; /* answers in succession that the queue was empty */
     uint64_t again_ns;
     uint64_t until_ns;
 };
@@ -54,8 +54,10 @@ void audit_reader_end(struct audit_reader *r, struct audit_run *run);
 /*
  * After the end of all processes of a run: did all its records come? If not, call again when
  * audit_reader_fd is readable or `run->again_ns` has come. It asks the kernel how many records
- * wait. An empty queue is asked for twice, since the last record may be on its way from it to
- * us. Gives up, with true, AUDIT_SETTLE_MS after the first call.
+ * wait: one question where nothing was refused to anybody, else one more, since from an empty queue
+ * the last record may still be on its way to us. (What is left is a thread of the kernel's that is
+ * kept from running between the two for longer than another one takes to answer us.) Gives up,
+ * with true, AUDIT_SETTLE_MS after the first call: the kernel may have no memory to answer.
  */
 #define AUDIT_SETTLE_MS 100
 bool audit_reader_settle(struct audit_reader *r, struct audit_run *run, uint64_t now_ns);

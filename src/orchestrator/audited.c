@@ -33,15 +33,27 @@ call_audit_begin(struct orch_call *c)
 }
 
 /* A command that succeeded is not waited for: what it was refused may be told with nothing. */
+static bool
+is_waited_for(const struct orch_call *c)
+{
+    const struct process_result *r = process_result(c->process);
+
+    return c->audit.is_open &&
+           (r->outcome == PROCESS_SIGNALED || (r->outcome == PROCESS_EXITED && r->exit_code != 0));
+}
+
+void
+call_audit_ask(struct orch_call *c, uint64_t now_ns)
+{
+    if (is_waited_for(c)) {
+        (void)audit_reader_settle(session_audit(c->session), &c->audit, now_ns);
+    }
+}
+
 bool
 call_audit_settle(struct orch_call *c, uint64_t now_ns)
 {
-    const struct process_result *r = process_result(c->process);
-    bool has_failed =
-        r->outcome == PROCESS_SIGNALED || (r->outcome == PROCESS_EXITED && r->exit_code != 0);
-
-    if (!c->audit.is_open || !has_failed ||
-        audit_reader_settle(session_audit(c->session), &c->audit, now_ns)) {
+    if (!is_waited_for(c) || audit_reader_settle(session_audit(c->session), &c->audit, now_ns)) {
         return true;
     }
     /* Of the call's own, since libuv takes each number once. Without one there is the clock. */

@@ -21,6 +21,13 @@ call_audit_begin(struct orch_call *c)
     (void)c;
 }
 
+void
+call_audit_ask(struct orch_call *c, uint64_t now_ns)
+{
+    (void)c;
+    (void)now_ns;
+}
+
 bool
 call_audit_settle(struct orch_call *c, uint64_t now_ns)
 {

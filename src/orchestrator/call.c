@@ -31,18 +31,6 @@ orch_state_name(enum orch_state s)
     return state_names[s];
 }
 
-void
-exec_request_fini(struct exec_request *r)
-{
-    exec_params_fini(&r->params);
-    mem_free(r->script);
-    mem_free(r->call_id);
-    mem_free(r->turn_id);
-    r->script = NULL;
-    r->call_id = NULL;
-    r->turn_id = NULL;
-}
-
 enum sy_code
 orch_submit(struct orch_call **ret, struct session *session, const struct turn_context *turn,
             struct exec_request *request, struct sy_error *err)
@@ -69,9 +57,9 @@ orch_submit(struct orch_call **ret, struct session *session, const struct turn_c
     return SY_E_OK;
 }
 
-/* The one exit: result final, everything given back, end event told. */
+/* What became of it, but for what the kernel still writes down. */
 static void
-finish(struct orch_call *c, enum exec_status status)
+conclude(struct orch_call *c, enum exec_status status)
 {
     c->output.status = status;
     c->output.output = c->chain;
@@ -107,9 +95,23 @@ finish(struct orch_call *c, enum exec_status status)
     call_judge_limits(c, status);
     call_protect_end(c);
     call_gather_denials(c);
+}
+
+/* The one exit: result final, everything given back, end event told. */
+static void
+end(struct orch_call *c)
+{
+    call_tell_denials(c);
     call_leave_network(c);
     c->state = ORCH_DONE;
     call_emit_end(c);
+}
+
+static void
+finish(struct orch_call *c, enum exec_status status)
+{
+    conclude(c, status);
+    end(c);
 }
 
 /* Ends a call that never ran, or whose machinery failed. */
@@ -293,24 +295,16 @@ on_process_end(struct orch_call *c)
         finish(c, c->kill_status);
         return;
     }
-    c->state = ORCH_SETTLE;
-}
-
-/* ORCH_SETTLE. */
-static void
-on_settle(struct orch_call *c, uint64_t now_ns)
-{
-    const struct process_result *r = process_result(c->process);
-
-    if (!call_audit_settle(c, now_ns)) {
-        return;
-    }
+    /* The kernel answers while we look after the command. */
+    call_audit_ask(c, clock_mono_ns());
     switch (r->outcome) {
     case PROCESS_EXITED:
-        finish(c, EXEC_EXITED);
+        conclude(c, EXEC_EXITED);
+        c->state = ORCH_SETTLE;
         return;
     case PROCESS_SIGNALED:
-        finish(c, EXEC_SIGNALED);
+        conclude(c, EXEC_SIGNALED);
+        c->state = ORCH_SETTLE;
         return;
     case PROCESS_RUNNING:
     case PROCESS_FAILED:
@@ -385,7 +379,9 @@ orch_step(struct orch_call *c, uint64_t now_ns)
             on_process(c, now_ns);
             break;
         case ORCH_SETTLE:
-            on_settle(c, now_ns);
+            if (call_audit_settle(c, now_ns)) {
+                end(c);
+            }
             break;
         case ORCH_DONE:
             break;

@@ -391,7 +391,10 @@ audit_reader_settle(struct audit_reader *r, struct audit_run *run, uint64_t now_
         r->asked = r->asked == UINT32_MAX ? 1 : r->asked + 1;
         run->asked = r->asked;
         run->again_ns = run->until_ns;
-        return !ask(r->fd, run->asked);
+        if (!ask(r->fd, run->asked)) {
+            run->until_ns = now_ns;
+            return true;
+        }
     }
     return false;
 }

@@ -520,6 +520,7 @@ a_kernel_that_does_not_answer_is_not_waited_for(void **state)
     assert_int_equal(wire_new(&w), SY_E_OK);
     fd_close(&w.kernel);
     assert_true(audit_reader_settle(w.reader, &w.run, SECOND_NS));
+    assert_true(audit_reader_settle(w.reader, &w.run, SECOND_NS));
     wire_free(&w);
 }
 

@@ -8,6 +8,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "orchestrator/audited.h"
 #include "orchestrator/call_internal.h"
 
 enum sy_code
@@ -88,14 +89,6 @@ call_audit_end(struct orch_call *c)
     fd_close(&c->audit_fd);
 }
 
-/* Records of one call on their way into its denials. */
-struct audited {
-    struct orch_call *call;
-    size_t n;                   /* denials that were known before */
-    uint32_t used[DENIALS_MAX]; /* how many records are one of those */
-    enum sy_code rc;
-};
-
 static bool
 is_in(const char *object, const char *directory)
 {
@@ -117,12 +110,12 @@ is_same(const struct denial *d, const struct audit_record *r)
              str_eq(d->operation, sandbox_operation_name(OPERATION_WRITE))));
 }
 
-/* What was inferred, or seen by an observer, and is this: told once, and exact now. */
+/* Told once, and exact now. */
 static bool
 is_known(struct audited *a, const struct audit_record *r)
 {
     for (size_t i = 0; i < a->n; i++) {
-        struct denial *d = &a->call->output.denials.v[i];
+        struct denial *d = &a->list->v[i];
 
         if (d->layer == DENIAL_LANDLOCK && a->used[i] < d->count && is_same(d, r)) {
             d->confidence = DENIAL_EXACT;
@@ -145,8 +138,14 @@ explain(struct sandbox_explanation *ret, const struct sandbox_plan *plan,
            !ret->is_allowed; /* by a name that leads elsewhere by now */
 }
 
-static void
-on_audited(void *arg, const struct audit_record *r)
+void
+audited_begin(struct audited *ret, struct denial_list *list, const struct sandbox_plan *plan)
+{
+    *ret = (struct audited){.list = list, .plan = plan, .n = list->n, .rc = SY_E_OK};
+}
+
+void
+audited_add(void *arg, const struct audit_record *r)
 {
     struct audited *a = arg;
     struct sandbox_explanation why = {0};
@@ -155,7 +154,7 @@ on_audited(void *arg, const struct audit_record *r)
         return;
     }
 
-    bool is_explained = explain(&why, a->call->entry->plan, r);
+    bool is_explained = explain(&why, a->plan, r);
     SY_AUTO(mem_free_charp) char *object = mem_strdup(r->object);
     const struct denial d = {
         .layer = DENIAL_LANDLOCK,
@@ -166,7 +165,7 @@ on_audited(void *arg, const struct audit_record *r)
         .fix = is_explained && why.fix[0] != '\0' ? why.fix : NULL,
     };
 
-    if (object == NULL || denial_add(&a->call->output.denials, &d) != SY_E_OK) {
+    if (object == NULL || denial_add(a->list, &d) != SY_E_OK) {
         a->rc = SY_E_NOMEM;
     }
 }
@@ -174,15 +173,20 @@ on_audited(void *arg, const struct audit_record *r)
 enum sy_code
 call_audit_take(struct orch_call *c)
 {
-    struct audited a = {.call = c, .n = c->output.denials.n, .rc = SY_E_OK};
-    pid_t pid = c->audit.is_open ? process_pid(c->process) : 0;
+    struct audit_reader *log = session_audit(c->session);
+    struct audited a;
 
-    if (pid > 0 && !audit_reader_take(session_audit(c->session), &c->audit, pid, on_audited, &a)) {
+    if (!c->audit.is_open) {
+        return SY_E_OK;
+    }
+
+    pid_t pid = process_pid(c->process);
+
+    audited_begin(&a, &c->output.denials, c->entry->plan);
+    if (pid > 0 && !audit_reader_take(log, &c->audit, pid, audited_add, &a)) {
         call_add_note(c, "records of the kernel's audit log were lost while it ran: more may have "
                          "been refused than is told");
     }
-    if (c->audit.is_open) {
-        audit_reader_end(session_audit(c->session), &c->audit);
-    }
+    audit_reader_end(log, &c->audit);
     return a.rc;
 }

@@ -200,6 +200,7 @@ start(struct orch_call *c, struct sy_error *err)
         rc = process_go(c->process, &env, c->chain, err);
     }
     if (rc != SY_E_OK) {
+        call_audit_end(c);
         process_free(c->process);
         c->process = NULL;
         return rc;

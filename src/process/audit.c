@@ -275,7 +275,9 @@ drop_kept(struct audit_reader *r, size_t i)
 {
     mem_free(r->kept[i]);
     r->n--;
-    memmove(&r->kept[i], &r->kept[i + 1], (r->n - i) * sizeof(r->kept[0]));
+    for (; i < r->n; i++) {
+        r->kept[i] = r->kept[i + 1];
+    }
 }
 
 static void

@@ -28,9 +28,9 @@ enum audit_record_kind {
 
 struct audit_record {
     enum audit_record_kind kind;
+    pid_t pid;         /* in the first pid namespace */
     uint64_t stamp_ms; /* when, since 1970, by the clock that stamps files (clock_file_ns) */
     uint64_t domain;
-    pid_t pid; /* in the first pid namespace */
     enum sandbox_operation operation;
     /* The object is the directory in which a name was to be made, removed or moved: the
      * kernel does not say which name. */

@@ -127,7 +127,7 @@ entry_free(struct sandbox_entry *e)
     guard_free(e->guard);
     sandbox_policy_fini(&e->policy);
     template_unref(e->template);
-    mem_free(e->hidden.opened);
+    hidden_fini(&e->hidden);
     sandbox_ready_free(e->ready);
     sandbox_plan_free(e->plan);
     mem_free(e);
@@ -398,8 +398,9 @@ hide_denied(const struct sandbox_entry *e, struct sy_error *err)
     SY_AUTO(buf_fini) struct buf marks = {.max = LIMIT_MARKS};
 
     for (size_t i = 0; sandbox_ready_hidden(e->ready, i) != NULL; i++) {
-        enum sy_code rc =
-            launcher_mark_add(&marks, LAUNCH_MARK_HIDE, sandbox_ready_hidden(e->ready, i));
+        char kind =
+            sandbox_ready_hidden_has_names(e->ready, i) ? LAUNCH_MARK_HIDE_NAMED : LAUNCH_MARK_HIDE;
+        enum sy_code rc = launcher_mark_add(&marks, kind, sandbox_ready_hidden(e->ready, i));
 
         if (rc != SY_E_OK) {
             return rc == SY_E_NOMEM ? sy_err_nomem(err)

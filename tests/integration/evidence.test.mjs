@@ -185,6 +185,11 @@ eachFront('P25 a secret that mounts hide and a command opens is told, whatever i
   fs.writeFileSync(secret, 'SECRET');
   fs.mkdirSync(keys);
   fs.writeFileSync(path.join(keys, 'id'), 'SECRET');
+  fs.mkdirSync(path.join(keys, 'more'));
+  fs.writeFileSync(path.join(keys, 'more/deep'), 'SECRET');
+  const stored = path.join(yard.home, '.password-store');
+  fs.mkdirSync(stored);
+  fs.writeFileSync(path.join(stored, 'bank.gpg'), 'SECRET');
   const front = await open({ settings: { 'sandbox.tier': 'full' } });
   const quiet = await front.run('ls -la "$HOME"; test -e "$HOME/.netrc"');
   assert.deepEqual(denials(quiet), [], 'a look at its name is no open');
@@ -194,9 +199,20 @@ eachFront('P25 a secret that mounts hide and a command opens is told, whatever i
   assert.deepEqual(told(r), [['read', secret, 'mount', 'exact']]);
   assert.match(denials(r)[0].fix, /^sandbox\.allow_read: /);
   assert.deepEqual(told(await front.run(`ls ${keys}`)), [['read', keys, 'mount', 'exact']]);
-  const below = await front.run(`cat ${keys}/id`);
-  assert.deepEqual(told(below), [['read', path.join(keys, 'id'), 'mount', 'inferred']]);
+  const below = await front.run(`cat ${keys}/id 2>/dev/null || true`);
+  assert.equal(below.exitCode, 0);
+  assert.doesNotMatch(below.output, /SECRET/);
+  assert.deepEqual(told(below), [['read', path.join(keys, 'id'), 'mount', 'exact']]);
+  assert.equal(denials(below)[0].fix, `sandbox.allow_read: ["${keys}"]`, 'what can be let out is the whole');
+  assert.deepEqual(denials(await front.run(`cat ${keys}/none; test -e ${keys}/id`)), [], 'what is not there is not refused');
   assert.deepEqual(denials(await front.run('true')), [], 'each call has its own');
+
+  // Names are shown where they say nothing; elsewhere only what complains can be inferred.
+  assert.equal((await front.run(`cd ${keys}; ls; ls more; ls ${stored}; cat id`)).output, 'id\nmore\n');
+  const deeper = await front.run(`cat ${keys}/more/deep`);
+  assert.deepEqual(told(deeper), [['read', path.join(keys, 'more/deep'), 'mount', 'inferred']]);
+  const named = await front.run(`cat ${stored}/bank.gpg`);
+  assert.deepEqual(told(named), [['read', path.join(stored, 'bank.gpg'), 'mount', 'inferred']]);
 
   const granted = await open({ settings: { 'sandbox.tier': 'full', 'sandbox.allow_read': secret } });
   const read = await granted.run(`cat ${secret}`);

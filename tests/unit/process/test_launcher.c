@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -23,6 +24,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/limits.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "process/launch_wire.h"
@@ -618,6 +620,68 @@ marks_hold(void **state)
     assert_string_equal(buf_view(&control), "newer\n");
 }
 
+/* The names of events, each with the number of what it is of; the directory itself is "". */
+static void
+read_events(struct buf *ret, int fd)
+{
+    _Alignas(struct inotify_event) char events[4096];
+    ssize_t got = read(fd, events, sizeof(events));
+
+    for (ssize_t i = 0; i < got;) {
+        struct inotify_event event;
+
+        memcpy(&event, events + i, sizeof(event));
+        i += (ssize_t)sizeof(event);
+        assert_int_equal(buf_addf(ret, "%d:%s ", event.wd, event.len > 0 ? events + i : ""),
+                         SY_E_OK);
+        i += (ssize_t)event.len;
+    }
+}
+
+static void
+what_is_hidden_keeps_its_names_where_they_are_asked_for(void **state)
+{
+    struct world *w = *state;
+    SY_AUTO(buf_fini) struct buf marks = {.max = 4096};
+    SY_AUTO(buf_fini) struct buf out = {.max = 4096};
+    SY_AUTO(buf_fini) struct buf events = {.max = 4096};
+
+    put_dir(w, "shown");
+    put_dir(w, "shown/deep");
+    put_file(w, "shown/deep/key", "the deep key\n");
+    put_file(w, "shown/key", "the key\n");
+    put_dir(w, "many");
+    for (unsigned i = 0; i < LIMIT_HIDDEN_NAMES + 8; i++) {
+        char name[32];
+
+        (void)snprintf(name, sizeof(name), "many/%u", i);
+        put_file(w, name, "");
+    }
+    put_dir(w, "private");
+    put_file(w, "private/key", "the key\n");
+    assert_int_equal(run(w, "ln -s key shown/link; mkfifo shown/pipe", NULL), 0);
+    add_mark(&marks, w, LAUNCH_MARK_HIDE_NAMED, "shown");
+    add_mark(&marks, w, LAUNCH_MARK_HIDE, "private");
+    add_mark(&marks, w, LAUNCH_MARK_HIDE_NAMED, "many");
+    add_mark(&marks, w, LAUNCH_MARK_HIDE_NAMED, "not/there");
+    assert_int_equal(launcher_add_marks(w->template, marks.data, marks.len, NULL), SY_E_OK);
+    assert_int_equal(run(w,
+                         "cat shown/key; cat shown/link; test -d shown/deep; cat shown/deep/key "
+                         "private/key 2>/dev/null; echo x 2>/dev/null >shown/key; "
+                         "rm -rf shown/key 2>/dev/null; touch shown/new 2>/dev/null; true",
+                         &out),
+                     0);
+    assert_string_equal(buf_view(&out), "");
+    read_events(&events, template_watch_fd(w->template));
+    assert_non_null(strstr(buf_view(&events), "1:key 1:link "));
+    assert_null(strstr(buf_view(&events), "2:"));
+    assert_int_equal(run(w, "ls shown private; ls many | wc -l", &out), 0);
+    assert_string_equal(buf_view(&out), "private:\n\nshown:\ndeep\nkey\nlink\n64\n");
+    buf_reset(&events);
+    read_events(&events, template_watch_fd(w->template));
+    assert_string_equal(buf_view(&events), "2: 1: 3: ");
+}
+
 /* A process made ready by a template that is let go of is not taken for one of the next. */
 static void
 a_spare_is_of_its_template_alone(void **state)
@@ -822,6 +886,7 @@ main(int argc, char **argv)
         LAUNCHED(nothing_is_left_of_an_engine_that_was_killed),
         LAUNCHED(many_runs_leave_no_zombie_and_no_descriptor),
         LAUNCHED(marks_hold),
+        LAUNCHED(what_is_hidden_keeps_its_names_where_they_are_asked_for),
         LAUNCHED(a_spare_is_of_its_template_alone),
         LAUNCHED(without_marks_the_same_attack_succeeds),
         LAUNCHED(marks_that_are_none_end_the_template),

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/buf.h"
 #include "process/launch_wire.h"
 #include "sandbox/sandbox.h"
 
@@ -70,6 +71,11 @@ int tree_hide_link(const struct tree *t, int target);
 bool protect_names(struct tree *t, const struct sandbox_plan *plan, char *const *names,
                    struct failure *f);
 bool protect_secrets(struct tree *t, const struct sandbox_ready *ready, struct failure *f);
+/* Their first halves: what is found, added as marks (process/launch_wire.h). */
+bool protect_find_names(struct buf *ret_marks, const struct sandbox_plan *plan, char *const *names,
+                        struct failure *f);
+bool protect_find_secrets(struct buf *ret_marks, const struct sandbox_ready *ready,
+                          struct failure *f);
 /* The part of it that each run has for itself: a /proc of its pid namespace. */
 bool tree_enter_run(struct failure *f);
 

@@ -47,8 +47,9 @@ void call_kill(struct orch_call *c, enum exec_status status);
 /* Fills output.hit for a call that ends as `status` (limit.c). */
 void call_judge_limits(struct orch_call *c, enum exec_status status);
 
-/* Fills output.denials of a call that has ended: what was seen, then what can be
- * inferred (evidence.c). */
+/* What was refused to a call that has ended (evidence.c). First what its process saw, into
+ * output.denials, which is empty before; last what else was seen and what can be inferred. */
+void call_take_denials(struct orch_call *c);
 void call_gather_denials(struct orch_call *c);
 
 /* An allow list (call_network.c). Join: before the environment is made; no seat where the list has

@@ -12,6 +12,8 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "orchestrator/call_internal.h"
+#include "process/launch_wire.h"
+#include "process/launcher.h"
 #include "process/template.h"
 
 enum sy_code
@@ -138,6 +140,24 @@ hidden_end(struct hidden_state *h, int fd, uint64_t since, hidden_fn *fn, void *
             fn(arg, h->names[i].i, h->names[i].name, is_alone);
         }
     }
+}
+
+enum sy_code
+hidden_put_over(const struct sandbox_entry *e, struct sy_error *err)
+{
+    SY_AUTO(buf_fini) struct buf marks = {.max = LIMIT_MARKS};
+
+    for (size_t i = 0; sandbox_ready_hidden(e->ready, i) != NULL; i++) {
+        char kind =
+            sandbox_ready_hidden_has_names(e->ready, i) ? LAUNCH_MARK_HIDE_NAMED : LAUNCH_MARK_HIDE;
+        enum sy_code rc = launcher_mark_add(&marks, kind, sandbox_ready_hidden(e->ready, i));
+
+        if (rc != SY_E_OK) {
+            return rc == SY_E_NOMEM ? sy_err_nomem(err)
+                                    : sy_err_set(err, SY_E_SANDBOX, "too much is denied to read");
+        }
+    }
+    return marks.len > 0 ? launcher_add_marks(e->template, marks.data, marks.len, err) : SY_E_OK;
 }
 
 static int

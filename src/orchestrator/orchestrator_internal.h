@@ -48,6 +48,9 @@ struct sandbox_entry {
     uint64_t used; /* clock of the cache, for the least recently used */
 };
 
+/* Has its template lay something empty over what is denied to read (hidden.c). */
+enum sy_code hidden_put_over(const struct sandbox_entry *e, struct sy_error *err) SY_NODISCARD;
+
 /* What a process for it is made ready for. */
 struct sandbox_base sandbox_entry_base(const struct sandbox_entry *e);
 

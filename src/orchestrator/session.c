@@ -398,25 +398,6 @@ sandbox_entry_base(const struct sandbox_entry *e)
     return base;
 }
 
-/* Mounts over what is denied to read, where mounts are what denies. */
-static enum sy_code
-hide_denied(const struct sandbox_entry *e, struct sy_error *err)
-{
-    SY_AUTO(buf_fini) struct buf marks = {.max = LIMIT_MARKS};
-
-    for (size_t i = 0; sandbox_ready_hidden(e->ready, i) != NULL; i++) {
-        char kind =
-            sandbox_ready_hidden_has_names(e->ready, i) ? LAUNCH_MARK_HIDE_NAMED : LAUNCH_MARK_HIDE;
-        enum sy_code rc = launcher_mark_add(&marks, kind, sandbox_ready_hidden(e->ready, i));
-
-        if (rc != SY_E_OK) {
-            return rc == SY_E_NOMEM ? sy_err_nomem(err)
-                                    : sy_err_set(err, SY_E_SANDBOX, "too much is denied to read");
-        }
-    }
-    return marks.len > 0 ? launcher_add_marks(e->template, marks.data, marks.len, err) : SY_E_OK;
-}
-
 static enum sy_code
 make_ready(struct session *s, struct sandbox_entry *e, struct sy_error *err)
 {
@@ -442,7 +423,7 @@ make_ready(struct session *s, struct sandbox_entry *e, struct sy_error *err)
     }
     rc = sandbox_ready_new(&e->ready, e->plan, err);
     if (rc == SY_E_OK) {
-        rc = hide_denied(e, err);
+        rc = hidden_put_over(e, err);
     }
     return rc == SY_E_OK ? sandbox_plan_adopt(e->plan, e->ready, err) : rc;
 }

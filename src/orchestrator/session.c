@@ -9,7 +9,6 @@
 #include "guard/guard.h"
 #include "orchestrator/network.h"
 #include "orchestrator/orchestrator_internal.h"
-#include "process/launch_wire.h"
 #include "process/launcher.h"
 
 struct session {

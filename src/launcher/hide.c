@@ -46,7 +46,7 @@ static void
 copy_name(int cover, int from, const struct dirent *e)
 {
     struct stat st;
-    mode_t type = DTTOIF(e->d_type);
+    mode_t type = (mode_t)DTTOIF(e->d_type);
 
     if (e->d_type == DT_UNKNOWN) {
         type = fstatat(from, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 ? st.st_mode & S_IFMT : 0;

@@ -10,6 +10,7 @@ struct tool_call {
     const struct turn_context *turn; /* during `handle` only */
     char *call_id;
     enum tool_front front;
+    const struct tool_asker *asker;
     tool_done_fn *done;
     void *arg;
     uint64_t started_ns;

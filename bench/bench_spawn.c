@@ -8,7 +8,8 @@
  * /bin/true against the same in the engine, without and with the
  * workspace-write sandbox: as sessions run it, which make the next process
  * ready while a command runs (that work is inside the measured time), and with
- * nothing made ready; with shellyard-launch both in its full tier too. capture: MIB mebibytes
+ * nothing made ready; with shellyard-launch both in its full tier too, and prepared with an allow
+ * list, whose proxy sockets are in the namespace. capture: MIB mebibytes
  * written by pipe_writer through process and output chain, against bare read loops. Prints JSON.
  */
 #include <errno.h>
@@ -34,15 +35,31 @@ static const char usage[] = "usage: bench_spawn spawn [-n ROUNDS] [-m HEAP_MIB] 
 
 #define WARMUP_ROUNDS 2
 
-enum run_kind { BARE, NO_SANDBOX, SANDBOXED, UNPREPARED, FULL, FULL_UNPREPARED, RUN_KINDS };
+enum run_kind {
+    BARE,
+    NO_SANDBOX,
+    SANDBOXED,
+    UNPREPARED,
+    FULL,
+    FULL_UNPREPARED,
+    FULL_ALLOW,
+    RUN_KINDS
+};
 
-struct engine {
-    struct process_pool *pools[3]; /* without and with the sandbox, full: each has a spare */
-    struct launcher *launcher;
-    struct template *template; /* NULL: no launcher */
+/* A policy and what is made of it. */
+struct walls {
     struct sandbox_policy policy;
     struct sandbox_plan *plan;
     struct sandbox_ready *ready;
+    struct template *template; /* NULL: no namespaces */
+};
+
+enum { PLAIN, IN_FULL, IN_FULL_ALLOW, WALLS };
+
+struct engine {
+    struct process_pool *pools[WALLS + 1]; /* of each, and without: each has a spare */
+    struct launcher *launcher;
+    struct walls walls[WALLS]; /* without a launcher the first alone */
     char *cwd;
 };
 
@@ -59,9 +76,35 @@ check(enum sy_code rc, struct sy_error *err, const char *what)
 }
 
 static void
-engine_init(struct engine *e)
+walls_init(struct walls *w, const char *cwd, struct launcher *launcher, bool has_allow_list)
 {
     struct sandbox_caps caps;
+    struct sy_error err = {0};
+
+    w->policy.mode = SANDBOX_WORKSPACE_WRITE;
+    w->policy.cwd = mem_strdup(cwd);
+    w->policy.writable_roots.max = LIMIT_ROOTS;
+    w->policy.network_allow.max = 1;
+    check(w->policy.cwd != NULL ? SY_E_OK : SY_E_NOMEM, &err, "policy");
+    if (has_allow_list) {
+        check(strv_add(&w->policy.network_allow, "example.com"), &err, "policy");
+    }
+    sandbox_probe(&caps);
+    if (launcher != NULL) {
+        w->policy.max_tier = TIER_FULL;
+        caps.has_full_tier = true;
+    }
+    check(sandbox_plan_new(&w->plan, &w->policy, &caps, &err), &err, "planning the sandbox");
+    check(sandbox_ready_new(&w->ready, w->plan, &err), &err, "preparing the sandbox");
+    if (launcher != NULL) {
+        check(launcher_make_template(launcher, &w->template, &w->policy, &err), &err,
+              "making a template");
+    }
+}
+
+static void
+engine_init(struct engine *e, const char *launcher)
+{
     struct sy_error err = {0};
     static char cwd[LIMIT_PATH];
 
@@ -69,29 +112,51 @@ engine_init(struct engine *e)
         check(sy_err_sys(&err, errno, "getcwd"), &err, "working directory");
     }
     *e = (struct engine){.cwd = cwd};
-    e->policy.mode = SANDBOX_WORKSPACE_WRITE;
-    e->policy.cwd = mem_strdup(cwd);
-    e->policy.writable_roots.max = LIMIT_ROOTS;
-    check(e->policy.cwd != NULL ? SY_E_OK : SY_E_NOMEM, &err, "policy");
-    sandbox_probe(&caps);
-    check(sandbox_plan_new(&e->plan, &e->policy, &caps, &err), &err, "planning the sandbox");
-    check(sandbox_ready_new(&e->ready, e->plan, &err), &err, "preparing the sandbox");
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i <= WALLS; i++) {
         check(process_pool_new(&e->pools[i], true, &err), &err, "making a pool");
+    }
+    walls_init(&e->walls[PLAIN], cwd, NULL, false);
+    if (launcher != NULL) {
+        check(launcher_start(&e->launcher, launcher, &err), &err, "starting the launcher");
+        walls_init(&e->walls[IN_FULL], cwd, e->launcher, false);
+        walls_init(&e->walls[IN_FULL_ALLOW], cwd, e->launcher, true);
     }
 }
 
 static void
 engine_fini(struct engine *e)
 {
-    process_pool_free(e->pools[0]);
-    process_pool_free(e->pools[1]);
-    process_pool_free(e->pools[2]);
-    template_unref(e->template);
+    for (size_t i = 0; i <= WALLS; i++) {
+        process_pool_free(e->pools[i]);
+    }
+    for (size_t i = 0; i < WALLS; i++) {
+        template_unref(e->walls[i].template);
+        sandbox_ready_free(e->walls[i].ready);
+        sandbox_plan_free(e->walls[i].plan);
+        sandbox_policy_fini(&e->walls[i].policy);
+    }
     launcher_free(e->launcher);
-    sandbox_ready_free(e->ready);
-    sandbox_plan_free(e->plan);
-    sandbox_policy_fini(&e->policy);
+}
+
+/* Number in walls; WALLS: none. */
+static size_t
+walls_of(enum run_kind kind)
+{
+    switch (kind) {
+    case SANDBOXED:
+    case UNPREPARED:
+        return PLAIN;
+    case FULL:
+    case FULL_UNPREPARED:
+        return IN_FULL;
+    case FULL_ALLOW:
+        return IN_FULL_ALLOW;
+    case BARE:
+    case NO_SANDBOX:
+    case RUN_KINDS:
+        break;
+    }
+    return WALLS;
 }
 
 /* What an event loop does for one process, on poll(2). */
@@ -126,12 +191,10 @@ process_drive(struct process *p, struct sy_error *err)
 
 /* As a session does it: the spare takes the command, then the next is made. */
 static enum sy_code
-start_in_engine(struct engine *e, struct process **ret, const struct exec_env *env,
+start_in_engine(struct process_pool *pool, struct process **ret, const struct exec_env *env,
                 struct output_chain *chain, struct sy_error *err)
 {
     const struct sandbox_base base = process_base(env);
-    struct process_pool *pool = e->pools[env->template != NULL ? 2 : env->sandbox != NULL];
-
     enum sy_code rc = process_pool_take(pool, ret, &base, err);
 
     if (rc == SY_E_OK) {
@@ -153,12 +216,16 @@ run_in_engine(struct engine *e, enum run_kind kind, char *const argv[], uint64_t
     struct process *p = NULL;
     struct output_chain *chain = output_new(&options);
     struct output_stats stats;
+    size_t n = walls_of(kind);
 
     check(chain != NULL ? SY_E_OK : SY_E_NOMEM, &err, "output chain");
-    env.sandbox = kind != NO_SANDBOX ? e->ready : NULL;
-    env.template = kind == FULL || kind == FULL_UNPREPARED ? e->template : NULL;
-    check(kind != UNPREPARED && kind != FULL_UNPREPARED ? start_in_engine(e, &p, &env, chain, &err)
-                                                        : process_start(&p, &env, chain, &err),
+    if (n < WALLS) {
+        env.sandbox = e->walls[n].ready;
+        env.template = e->walls[n].template;
+    }
+    check(kind != UNPREPARED && kind != FULL_UNPREPARED
+              ? start_in_engine(e->pools[n], &p, &env, chain, &err)
+              : process_start(&p, &env, chain, &err),
           &err, "starting");
     check(process_drive(p, &err), &err, "running");
     check(output_finish(chain), &err, "finishing the output");
@@ -275,6 +342,7 @@ bench_spawn(size_t rounds, size_t heap_mib, const char *launcher)
         "engine, workspace-write, nothing prepared",
         "engine, full tier",
         "engine, full tier, nothing prepared",
+        "engine, full tier, allow list",
     };
     static char program[] = BASE_PROGRAM;
     char *argv[] = {program, NULL};
@@ -284,13 +352,8 @@ bench_spawn(size_t rounds, size_t heap_mib, const char *launcher)
 
     size_t kinds = launcher != NULL ? RUN_KINDS : FULL;
 
-    engine_init(&e);
+    engine_init(&e, launcher);
     heap_touch(heap_mib);
-    if (launcher != NULL) {
-        check(launcher_start(&e.launcher, launcher, &err), &err, "starting the launcher");
-        check(launcher_make_template(e.launcher, &e.template, &e.policy, &err), &err,
-              "making a template");
-    }
     for (size_t i = 0; i < kinds; i++) {
         check(series_init(&series[i], rounds), &err, "series");
     }
@@ -331,7 +394,7 @@ bench_capture(size_t rounds, size_t mib, char *writer)
     struct engine e;
     uint64_t bytes = (uint64_t)mib << 20;
 
-    engine_init(&e);
+    engine_init(&e, NULL);
     check(buf_addf(&size, "%zu", mib), &err, "size");
     char *big[] = {writer, size.data, kib_64, NULL};
     char *small[] = {writer, size.data, kib_4, NULL};

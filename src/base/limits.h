@@ -100,6 +100,11 @@
 #define LIMIT_DENY_DIRS    4096U
 #define LIMIT_DENY_NAMES   262144U
 
+/* Names of a hidden directory that stay, so that their opening is told; and names so opened that
+ * are kept while calls run. Beyond, it is told of the directory. */
+#define LIMIT_HIDDEN_NAMES  64U
+#define LIMIT_HIDDEN_OPENED 256U
+
 /* How often symbolic links may lead patterns on to further places. */
 #define LIMIT_DENY_ROUNDS 16U
 

@@ -16,5 +16,8 @@ enum sy_code shell_derive_posix(struct strv *argv, const char *path, const char 
 /* passwd_lookup on text in the form of passwd(5). */
 enum sy_code passwd_scan(const char *text, size_t len, unsigned uid, char **ret_shell,
                          char **ret_home) SY_NODISCARD;
+/* passwd_name on such text. */
+enum sy_code passwd_scan_name(const char *text, size_t len, unsigned uid,
+                              char **ret_name) SY_NODISCARD;
 
 #endif

@@ -121,16 +121,28 @@ passwd_lookup(unsigned uid, char **ret_shell, char **ret_home, struct sy_error *
 }
 
 enum sy_code
+passwd_scan_name(const char *text, size_t len, unsigned uid, char **ret_name)
+{
+    struct span fields[FIELD_COUNT];
+
+    *ret_name = NULL;
+    if (!find(fields, text, len, uid)) {
+        return SY_E_OK;
+    }
+    *ret_name = mem_strndup(fields[0].s, fields[0].n);
+    return *ret_name != NULL ? SY_E_OK : SY_E_NOMEM;
+}
+
+enum sy_code
 passwd_name(unsigned uid, char **ret_name, struct sy_error *err)
 {
     SY_AUTO(buf_fini) struct buf text = {.max = PASSWD_MAX};
-    struct span fields[FIELD_COUNT];
     enum sy_code rc = read_all(&text, err);
 
     *ret_name = NULL;
-    if (rc != SY_E_OK || !find(fields, buf_view(&text), text.len, uid)) {
+    if (rc != SY_E_OK) {
         return rc;
     }
-    *ret_name = mem_strndup(fields[0].s, fields[0].n);
-    return *ret_name != NULL ? SY_E_OK : sy_err_nomem(err);
+    rc = passwd_scan_name(buf_view(&text), text.len, uid, ret_name);
+    return rc != SY_E_OK ? sy_err_nomem(err) : SY_E_OK;
 }

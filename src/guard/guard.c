@@ -225,6 +225,7 @@ guard_status(const struct guard *g, struct guard_status *ret)
         .incomplete_in = g->incomplete_in,
         .why = g->why,
         .is_watching = !g->is_blind,
+        .has_state = g->has_mounts ? g->journal != NULL : g->state_dir != NULL,
         .dirs = g->n_dirs,
         .files = g->n_files,
         .walks = g->walks,
@@ -347,6 +348,7 @@ guard_state_dir(struct buf *ret, char *const *environ_list)
 {
     const char *home = NULL;
     const char *state = NULL;
+    struct stat st;
 
     for (size_t i = 0; environ_list != NULL && environ_list[i] != NULL; i++) {
         if (str_starts(environ_list[i], "HOME=/")) {
@@ -360,7 +362,7 @@ guard_state_dir(struct buf *ret, char *const *environ_list)
         return buf_addf(ret, "%s/shellyard", state);
     }
     /* A home that is not there (nobody's, a service's) is not ours to make. */
-    return home != NULL && access(home, F_OK) == 0
+    return home != NULL && stat(home, &st) == 0 && S_ISDIR(st.st_mode)
                ? buf_addf(ret, "%s/.local/state/shellyard", home)
                : SY_E_NOTFOUND;
 }

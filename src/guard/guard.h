@@ -132,6 +132,7 @@ struct guard_status {
     const char *incomplete_in; /* the root of that bound; borrowed; else NULL */
     const char *why;           /* static: which bound; else NULL */
     bool is_watching;          /* false: each refresh walks anew */
+    bool has_state;            /* false: no placeholders (with has_mounts), no quarantine */
     uint32_t dirs;             /* directories known */
     uint32_t files;            /* protected files known */
     uint32_t walks;            /* whole walks so far */
@@ -224,7 +225,7 @@ void guard_rest(struct guard *g);
 enum sy_code guard_recover(const char *state_dir, uint32_t *ret_removed,
                            struct sy_error *err) SY_NODISCARD;
 /* $XDG_STATE_HOME/shellyard, else $HOME/.local/state/shellyard; SY_E_NOTFOUND with neither, or
- * where that home is not there. */
+ * where that home is no directory. */
 enum sy_code guard_state_dir(struct buf *ret, char *const *environ_list) SY_NODISCARD;
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/buf.h"
 #include "process/launch_wire.h"
 #include "sandbox/sandbox.h"
 
@@ -22,8 +23,7 @@ bool failed(struct failure *f, enum sandbox_stage stage, int sys, const char *ab
 /*
  * The yard: what all templates of one launcher stand in. A user namespace, unless
  * we are root with the right to mount, and a mount namespace with one tmpfs in
- * it, that holds the temporary directories of the session and what lies over
- * hidden things.
+ * it, that holds the temporary directories of the session.
  */
 struct yard {
     bool is_open;
@@ -40,16 +40,12 @@ bool yard_limit(uint64_t temp_bytes, struct failure *f);
 #define YARD_SHM   YARD_PLACE "/shm"
 #define YARD_RUN   YARD_PLACE "/run"
 #define YARD_DEV   YARD_PLACE "/dev"
-#define YARD_DIR   YARD_PLACE "/empty"
-#define YARD_FILE  YARD_PLACE "/nothing"
 
 /* The file tree of one policy, in a mount namespace of the caller's own. */
 struct tree {
-    int empty_dir_fd; /* detached mounts of what lies over links */
-    int empty_file_fd;
-    int yard_fd;       /* one of the yard's tmpfs, for what lies over hidden things */
+    int covers_fd;     /* a tmpfs with what lies over hidden things and links */
     int watch_fd;      /* inotify(7): the n-th watch is of the n-th hidden thing; -1: none */
-    unsigned n_hidden; /* LAUNCH_MARK_HIDE so far */
+    unsigned n_hidden; /* so far */
 };
 
 /*
@@ -61,16 +57,25 @@ bool tree_build(struct tree *t, const struct sandbox_plan *plan, struct failure 
 /* Adds marks (process/launch_wire.h). A path that is gone is left out: there is nothing to protect.
  */
 bool tree_mark(struct tree *t, const char *marks, size_t n, struct failure *f);
-/* Hides what that descriptor (or a negative errno value: nothing) is of. 0 or a negative errno
- * value.
- */
-int tree_hide(struct tree *t, int target);
+/* Mounts the tmpfs of what lies over hidden things. Something else has to be put over it: a command
+ * that finds it could fill it. */
+bool tree_open_covers(struct tree *t, const char *place, struct failure *f);
+/* Hides what that descriptor (or a negative errno value: nothing) is of; the first
+ * LIMIT_HIDDEN_NAMES names of a directory stay if it `has_names`. 0 or a negative errno value. */
+int tree_hide(struct tree *t, int target, bool has_names);
+/* The same for a link, of which nobody is told. */
+int tree_hide_link(const struct tree *t, int target);
 /* What a policy brings along instead of an engine that looks for it and sends marks: names below
  * its writable roots (sandbox/elsewhere.h) that exist become read-only, with all above them pinned;
  * what is denied to read is hidden. */
 bool protect_names(struct tree *t, const struct sandbox_plan *plan, char *const *names,
                    struct failure *f);
 bool protect_secrets(struct tree *t, const struct sandbox_ready *ready, struct failure *f);
+/* Their first halves: what is found, added as marks (process/launch_wire.h). */
+bool protect_find_names(struct buf *ret_marks, const struct sandbox_plan *plan, char *const *names,
+                        struct failure *f);
+bool protect_find_secrets(struct buf *ret_marks, const struct sandbox_ready *ready,
+                          struct failure *f);
 /* The part of it that each run has for itself: a /proc of its pid namespace. */
 bool tree_enter_run(struct failure *f);
 

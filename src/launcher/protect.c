@@ -24,6 +24,7 @@ struct level {
     DIR *dir;
     size_t path_len; /* of its path */
     bool is_pinned;
+    bool is_protected; /* and yet not read-only as a whole: a root is in it */
 };
 
 struct search {
@@ -34,15 +35,15 @@ struct search {
     size_t root_len;
     uint32_t n_dirs;
     struct buf path; /* of what is looked at */
-    struct buf marks;
+    struct buf *marks;
 };
 
 static bool
 add_mark(struct search *s, char kind, struct failure *f)
 {
-    if (buf_add_char(&s->marks, kind) != SY_E_OK ||
-        buf_add(&s->marks, s->path.data, s->path.len) != SY_E_OK ||
-        buf_add_char(&s->marks, '\0') != SY_E_OK) {
+    if (buf_add_char(s->marks, kind) != SY_E_OK ||
+        buf_add(s->marks, s->path.data, s->path.len) != SY_E_OK ||
+        buf_add_char(s->marks, '\0') != SY_E_OK) {
         return failed(f, STAGE_MOUNTS, ENOMEM, "too many names to protect");
     }
     return true;
@@ -83,6 +84,19 @@ holds_root(const struct search *s)
 
     for (size_t i = 0; (root = sandbox_plan_root(s->plan, i)) != NULL; i++) {
         if (path_is_below(root, buf_view(&s->path))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool
+is_root(const struct search *s)
+{
+    const char *root = NULL;
+
+    for (size_t i = 0; (root = sandbox_plan_root(s->plan, i)) != NULL; i++) {
+        if (str_eq(root, buf_view(&s->path))) {
             return true;
         }
     }
@@ -154,7 +168,7 @@ look_at(struct search *s, const struct dirent *e, struct failure *f)
         SY_E_OK) {
         return true; /* too long for a command, too */
     }
-    is_match = elsewhere_may_end(s->names, e->d_name) &&
+    is_match = (in->is_protected || elsewhere_may_end(s->names, e->d_name)) &&
                elsewhere_is_protected(s->names, s->path.data + s->root_len);
     if (is_match) {
         bool is_writable = holds_root(s);
@@ -173,7 +187,15 @@ look_at(struct search *s, const struct dirent *e, struct failure *f)
 
     int fd = open_dir(dirfd(in->dir), e->d_name, f);
 
-    return fd >= 0 ? go_down(s, fd, f) : f->stage == STAGE_NONE;
+    if (fd < 0) {
+        return f->stage == STAGE_NONE;
+    }
+    if (!go_down(s, fd, f)) {
+        return false;
+    }
+    s->levels[s->n_levels - 1].is_pinned = is_match;
+    s->levels[s->n_levels - 1].is_protected = is_match && !is_root(s);
+    return true;
 }
 
 static bool
@@ -231,8 +253,8 @@ search_root(struct search *s, const char *root, struct failure *f)
 }
 
 bool
-protect_names(struct tree *t, const struct sandbox_plan *plan, char *const *names,
-              struct failure *f)
+protect_find_names(struct buf *ret_marks, const struct sandbox_plan *plan, char *const *names,
+                   struct failure *f)
 {
     struct search *s = NULL;
     const char *root = NULL;
@@ -248,28 +270,43 @@ protect_names(struct tree *t, const struct sandbox_plan *plan, char *const *name
     s->plan = plan;
     s->names = names;
     s->path.max = LIMIT_PATH;
-    s->marks.max = LIMIT_MARKS;
+    s->marks = ret_marks;
     for (size_t i = 0; is_ok && (root = sandbox_plan_root(plan, i)) != NULL; i++) {
         is_ok = search_root(s, root, f);
     }
-    is_ok = is_ok && tree_mark(t, buf_view(&s->marks), s->marks.len, f);
     buf_fini(&s->path);
-    buf_fini(&s->marks);
     mem_free(s);
     return is_ok;
+}
+
+bool
+protect_names(struct tree *t, const struct sandbox_plan *plan, char *const *names,
+              struct failure *f)
+{
+    SY_AUTO(buf_fini) struct buf marks = {.max = LIMIT_MARKS};
+
+    return protect_find_names(&marks, plan, names, f) &&
+           tree_mark(t, buf_view(&marks), marks.len, f);
+}
+
+bool
+protect_find_secrets(struct buf *ret_marks, const struct sandbox_ready *ready, struct failure *f)
+{
+    const char *path = NULL;
+
+    for (size_t i = 0; (path = sandbox_ready_hidden(ready, i)) != NULL; i++) {
+        if (buf_addf(ret_marks, "%c%s", LAUNCH_MARK_HIDE, path) != SY_E_OK ||
+            buf_add_char(ret_marks, '\0') != SY_E_OK) {
+            return failed(f, STAGE_MOUNTS, ENOMEM, "too much is denied to read");
+        }
+    }
+    return true;
 }
 
 bool
 protect_secrets(struct tree *t, const struct sandbox_ready *ready, struct failure *f)
 {
     SY_AUTO(buf_fini) struct buf marks = {.max = LIMIT_MARKS};
-    const char *path = NULL;
 
-    for (size_t i = 0; (path = sandbox_ready_hidden(ready, i)) != NULL; i++) {
-        if (buf_addf(&marks, "%c%s", LAUNCH_MARK_HIDE, path) != SY_E_OK ||
-            buf_add_char(&marks, '\0') != SY_E_OK) {
-            return failed(f, STAGE_MOUNTS, ENOMEM, "too much is denied to read");
-        }
-    }
-    return tree_mark(t, buf_view(&marks), marks.len, f);
+    return protect_find_secrets(&marks, ready, f) && tree_mark(t, buf_view(&marks), marks.len, f);
 }

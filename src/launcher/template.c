@@ -167,9 +167,7 @@ template_fini(struct template_process *t)
     sandbox_ready_free(t->ready);
     sandbox_plan_free(t->plan);
     sandbox_policy_fini(&t->policy);
-    fd_close(&t->tree.empty_dir_fd);
-    fd_close(&t->tree.empty_file_fd);
-    fd_close(&t->tree.yard_fd);
+    fd_close(&t->tree.covers_fd);
     fd_close(&t->tree.watch_fd);
     fd_close(&t->proxy_fds[0]);
     fd_close(&t->proxy_fds[1]);
@@ -307,8 +305,8 @@ template_run(const struct yard *y, const struct template_start *start)
     struct template_process t = {
         .channel_fd = start->channel_fd,
         .engine_fd = start->engine_fd,
-        .tree = {-1,  -1, -1, -1, 0},
-        .proxy_fds = {-1, -1 }
+        .tree = {-1, -1, 0},
+        .proxy_fds = {-1,  -1  }
     };
     struct failure f = {STAGE_NONE, 0, ""};
 

@@ -263,7 +263,7 @@ struct supplies {
 enum { OWN_TMP, OWN_SHM, OWN_RUN, OWN_DEV, OWN_TMPDIR, OWN_COUNT };
 
 static bool
-take_own(struct supplies *s, struct tree *t, bool may_write_tmp, struct failure *f)
+take_own(struct supplies *s, bool may_write_tmp, struct failure *f)
 {
     static const struct {
         const char *from;
@@ -284,16 +284,6 @@ take_own(struct supplies *s, struct tree *t, bool may_write_tmp, struct failure 
             return false;
         }
         (void)snprintf(s->own.v[i].path, sizeof(s->own.v[i].path), "%s", own[i].to);
-    }
-    t->empty_dir_fd = mount_clone(YARD_DIR, false);
-    t->empty_file_fd = mount_clone(YARD_FILE, false);
-    t->yard_fd = mount_clone(YARD_PLACE, false);
-    if (t->empty_dir_fd < 0 || t->empty_file_fd < 0 || t->yard_fd < 0) {
-        return failed(f, STAGE_MOUNTS, ENOENT, YARD_DIR);
-    }
-    if (mount_restrict(t->empty_dir_fd, MOUNT_READ_ONLY, false) < 0 ||
-        mount_restrict(t->empty_file_fd, MOUNT_READ_ONLY, false) < 0) {
-        return failed(f, STAGE_MOUNTS, EPERM, YARD_DIR);
     }
     /* What it lies on is the person's /tmp, in which the workspace may be. */
     if (umount2(YARD_PLACE, MNT_DETACH) != 0) {
@@ -347,7 +337,7 @@ find_tmpdir(struct supplies *s, const struct sandbox_plan *plan, struct failure 
 }
 
 static bool
-assemble(const struct supplies *s, struct failure *f)
+assemble(const struct supplies *s, struct tree *t, struct failure *f)
 {
     SY_FD top = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
     bool is_all_writable = s->roots.n > 0 && str_eq(s->roots.v[0].path, "/");
@@ -358,8 +348,9 @@ assemble(const struct supplies *s, struct failure *f)
     if (sys < 0) {
         return failed(f, STAGE_MOUNTS, -sys, "making / read-only");
     }
-    if (!put(&s->own.v[OWN_DEV], f) || !build_dev(&s->devices, &s->own.v[OWN_SHM], f) ||
-        !put(&s->own.v[OWN_TMP], f)) {
+    /* Below /dev no path leads to it, and it is a part of the tree, as what is cloned has to be. */
+    if (!tree_open_covers(t, "/dev", f) || !put(&s->own.v[OWN_DEV], f) ||
+        !build_dev(&s->devices, &s->own.v[OWN_SHM], f) || !put(&s->own.v[OWN_TMP], f)) {
         return false;
     }
     /* A system without /run has nothing to hide there. */
@@ -400,8 +391,8 @@ tree_build(struct tree *t, const struct sandbox_plan *plan, struct failure *f)
     bool is_ok = pieces_init(&s.roots, count_roots(plan) + 1, f) &&
                  pieces_init(&s.devices, DEVICES, f) && pieces_init(&s.kept, KEPT, f) &&
                  pieces_init(&s.own, OWN_COUNT, f) &&
-                 take_own(&s, t, sandbox_plan_writes_tmp(plan), f) && take_outside(&s, plan, f) &&
-                 find_tmpdir(&s, plan, f) && assemble(&s, f);
+                 take_own(&s, sandbox_plan_writes_tmp(plan), f) && take_outside(&s, plan, f) &&
+                 find_tmpdir(&s, plan, f) && assemble(&s, t, f);
 
     pieces_fini(&s.roots);
     pieces_fini(&s.devices);
@@ -425,14 +416,6 @@ tree_enter_run(struct failure *f)
         return failed(f, STAGE_PROC, errno, NULL);
     }
     return true;
-}
-
-static int
-hide(const struct tree *t, int target)
-{
-    SY_FD over = mount_clone_fd(is_dir_fd(target) ? t->empty_dir_fd : t->empty_file_fd, false);
-
-    return over < 0 ? over : mount_put_fd(over, target);
 }
 
 static int
@@ -463,15 +446,15 @@ mark(struct tree *t, char kind, const char *path)
     SY_FD target = open_mark(path);
     struct stat st;
 
-    if (kind == LAUNCH_MARK_HIDE) {
-        return tree_hide(t, target);
+    if (kind == LAUNCH_MARK_HIDE || kind == LAUNCH_MARK_HIDE_NAMED) {
+        return tree_hide(t, target, kind == LAUNCH_MARK_HIDE_NAMED);
     }
     if (target < 0) {
         return target;
     }
     if (fstat(target, &st) == 0 && S_ISLNK(st.st_mode)) {
         /* Nothing can be bound from a link, but a file can lie on it. */
-        return hide(t, target);
+        return tree_hide_link(t, target);
     }
     switch (kind) {
     case LAUNCH_MARK_READ_ONLY:

@@ -102,6 +102,7 @@ conclude(struct orch_call *c, enum exec_status status)
         snprintf(c->output.note, sizeof(c->output.note), "memory ran out at the end of the output");
     }
     call_judge_limits(c, status);
+    call_take_denials(c);
     call_protect_end(c);
     call_gather_denials(c);
 }

@@ -78,8 +78,10 @@ void call_kill(struct orch_call *c, enum exec_status status);
 /* Fills output.hit for a call that ends as `status` (limit.c). */
 void call_judge_limits(struct orch_call *c, enum exec_status status);
 
-/* Fills output.denials of a call that has ended: what was seen, then what can be
- * inferred (evidence.c). Tell: with what the audit log says, and the notes. */
+/* What was refused to a call that has ended (evidence.c). First what its process saw, into
+ * output.denials, which is empty before; then what else was seen and what can be inferred.
+ * Tell: with what the audit log says, and the notes. */
+void call_take_denials(struct orch_call *c);
 void call_gather_denials(struct orch_call *c);
 void call_tell_denials(struct orch_call *c);
 

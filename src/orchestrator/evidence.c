@@ -162,13 +162,20 @@ infer(struct orch_call *c, char note[SY_ERR_MSG_MAX])
 }
 
 void
+call_take_denials(struct orch_call *c)
+{
+    if (c->process != NULL) {
+        process_take_denials(c->process, &c->output.denials);
+    }
+}
+
+void
 call_gather_denials(struct orch_call *c)
 {
     c->output.may_escalate = c->turn.approval == APPROVAL_ON_REQUEST;
     if (c->process == NULL) {
         return;
     }
-    process_take_denials(c->process, &c->output.denials);
     call_hidden_end(c, true);
     c->output.is_unobserved = process_result(c->process)->is_unobserved;
     if (c->output.is_unobserved) {

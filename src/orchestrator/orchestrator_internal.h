@@ -7,10 +7,29 @@
 struct hidden_state {
     uint64_t *opened; /* by the number of what is hidden; NULL: no call yet */
     size_t n;
+    struct hidden_name *names; /* of what was opened below hidden directories */
+    size_t n_names;
     uint64_t clock;   /* one tick a look; 0 is never */
     uint64_t overlap; /* when a call last began beside another */
     uint32_t running;
 };
+
+/* Something in a hidden directory. */
+struct hidden_name {
+    size_t i; /* the number of the directory */
+    char *name;
+    uint64_t opened;
+};
+
+/* The first is for n hidden things, unless it is done already. */
+enum sy_code hidden_init(struct hidden_state *h, size_t n) SY_NODISCARD;
+void hidden_fini(struct hidden_state *h);
+/* A run begins and ends; fd: an inotify(7) (process/template.h), -1: nothing tells. *ret_since is
+ * for its end, which tells what was opened meanwhile: `name` is in the i-th hidden thing, NULL: it
+ * is that itself. Where another run was on its way `is_alone` is false. fn NULL: nobody asks. */
+void hidden_begin(struct hidden_state *h, int fd, uint64_t *ret_since);
+typedef void hidden_fn(void *arg, size_t i, const char *name, bool is_alone);
+void hidden_end(struct hidden_state *h, int fd, uint64_t since, hidden_fn *fn, void *arg);
 
 /*
  * A sandbox made ready for one policy, shared by the calls that run under it.
@@ -28,6 +47,9 @@ struct sandbox_entry {
     uint32_t refs;
     uint64_t used; /* clock of the cache, for the least recently used */
 };
+
+/* Has its template lay something empty over what is denied to read (hidden.c). */
+enum sy_code hidden_put_over(const struct sandbox_entry *e, struct sy_error *err) SY_NODISCARD;
 
 /* What a process for it is made ready for. */
 struct sandbox_base sandbox_entry_base(const struct sandbox_entry *e);

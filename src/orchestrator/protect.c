@@ -16,6 +16,11 @@
 
 #define NS_PER_MS 1000000ULL
 
+/* Journal and quarantine have no place. */
+#define NO_STATE                                                                                   \
+    "there is no state directory, since neither XDG_STATE_HOME nor HOME names one that can be "    \
+    "made: missing names can be created, and what is found is told but not moved away"
+
 /* What the guard does not know is not held: it goes with each answer. */
 static void
 tell_state(const struct orch_call *c)
@@ -27,10 +32,13 @@ tell_state(const struct orch_call *c)
     if (!session_keeps_spare(c->session)) {
         (void)snprintf(why, sizeof(why),
                        "for one command only the top of each writable root and a repository there "
-                       "are looked at");
+                       "are looked at%s",
+                       status.has_state ? "" : "; there is no state directory");
     } else if (!status.is_complete) {
         (void)snprintf(why, sizeof(why), "not all of '%.120s' was looked at: %s",
                        status.incomplete_in, status.why);
+    } else if (!status.has_state) {
+        (void)snprintf(why, sizeof(why), "%s", NO_STATE);
     } else {
         why[0] = '\0';
     }

@@ -9,7 +9,6 @@
 #include "guard/guard.h"
 #include "orchestrator/network.h"
 #include "orchestrator/orchestrator_internal.h"
-#include "process/launch_wire.h"
 #include "process/launcher.h"
 
 struct session {
@@ -133,7 +132,7 @@ entry_free(struct sandbox_entry *e)
     guard_free(e->guard);
     sandbox_policy_fini(&e->policy);
     template_unref(e->template);
-    mem_free(e->hidden.opened);
+    hidden_fini(&e->hidden);
     sandbox_ready_free(e->ready);
     sandbox_plan_free(e->plan);
     mem_free(e);
@@ -432,24 +431,6 @@ sandbox_entry_base(const struct sandbox_entry *e)
     return base;
 }
 
-/* Mounts over what is denied to read, where mounts are what denies. */
-static enum sy_code
-hide_denied(const struct sandbox_entry *e, struct sy_error *err)
-{
-    SY_AUTO(buf_fini) struct buf marks = {.max = LIMIT_MARKS};
-
-    for (size_t i = 0; sandbox_ready_hidden(e->ready, i) != NULL; i++) {
-        enum sy_code rc =
-            launcher_mark_add(&marks, LAUNCH_MARK_HIDE, sandbox_ready_hidden(e->ready, i));
-
-        if (rc != SY_E_OK) {
-            return rc == SY_E_NOMEM ? sy_err_nomem(err)
-                                    : sy_err_set(err, SY_E_SANDBOX, "too much is denied to read");
-        }
-    }
-    return marks.len > 0 ? launcher_add_marks(e->template, marks.data, marks.len, err) : SY_E_OK;
-}
-
 static enum sy_code
 make_ready(struct session *s, struct sandbox_entry *e, struct sy_error *err)
 {
@@ -475,7 +456,7 @@ make_ready(struct session *s, struct sandbox_entry *e, struct sy_error *err)
     }
     rc = sandbox_ready_new(&e->ready, e->plan, err);
     if (rc == SY_E_OK) {
-        rc = hide_denied(e, err);
+        rc = hidden_put_over(e, err);
     }
     return rc == SY_E_OK ? sandbox_plan_adopt(e->plan, e->ready, err) : rc;
 }

@@ -29,7 +29,7 @@
  * The end of a channel is the end of who listens on it, keepers excepted: they
  * end with their own.
  */
-#define LAUNCH_VERSION 3
+#define LAUNCH_VERSION 4
 
 enum launch_request_kind { LAUNCH_TEMPLATE = 1 };
 
@@ -68,5 +68,8 @@ struct launch_report {
 #define LAUNCH_MARK_READ_ONLY 'r' /* bound on itself, read-only */
 #define LAUNCH_MARK_PIN       'p' /* bound on itself: can't be renamed or removed */
 #define LAUNCH_MARK_HIDE      'h' /* an empty file or directory lies over it */
+/* The same, and a directory keeps the names in it, each of something empty: their opening is told
+ * under the directory's watch, by name. */
+#define LAUNCH_MARK_HIDE_NAMED 'n'
 
 #endif

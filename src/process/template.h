@@ -45,7 +45,7 @@ int template_top_fd(const struct template *t);
 int template_diag_fd(const struct template *t);
 /*
  * Borrowed, not blocking: an inotify(7) whose n-th watch (1 and up) tells that what the n-th
- * LAUNCH_MARK_HIDE hides was opened; -1: nothing tells.
+ * LAUNCH_MARK_HIDE (or _NAMED) hides was opened; -1: nothing tells.
  */
 int template_watch_fd(const struct template *t);
 /* Of a remote one with an allow list: the sockets in its network namespace on which the proxy has

@@ -176,6 +176,12 @@ deny_home_defaults(void)
     return OF_HOME;
 }
 
+bool
+deny_has_plain_names(const struct deny_default *d)
+{
+    return str_eq(d->reason, KEYS) || str_eq(d->reason, CLOUD) || str_eq(d->reason, TOKEN);
+}
+
 const struct deny_default *
 deny_system_default(size_t i)
 {

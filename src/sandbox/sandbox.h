@@ -216,6 +216,9 @@ enum sy_code sandbox_plan_adopt(struct sandbox_plan *plan, const struct sandbox_
 /* The i-th thing that exists and is for mounts to hide (full tier), by its path without
  * links; NULL beyond, and in other tiers. */
 const char *sandbox_ready_hidden(const struct sandbox_ready *ready, size_t i);
+/* Is it a directory whose names give nothing away, as those of ~/.ssh are? Commands may see
+ * these, so that what they open of it can be told. */
+bool sandbox_ready_hidden_has_names(const struct sandbox_ready *ready, size_t i);
 /* The ruleset's descriptor, or -1 if the plan has none. */
 int sandbox_ready_fd(const struct sandbox_ready *ready);
 

@@ -199,6 +199,44 @@ def place_of_a_call(world, tier):
     return wrong
 
 
+WIDE = {"sandbox.mode": "danger-full-access"}
+
+
+def directory_of_a_call(world, tier):
+    """The working directory that a call names is where its command starts, and no root: the policy is
+    what it was, whatever the name of the parameter and whichever way the path takes."""
+    wrong = []
+    os.symlink("/etc", world.path("W/to-etc"))
+    os.symlink(world.path("O"), world.path("W/away"))
+    here = os.path.realpath
+    places = {
+        "/": "/",
+        world.path("home"): world.path("home"),
+        world.path("O"): world.path("O"),
+        "..": world.base,
+        "../O": world.path("O"),
+        "to-etc": "/etc",
+        world.path("W/away"): world.path("O"),
+        world.path("W/to-outside/../O"): world.path("O"),
+    }
+    for parameter in ("workdir", "cwd"):
+        for place, real in places.items():
+            script = (f"pwd -P; echo x > made; echo x > {world.path('O/made')}; rm -f {world.path('O/removable')};"
+                      f"cat {world.path('home/.ssh/id')}; echo x > {world.path('W/inside')}")
+            run = world.mcp({"sandbox.tier": tier}, ["sh", "-c", script], **{parameter: place})
+            text = (run.answer or {}).get("stdout", "")
+            if run.tier != tier or not text.startswith(here(real) + "\n"):
+                wrong.append(f"{parameter} {place}: did not start there: {run.brief()}")
+            if "secret" in text or os.path.exists(os.path.join(real, "made")) or os.path.exists(world.path("O/made")):
+                wrong.append(f"{parameter} {place}: the policy is wider: {run.brief()}")
+            if not os.path.exists(world.path("O/removable")) or not os.path.exists(world.path("W/inside")):
+                wrong.append(f"{parameter} {place}: outside was changed, or inside could not be: {run.brief()}")
+            else:
+                os.unlink(world.path("W/inside"))
+    control = world.mcp(WIDE, ["sh", "-c", "echo x > made"], workdir=world.path("O"))
+    return wrong if os.path.exists(world.path("O/made")) else [*wrong, f"the control did nothing: {control.brief()}"]
+
+
 def daemons_end(world, tier):
     """Forty that left session and parent and listen to no signal are gone with a timeout."""
     words = " ".join(f"'{word}'" for word in world.probe_words(["daemon"]))
@@ -221,6 +259,7 @@ CASES = {
     "threads that start processes at once": threads_that_spawn,
     "a repository that was not there gives a person's git nothing to run": missing_repository,
     "where a command goes widens nothing": place_of_a_call,
+    "the working directory of a call widens nothing": directory_of_a_call,
     "daemons end with a timeout": daemons_end,
 }
 

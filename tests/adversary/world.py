@@ -292,10 +292,10 @@ class World:
         """One command under shellyard exec."""
         return self.run([*wrap, *self.exec_words(settings, command)], **more)
 
-    def mcp(self, settings, command, seconds=SECONDS):
-        """One command as a call of an MCP server, which ends after it."""
+    def mcp(self, settings, command, seconds=SECONDS, **arguments):
+        """One command as a call of an MCP server, which ends after it; `arguments` go with the call."""
         hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}}
-        call = {"name": "shell", "arguments": {"command": command, "timeout_ms": 40000}}
+        call = {"name": "shell", "arguments": {"command": command, "timeout_ms": 40000, **arguments}}
         messages = ({"id": 1, "method": "initialize", "params": hello}, {"method": "notifications/initialized"},
                     {"id": 2, "method": "tools/call", "params": call})
         words = [self.programs.shellyard, "mcp", *self.setting_words(settings)]

@@ -17,6 +17,36 @@ function hasTier(t, yard, tier) {
   return mustRun(t, tier !== 'full' || JSON.parse(r.stdout).full_tier, 'no sandbox of the full tier here');
 }
 
+/** What `script` calls the kernel for: {programs: {file: [calls of each process that became it]}, asked}. */
+function trace(yard, script, ...settings) {
+  const log = path.join(yard.dir, 'trace');
+  // A sanitizer's leak checker wants to be the tracer.
+  const env = isSanitized ? { ...yard.env, ASAN_OPTIONS: `${process.env.ASAN_OPTIONS ?? ''}:detect_leaks=0` } : yard.env;
+  const r = spawnSync('strace', ['-f', '-qq', '-o', log, program, 'exec', ...settings, '--', 'sh', '-c', script],
+    { cwd: yard.ws, env, encoding: 'utf8', timeout: 100_000 });
+  assert.equal(r.status, 0, r.stderr);
+  const counts = new Map();
+  const programs = {};
+  let asked = 0;
+  for (const line of fs.readFileSync(log, 'latin1').split('\n')) {
+    const [, pid, what] = line.match(/^(\d+) +(.*)$/) ?? [];
+    if (pid === undefined) {
+      continue;
+    }
+    asked += /SECCOMP_IOCTL_NOTIF_RECV|\bptrace\(/.test(what) ? 1 : 0;
+    const file = what.match(/^execve\("([^"]*)"/)?.[1];
+    if (['/bin/true', '/usr/bin/git'].includes(file)) {
+      counts.set(pid, { calls: 0 });
+      (programs[file] ??= []).push(counts.get(pid));
+    } else if (counts.has(pid) && /^\w+\(/.test(what)) {
+      counts.get(pid).calls += 1;
+    }
+  }
+  return { asked, programs: Object.fromEntries(Object.entries(programs).map(([k, v]) => [k, v.map((p) => p.calls)])) };
+}
+
+const FREE = ['-c', 'sandbox.mode=danger-full-access'];
+
 for (const tier of TIERS) {
   const settings = { 'sandbox.tier': tier };
   const wall = tier === 'full' ? 'mount' : 'landlock';
@@ -102,45 +132,48 @@ for (const tier of TIERS) {
       assert.equal(spawnSync('git', line, { cwd: yard.ws, env: yard.env }).status, 0, line[0]);
     }
     const script = 'git status >/dev/null; for i in 1 2 3 4 5; do /bin/true; done; touch f';
-    // A sanitizer's leak checker wants to be the tracer.
-    const tracedEnv = isSanitized ? { ...yard.env, ASAN_OPTIONS: `${process.env.ASAN_OPTIONS ?? ''}:detect_leaks=0` } : yard.env;
-    /** {programs: {file: [calls of each process that became it]}, asked}. */
-    const trace = (...settings) => {
-      const log = path.join(yard.dir, 'trace');
-      const r = spawnSync('strace', ['-f', '-qq', '-o', log, program, 'exec', ...settings, '--', 'sh', '-c', script],
-        { cwd: yard.ws, env: tracedEnv, encoding: 'utf8', timeout: 100_000 });
-      assert.equal(r.status, 0, r.stderr);
-      const counts = new Map();
-      const programs = {};
-      let asked = 0;
-      for (const line of fs.readFileSync(log, 'latin1').split('\n')) {
-        const [, pid, what] = line.match(/^(\d+) +(.*)$/) ?? [];
-        if (pid === undefined) {
-          continue;
-        }
-        asked += /SECCOMP_IOCTL_NOTIF_RECV|\bptrace\(/.test(what) ? 1 : 0;
-        const file = what.match(/^execve\("([^"]*)"/)?.[1];
-        if (['/bin/true', '/usr/bin/git'].includes(file)) {
-          counts.set(pid, { calls: 0 });
-          (programs[file] ??= []).push(counts.get(pid));
-        } else if (counts.has(pid) && /^\w+\(/.test(what)) {
-          counts.get(pid).calls += 1;
-        }
-      }
-      return { asked, programs: Object.fromEntries(Object.entries(programs).map(([k, v]) => [k, v.map((p) => p.calls)])) };
-    };
-    const free = trace('-c', 'sandbox.mode=danger-full-access');
-    const held = trace('-c', `sandbox.tier=${tier}`);
-    const watched = trace('-c', `sandbox.tier=${tier}`, '-c', 'sandbox.report=full');
+    const free = trace(yard, script, ...FREE);
+    const held = trace(yard, script, '-c', `sandbox.tier=${tier}`);
+    const watched = trace(yard, script, '-c', `sandbox.tier=${tier}`, '-c', 'sandbox.report=full');
     assert.equal(held.asked, 0);
     assert.ok(watched.asked > 0, 'the control: report: full asks');
     assert.equal(held.programs['/bin/true'].length, 5);
     assert.deepEqual(held.programs['/bin/true'], free.programs['/bin/true']);
     assert.equal(held.programs['/usr/bin/git'].length, 1);
-    // Names that are kept for want of a file are directories in which git looks, some calls each:
-    // a few dozen whatever the size of the repository.
     const [[inside], [outside]] = [held, free].map((r) => r.programs['/usr/bin/git']);
     assert.ok(inside <= 1.1 * outside, `git status: ${inside} calls, ${outside} without`);
+  });
+
+  test(`git status looks into what holds missing names, and into nothing else of ours (${tier})`, (t) => {
+    const yard = makeYard(t);
+    if (!mustRun(t, has('strace') && has('git'), 'no strace or git') || !hasTier(t, yard, tier)) {
+      return;
+    }
+    const more = () => {
+      const [[inside], [outside]] = [['-c', `sandbox.tier=${tier}`], FREE].map((settings) => trace(yard, 'git status >/dev/null', ...settings).programs['/usr/bin/git']);
+      return inside - outside;
+    };
+    const git = (...line) => assert.equal(spawnSync('git', ['-c', 'user.name=n', '-c', 'user.email=e@x.invalid', ...line], { cwd: yard.ws, env: yard.env }).status, 0, line[0]);
+    git('init', '-q');
+    const ofEmpty = more();
+    for (const name of ['one', 'two', 'd/three']) {
+      fs.mkdirSync(path.dirname(path.join(yard.ws, name)), { recursive: true });
+      fs.writeFileSync(path.join(yard.ws, name), name);
+      fs.utimesSync(path.join(yard.ws, name), 1e9, 1e9); // git reads files that are as young as its index
+    }
+    git('add', '.');
+    git('commit', '-q', '-m', 'm');
+    git('status'); // and writes the index, once
+    const ofSmall = more();
+    // Seven calls for each of eight names, and a look for .gitignore.
+    const most = tier === 'full' ? 8 * 7 + 1 : 0;
+    assert.ok(ofEmpty <= most && ofSmall <= most, `${ofEmpty} calls more in an empty repository, ${ofSmall} in a small one`);
+    if (tier === 'full') {
+      assert.ok(ofEmpty > 0, 'the control: they are there');
+    }
+    const seen = spawnSync(program, ['exec', '-c', `sandbox.tier=${tier}`, '--', 'git', 'status', '--porcelain', '--ignored'], { cwd: yard.ws, env: yard.env, encoding: 'utf8' });
+    assert.deepEqual([seen.status, seen.stdout, seen.stderr], [0, '', ''], 'and says nothing of them');
+    assert.deepEqual(fs.readdirSync(yard.ws).sort(), ['.git', 'd', 'one', 'two']);
   });
 }
 
@@ -185,6 +218,11 @@ eachFront('P25 a secret that mounts hide and a command opens is told, whatever i
   fs.writeFileSync(secret, 'SECRET');
   fs.mkdirSync(keys);
   fs.writeFileSync(path.join(keys, 'id'), 'SECRET');
+  fs.mkdirSync(path.join(keys, 'more'));
+  fs.writeFileSync(path.join(keys, 'more/deep'), 'SECRET');
+  const stored = path.join(yard.home, '.password-store');
+  fs.mkdirSync(stored);
+  fs.writeFileSync(path.join(stored, 'bank.gpg'), 'SECRET');
   const front = await open({ settings: { 'sandbox.tier': 'full' } });
   const quiet = await front.run('ls -la "$HOME"; test -e "$HOME/.netrc"');
   assert.deepEqual(denials(quiet), [], 'a look at its name is no open');
@@ -194,9 +232,20 @@ eachFront('P25 a secret that mounts hide and a command opens is told, whatever i
   assert.deepEqual(told(r), [['read', secret, 'mount', 'exact']]);
   assert.match(denials(r)[0].fix, /^sandbox\.allow_read: /);
   assert.deepEqual(told(await front.run(`ls ${keys}`)), [['read', keys, 'mount', 'exact']]);
-  const below = await front.run(`cat ${keys}/id`);
-  assert.deepEqual(told(below), [['read', path.join(keys, 'id'), 'mount', 'inferred']]);
+  const below = await front.run(`cat ${keys}/id 2>/dev/null || true`);
+  assert.equal(below.exitCode, 0);
+  assert.doesNotMatch(below.output, /SECRET/);
+  assert.deepEqual(told(below), [['read', path.join(keys, 'id'), 'mount', 'exact']]);
+  assert.equal(denials(below)[0].fix, `sandbox.allow_read: ["${keys}"]`, 'what can be let out is the whole');
+  assert.deepEqual(denials(await front.run(`cat ${keys}/none; test -e ${keys}/id`)), [], 'what is not there is not refused');
   assert.deepEqual(denials(await front.run('true')), [], 'each call has its own');
+
+  // Names are shown where they say nothing; elsewhere only what complains can be inferred.
+  assert.equal((await front.run(`cd ${keys}; ls; ls more; ls ${stored}; cat id`)).output, 'id\nmore\n');
+  const deeper = await front.run(`cat ${keys}/more/deep`);
+  assert.deepEqual(told(deeper), [['read', path.join(keys, 'more/deep'), 'mount', 'inferred']]);
+  const named = await front.run(`cat ${stored}/bank.gpg`);
+  assert.deepEqual(told(named), [['read', path.join(stored, 'bank.gpg'), 'mount', 'inferred']]);
 
   const granted = await open({ settings: { 'sandbox.tier': 'full', 'sandbox.allow_read': secret } });
   const read = await granted.run(`cat ${secret}`);

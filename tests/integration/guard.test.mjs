@@ -51,7 +51,10 @@ for (const index of [0, 1, 2]) {
 
     // Where mounts hold the names, nothing gets as far as this.
     const front = await open({ settings: { 'sandbox.tier': 'no-namespace' } });
-    assert.equal((await front.run(script)).exitCode, 0, why);
+    const r = await front.run(script);
+    assert.equal(r.exitCode, 0, why);
+    assert.deepEqual(r.raw.denials.map((d) => [d.operation, d.object, d.layer, d.confidence, d.fix]),
+      [[before === null ? 'create' : 'write', file, 'guard', 'exact', `sandbox.unprotected_names: [${name.replace(/hooks.*/, 'hooks')}]`]]);
     assert.equal(fs.existsSync(file) ? fs.readFileSync(file, 'utf8') : null, before);
     assert.equal(quarantine(yard).length, 1, 'nothing is lost');
     git(yard, 'status');

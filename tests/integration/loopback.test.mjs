@@ -11,7 +11,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
-import { eachTier, has, hasFull, listen, makeYard, mustRun, openFront, program } from './lib/client.mjs';
+import { eachTier, has, hasFull, listen, makeYard, mustRun, openFront, program, waitFor } from './lib/client.mjs';
 
 const build = path.dirname(program);
 const mask = path.join(build, 'tests/adversary/mask');
@@ -165,6 +165,35 @@ way("dns", socket.SOCK_DGRAM, ("192.0.2.53", 53))
   const on = await open({ settings: { 'sandbox.network_access': true } });
   const control = await on.run(script.replace('METADATA', ''), { timeoutMs: 60_000 });
   assert.match(control.output, /^own REACHED$/m);
+});
+
+test('another engine, or another policy of one, has another loopback', async (t) => {
+  mustRun(t, has('python3') && has('bash'), 'no python3 or no bash');
+  const yard = makeYard(t);
+  if (!hasFull(t, yard)) {
+    return;
+  }
+  const settings = { 'sandbox.tier': 'full' };
+  const open = () => openFront(t, 'mcp', yard, { settings });
+  const [first, second] = [await open(), await open()];
+  const put = (name, text) => fs.writeFileSync(path.join(yard.ws, name), text);
+  put('server.py', 'import os, socket\ns = socket.create_server(("127.0.0.1", 0))\nwith open("new", "w") as f:\n    print(s.getsockname()[1], file=f)\n'
+    + 'os.rename("new", "port")\ns.accept()[0].sendall(b"hello\\n")\n');
+  put('client.sh', 'exec 3<>/dev/tcp/127.0.0.1/$1 && read -r x <&3 && echo got $x\n');
+  const client = (port) => `bash client.sh ${port} 2>&1`;
+  const running = first.run('python3 server.py', { timeoutMs: 60_000 });
+  const port = await waitFor(() => fs.existsSync(path.join(yard.ws, 'port')) && fs.readFileSync(path.join(yard.ws, 'port'), 'utf8').trim(), 'the server listens');
+  const other = await second.run(client(port));
+  assert.match(other.output, /Connection refused/);
+  assert.deepEqual(other.raw.denials ?? [], [], 'nobody of this machine listens there, so nothing was refused');
+  const narrower = await openFront(t, 'exec', yard, { settings: { ...settings, 'sandbox.mode': 'read-only' } });
+  assert.match((await narrower.run(client(port))).output, /Connection refused/);
+  await assert.rejects(fetch(`http://127.0.0.1:${port}/`), 'nor does this machine reach it');
+  await first.close();
+  await running.catch(() => {});
+  fs.rmSync(path.join(yard.ws, 'port'));
+  const control = await second.run(`python3 server.py & until [ -e port ]; do :; done; ${client('$(cat port)')}`, { timeoutMs: 60_000 });
+  assert.match(control.output, /got hello/, 'the control: in one command they meet');
 });
 
 test('where nobody can be asked about connect(2), a network of its own needs nobody', async (t) => {

@@ -1,40 +1,13 @@
 // JSON Lines for people who build an agent: shellyard proto.
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
-import readline from 'node:readline';
 import test from 'node:test';
 
-import { makeYard, processesOf, program } from './lib/client.mjs';
+import { makeYard, processesOf } from './lib/client.mjs';
+import { openProto as open } from './lib/proto.mjs';
 
 const limit = { timeout: 60_000 };
-
-/** A running `shellyard proto`: send(object), next(predicate) and all lines so far. */
-function open(t, yard, settings = {}) {
-  const flags = Object.entries({ 'shell.path': '/bin/bash', ...settings }).flatMap(([k, v]) => ['-c', `${k}=${v}`]);
-  const child = spawn(program, ['proto', ...flags], { cwd: yard.ws, env: yard.env, stdio: ['pipe', 'pipe', 'inherit'] });
-  const lines = [];
-  const waiting = [];
-  readline.createInterface({ input: child.stdout }).on('line', (line) => {
-    lines.push(line);
-    for (const w of [...waiting]) {
-      if (w.wants(JSON.parse(line))) {
-        waiting.splice(waiting.indexOf(w), 1);
-        w.resolve(JSON.parse(line));
-      }
-    }
-  });
-  t.after(() => child.kill('SIGKILL'));
-  return {
-    child, lines,
-    send: (message) => child.stdin.write(`${typeof message === 'string' ? message : JSON.stringify(message)}\n`),
-    next: (wants) => {
-      const had = lines.map((line) => JSON.parse(line)).find(wants);
-      return had ? Promise.resolve(had) : new Promise((resolve) => waiting.push({ wants, resolve }));
-    },
-  };
-}
 
 const output = (id) => (m) => m.type === 'function_call_output' && m.call_id === id;
 

@@ -3,6 +3,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "sandbox/deny.h"
 #include "sandbox/deny_internal.h"
 #include "sandbox/linux/ready.h"
 
@@ -86,6 +87,15 @@ sandbox_ready_hidden(const struct sandbox_ready *ready, size_t i)
 {
     return ready->hides_by_mount && i < ready->denied.n_objects ? ready->denied.objects[i].path
                                                                 : NULL;
+}
+
+bool
+sandbox_ready_hidden_has_names(const struct sandbox_ready *ready, size_t i)
+{
+    const struct deny_object *o = &ready->denied.objects[i];
+
+    return o->is_dir && o->rule >= DENY_HOME &&
+           deny_has_plain_names(deny_home_default((o->rule - DENY_HOME) % DENY_ROWS_MAX));
 }
 
 const char *

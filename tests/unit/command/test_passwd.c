@@ -61,6 +61,35 @@ the_first_whole_line_of_the_user_counts(void **state)
 }
 
 static void
+the_name_is_that_of_the_first_whole_line(void **state)
+{
+    static const struct {
+        unsigned uid;
+        const char *name; /* NULL: nobody */
+    } cases[] = {
+        {0,           "root" },
+        {1000,        "user" },
+        {1001,        "empty"},
+        {4294967295U, "top"  },
+        {1002,        "last" },
+        {77,          NULL   },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        SY_AUTO(mem_free_charp) char *name = NULL;
+
+        assert_int_equal(passwd_scan_name(file, sizeof(file) - 1, cases[i].uid, &name), SY_E_OK);
+        if (cases[i].name == NULL) {
+            assert_null(name);
+        } else {
+            assert_non_null(name);
+            assert_string_equal(name, cases[i].name);
+        }
+    }
+}
+
+static void
 an_empty_file_has_no_users(void **state)
 {
     char *shell = NULL;
@@ -70,6 +99,8 @@ an_empty_file_has_no_users(void **state)
     assert_int_equal(passwd_scan("", 0, 0, &shell, &home), SY_E_OK);
     assert_null(shell);
     assert_null(home);
+    assert_int_equal(passwd_scan_name("", 0, 0, &shell), SY_E_OK);
+    assert_null(shell);
 }
 
 static void
@@ -77,12 +108,16 @@ this_machine_gives_what_the_c_library_gives(void **state)
 {
     SY_AUTO(mem_free_charp) char *shell = NULL;
     SY_AUTO(mem_free_charp) char *home = NULL;
+    SY_AUTO(mem_free_charp) char *name = NULL;
     struct sy_error err = {0};
     const struct passwd *expected = getpwuid(getuid());
 
     (void)state;
     assert_int_equal(passwd_lookup(getuid(), &shell, &home, &err), SY_E_OK);
+    assert_int_equal(passwd_name(getuid(), &name, &err), SY_E_OK);
     if (shell != NULL && expected != NULL) {
+        assert_non_null(name);
+        assert_string_equal(name, expected->pw_name);
         assert_string_equal(shell, expected->pw_shell);
         assert_string_equal(home, expected->pw_dir);
     } else {
@@ -109,6 +144,23 @@ look_up_once(void *arg)
     return passwd_lookup(0, &shell, &home, arg);
 }
 
+static enum sy_code
+scan_name_once(void *arg)
+{
+    SY_AUTO(mem_free_charp) char *name = NULL;
+
+    (void)arg;
+    return passwd_scan_name(file, sizeof(file) - 1, 1000, &name);
+}
+
+static enum sy_code
+name_once(void *arg)
+{
+    SY_AUTO(mem_free_charp) char *name = NULL;
+
+    return passwd_name(0, &name, arg);
+}
+
 static void
 look_ups_survive_each_failed_allocation(void **state)
 {
@@ -117,6 +169,8 @@ look_ups_survive_each_failed_allocation(void **state)
     (void)state;
     fault_run(scan_once, NULL);
     fault_run(look_up_once, &err);
+    fault_run(scan_name_once, NULL);
+    fault_run(name_once, &err);
 }
 
 int
@@ -124,6 +178,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_whole_line_of_the_user_counts),
+        cmocka_unit_test(the_name_is_that_of_the_first_whole_line),
         cmocka_unit_test(an_empty_file_has_no_users),
         cmocka_unit_test(this_machine_gives_what_the_c_library_gives),
         cmocka_unit_test(look_ups_survive_each_failed_allocation),

@@ -6,12 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <fcntl.h>
 #include <ftw.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "base/fd.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "command/command.h"
@@ -230,6 +232,88 @@ without_a_list_the_system_directories_are_searched(void **state)
     assert_int_equal(buf_view(&got)[0], '/');
 }
 
+static void
+link_to(const char *target, const char *name)
+{
+    char path[128];
+
+    assert_true(snprintf(path, sizeof(path), "%s/%s", dir, name) < (int)sizeof(path));
+    assert_int_equal(symlink(target, path), 0);
+}
+
+/* The tree of the test is the whole world of the command, as a mount namespace's is. */
+static void
+another_tree_is_searched_from_its_own_top(void **state)
+{
+    static const struct {
+        const char *name;
+        const char *list;
+        const char *found; /* NULL: nothing */
+        enum sy_code rc;
+    } cases[] = {
+        {"tool",     "/a:/b",         "/a/tool",         SY_E_OK      },
+        {"data",     "/a:/b",         "/b/data",         SY_E_OK      },
+        {"only",     "/a:/b",         NULL,              SY_E_NOEXEC  },
+        {"sub",      "/a",            NULL,              SY_E_NOEXEC  },
+        {"nosuch",   "/a:/b",         NULL,              SY_E_NOTFOUND},
+        {"/b/tool",  "",              "/b/tool",         SY_E_OK      },
+        {"./tool",   "",              "/a/./tool",       SY_E_OK      }, /* of the working directory there */
+        {"/bin/sh",  "/bin",          NULL,              SY_E_NOTFOUND},
+        {"sh",       "/bin:/usr/bin", NULL,              SY_E_NOTFOUND},
+ /* Links lead to what is at that place of that tree, and not out of it. */
+        {"absolute", "/links",        "/links/absolute", SY_E_OK      },
+        {"upwards",  "/links",        "/links/upwards",  SY_E_OK      },
+        {"outside",  "/links",        NULL,              SY_E_NOTFOUND},
+    };
+    SY_FD top = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+    (void)state;
+    assert_true(top >= 0);
+    make_dir("links");
+    link_to("/b/tool", "links/absolute");
+    link_to("../../../../b/tool", "links/upwards");
+    link_to("/bin/sh", "links/outside");
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        SY_AUTO(buf_fini) struct buf got = {.max = LIMIT_PATH};
+        struct sy_error err = {0};
+
+        if (command_resolve_in(&got, cases[i].name, "/a", cases[i].list, top, &err) !=
+            cases[i].rc) {
+            fail_msg("%s in %s: %s", cases[i].name, cases[i].list, err.msg);
+        }
+        if (cases[i].found != NULL) {
+            assert_string_equal(buf_view(&got), cases[i].found);
+        } else {
+            assert_string_not_equal(err.msg, "");
+        }
+    }
+}
+
+/* /proc is each process's own: ours stands for the command's. */
+static void
+proc_is_ours_in_whichever_tree(void **state)
+{
+    SY_AUTO(buf_fini) struct buf got = {.max = LIMIT_PATH};
+    struct sy_error err = {0};
+    SY_FD top = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+    (void)state;
+    assert_true(top >= 0);
+    assert_int_equal(command_resolve_in(&got, "/proc/self/exe", "/", "", top, &err), SY_E_OK);
+    assert_int_equal(command_resolve_in(&got, "/proc/self/nosuch", "/", "", top, &err),
+                     SY_E_NOTFOUND);
+}
+
+static enum sy_code
+resolve_in_once(void *arg)
+{
+    SY_AUTO(buf_fini) struct buf got = {.max = LIMIT_PATH};
+    SY_FD top = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    enum sy_code rc = command_resolve_in(&got, "data", "/", "/nowhere:/a:/b", top, arg);
+
+    return rc != SY_E_OK ? rc : command_resolve_in(&got, "./here", "/", "", top, arg);
+}
+
 static enum sy_code
 resolve_once(void *arg)
 {
@@ -262,6 +346,7 @@ resolving_survives_each_failed_allocation(void **state)
     (void)state;
     fault_run(resolve_once, &err);
     fault_run(miss_once, &err);
+    fault_run(resolve_in_once, &err);
 }
 
 int
@@ -276,6 +361,8 @@ main(void)
         cmocka_unit_test(a_directory_that_may_not_be_searched_hides_nothing_else),
         cmocka_unit_test(a_path_beyond_the_limit_is_not_found),
         cmocka_unit_test(without_a_list_the_system_directories_are_searched),
+        cmocka_unit_test(another_tree_is_searched_from_its_own_top),
+        cmocka_unit_test(proc_is_ours_in_whichever_tree),
         cmocka_unit_test(resolving_survives_each_failed_allocation),
     };
 

@@ -1,12 +1,15 @@
+#include <ftw.h>
 #include <limits.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -293,6 +296,180 @@ a_named_launcher_gives_the_full_tier_or_the_answer_says_no(void **state)
     sy_engine_free(engine);
 }
 
+#define SECRET "the-secret-bytes"
+
+static void
+put(const char *dir, const char *name)
+{
+    char path[128];
+
+    snprintf(path, sizeof(path), "%s/%s", dir, name);
+
+    FILE *f = fopen(path, "w");
+
+    assert_non_null(f);
+    assert_true(fputs(SECRET "\n", f) >= 0);
+    assert_int_equal(fclose(f), 0);
+}
+
+/* A home with a key and a token in it. */
+static void
+fill_home(char home[32])
+{
+    char path[64];
+
+    snprintf(home, 32, "/var/tmp/sy-home-XXXXXX");
+    assert_non_null(mkdtemp(home));
+    snprintf(path, sizeof(path), "%s/.ssh", home);
+    assert_int_equal(mkdir(path, 0700), 0);
+    put(home, ".ssh/id");
+    put(home, ".netrc");
+}
+
+static int
+remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+    (void)st;
+    (void)type;
+    (void)ftw;
+    return remove(path);
+}
+
+/* With the state that an engine keeps there. */
+static void
+remove_home(const char *home)
+{
+    assert_int_equal(nftw(home, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
+}
+
+static struct sy_engine *
+engine_of(const struct fixture *f, const char *home, const char *with, const char *setting)
+{
+    char variable[64];
+    const char *environ_list[] = {"PATH=/usr/bin:/bin", variable, NULL};
+    const char *overrides[] = {setting, NULL};
+    struct sy_engine_options options = {.size = sizeof(options),
+                                        .workspace = f->work,
+                                        .environ_list = environ_list,
+                                        .overrides = overrides,
+                                        .launcher = with};
+    struct sy_engine *engine = NULL;
+    char why[SY_WHY_MAX] = "";
+
+    snprintf(variable, sizeof(variable), "HOME=%s", home);
+    if (sy_engine_new(&engine, &options, why, sizeof(why)) != SY_OK) {
+        fail_msg("%s", why);
+    }
+    return engine;
+}
+
+static struct sy_result *
+run_script(struct sy_engine *engine, const char *script)
+{
+    const char *argv[] = {"sh", "-c", script, NULL};
+    struct sy_command command = {.size = sizeof(command), .argv = argv, .timeout_ms = 20000};
+    struct sy_result *r = NULL;
+    char why[SY_WHY_MAX] = "";
+
+    if (sy_run(engine, &command, &r, why, sizeof(why)) != SY_OK) {
+        fail_msg("%s", why);
+    }
+    return r;
+}
+
+static bool
+shows_secret(struct sy_result *r)
+{
+    size_t n = 0;
+    const char *text = sy_result_text(r, SY_BOTH, &n);
+
+    return memmem(text, n, SECRET, strlen(SECRET)) != NULL; /* tar writes NUL, too */
+}
+
+/* The one denial of a read of home/name, with the line that lets `hidden` out. */
+static void
+assert_refused(const struct sy_result *r, const char *home, const char *name, const char *hidden)
+{
+    bool is_full = strcmp(sy_result_tier(r), "full") == 0;
+    struct sy_denial d = {.size = sizeof(d)};
+    char text[128];
+
+    assert_int_equal(sy_result_denials(r), 1);
+    assert_int_equal(sy_result_denial(r, 0, &d), 1);
+    assert_string_equal(d.operation, "read");
+    assert_string_equal(d.layer, is_full ? "mount" : "landlock");
+    assert_int_equal(d.is_exact, is_full ? 1 : 0);
+    snprintf(text, sizeof(text), "%s/%s", home, name);
+    assert_string_equal(d.object, text);
+    snprintf(text, sizeof(text), "sandbox.allow_read: [\"%s/%s\"]", home, hidden);
+    assert_string_equal(d.fix, text);
+    assert_non_null(strstr(d.rule, "a default of sandbox.deny_read"));
+}
+
+static void
+try_ways(struct sy_engine *engine, struct sy_engine *open)
+{
+    static const char *const ways[] = {
+        "cat ~/.ssh/id",
+        "cat /proc/self/root$HOME/.ssh/id",
+        "ln -s ~/.ssh/id l; cat l; rm l",
+        "cp ~/.netrc c && cat c; rm -f c",
+        "ln ~/.netrc h && cat h; rm -f h",
+        "tar cf - -C ~ .ssh",
+    };
+
+    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+        struct sy_result *r = run_script(engine, ways[i]);
+
+        assert_false(shows_secret(r));
+        assert_string_equal(state_of(r, "deny_read"), "enforced");
+        sy_result_free(r);
+        if (strstr(ways[i], "ln ~") == NULL) { /* no hard link leads out of a root anyway */
+            r = run_script(open, ways[i]);
+            assert_true(shows_secret(r));
+            assert_string_equal(state_of(r, "deny_read"), "absent");
+            sy_result_free(r);
+        }
+    }
+}
+
+static void
+try_secrets(const struct fixture *f, const char *home, const char *with)
+{
+    struct sy_engine *engine = engine_of(f, home, with, NULL);
+    struct sy_engine *open = engine_of(f, home, with, "sandbox.default_deny_read=false");
+    struct sy_result *r = NULL;
+
+    try_ways(engine, open);
+    r = run_script(engine, "cat ~/.ssh/id; exit 1");
+    assert_refused(r, home, ".ssh/id", ".ssh");
+    sy_result_free(r);
+    r = run_script(engine, "cat ~/.netrc; exit 1");
+    assert_refused(r, home, ".netrc", ".netrc");
+    sy_result_free(r);
+    /* What it hides is told where an open is seen. */
+    r = run_script(engine, "cat ~/.ssh/id 2>/dev/null || true");
+    assert_int_equal(sy_result_exit_code(r), 0);
+    if (strcmp(sy_result_tier(r), "full") == 0) {
+        assert_refused(r, home, ".ssh/id", ".ssh");
+    }
+    sy_result_free(r);
+    sy_engine_free(engine);
+    sy_engine_free(open);
+}
+
+static void
+a_secret_is_read_by_no_way_and_its_refusal_is_told(void **state)
+{
+    const struct fixture *f = *state;
+    char home[32];
+
+    fill_home(home);
+    try_secrets(f, home, NULL);
+    try_secrets(f, home, launcher);
+    remove_home(home);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -311,6 +488,7 @@ main(int argc, char **argv)
         cmocka_unit_test(a_token_cancels_a_run),
         cmocka_unit_test(engines_of_several_threads_do_not_meet),
         cmocka_unit_test(a_named_launcher_gives_the_full_tier_or_the_answer_says_no),
+        cmocka_unit_test(a_secret_is_read_by_no_way_and_its_refusal_is_told),
     };
 
     return cmocka_run_group_tests(tests, make, unmake);

@@ -330,6 +330,10 @@ a_home_that_is_not_there_is_not_made(void **state)
     yard_mkdir(y, "none");
     assert_int_equal(guard_state_dir(&dir, environ_list), SY_E_OK);
     assert_true(strstr(buf_view(&dir), "/none/.local/state/shellyard") != NULL);
+    assert_int_equal(rmdir(yard_path(y, "none")), 0);
+    yard_file(y, "none", "a file");
+    assert_int_equal(guard_state_dir(&dir, environ_list), SY_E_NOTFOUND);
+    assert_int_equal(unlink(yard_path(y, "none")), 0);
 }
 
 /* "rule | fix", "" if nothing holds it. Static buffer. */

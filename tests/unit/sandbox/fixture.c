@@ -153,3 +153,16 @@ place_run(const struct place *p, bool is_inside, place_act *act, const void *arg
     assert_int_not_equal(WEXITSTATUS(status), 255);
     return WEXITSTATUS(status);
 }
+
+struct sandbox_explanation
+place_ask(const struct place *p, enum sandbox_operation op, const char *object)
+{
+    struct sandbox_explanation said = {0};
+    struct sy_error err = {0};
+
+    if (sandbox_explain(&said, p->plan, op, object, &err) != SY_E_OK) {
+        fail_msg("%s: %s", object, err.msg);
+    }
+    assert_true(said.rule[0] != '\0');
+    return said;
+}

@@ -31,6 +31,9 @@ void place_add_root(struct place *p, const char *path);
 /* Makes plan and ready, or gives the error. */
 enum sy_code place_try(struct place *p, struct sy_error *err);
 void place_ready(struct place *p);
+/* What explain says, or a failed test. */
+struct sandbox_explanation place_ask(const struct place *p, enum sandbox_operation op,
+                                     const char *object);
 
 /*
  * Runs `act` in a child of ours, inside the sandbox or (as the positive

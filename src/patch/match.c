@@ -14,6 +14,10 @@
 #define HASH_SEED UINT64_C(0xcbf29ce484222325)
 #define HASH_STEP UINT64_C(0x100000001b3)
 
+/* A line's number is looked up in a bitmap of what the file has: few that are not there are
+ * taken for there. */
+#define BITS_PER_LINE ((size_t)16)
+
 /* What is no character stands for itself, beyond all characters. */
 #define NO_CHARACTER 0x110000U
 
@@ -41,6 +45,14 @@ plain(uint32_t c)
     }
     return c;
 }
+
+/* The places that are looked at, and what the sum of the lines there must be. */
+struct window {
+    size_t from;
+    size_t last;
+    uint64_t power;
+    uint64_t sum;
+};
 
 /* A stretch of a line, read character by character. */
 struct reading {
@@ -142,14 +154,28 @@ static enum sy_code
 make_sums(struct text *t, enum match_level level)
 {
     uint64_t *sums = mem_alloc_zero(t->n + 1, sizeof(*sums));
+    size_t bits = 64;
 
-    if (sums == NULL) {
+    while (bits / BITS_PER_LINE < t->n) {
+        bits *= 2;
+    }
+
+    uint64_t *seen = mem_alloc_zero(bits / 64, sizeof(*seen));
+
+    if (sums == NULL || seen == NULL) {
+        mem_free(sums);
+        mem_free(seen);
         return SY_E_NOMEM;
     }
+    t->seen_mask = bits - 1;
     for (size_t i = 0; i < t->n; i++) {
-        sums[i + 1] = sums[i] * SUM_BASE + line_hash(level, t->bytes + t->v[i].start, t->v[i].len);
+        uint64_t h = line_hash(level, t->bytes + t->v[i].start, t->v[i].len);
+
+        sums[i + 1] = sums[i] * SUM_BASE + h;
+        seen[(h & t->seen_mask) / 64] |= UINT64_C(1) << (h % 64);
     }
     t->sums[level] = sums;
+    t->seen[level] = seen;
     return SY_E_OK;
 }
 
@@ -179,30 +205,47 @@ add_place(struct match *ret, size_t at)
     ret->n++;
 }
 
-static enum sy_code
-find_at_level(struct match *ret, struct text *t, const struct patch_line *pattern, size_t n,
-              size_t from, size_t last)
+static void
+scan(struct match *ret, const struct text *t, const struct patch_line *pattern, size_t n,
+     const struct window *w)
 {
-    uint64_t power = 1;
-    uint64_t wanted = 0;
-
-    if (t->sums[ret->level] == NULL && make_sums(t, ret->level) != SY_E_OK) {
-        return SY_E_NOMEM;
-    }
-
     const uint64_t *sums = t->sums[ret->level];
 
-    for (size_t i = 0; i < n; i++) {
-        wanted = wanted * SUM_BASE + line_hash(ret->level, pattern[i].text, pattern[i].len);
-        power *= SUM_BASE;
-    }
-    for (size_t at = from; at <= last; at++) {
+    for (size_t at = w->from; at <= w->last; at++) {
         /* Of several places only the first is used: the sum does for the others. */
-        if (sums[at + n] - sums[at] * power == wanted &&
+        if (sums[at + n] - sums[at] * w->power == w->sum &&
             (ret->n > 0 || stands_at(t, ret->level, pattern, n, at))) {
             add_place(ret, at);
         }
     }
+}
+
+static enum sy_code
+find_at_level(struct match *ret, struct text *t, const struct patch_line *pattern, size_t n,
+              struct window *w, uint64_t *work)
+{
+    bool may_stand = true;
+
+    if (t->sums[ret->level] == NULL && make_sums(t, ret->level) != SY_E_OK) {
+        return SY_E_NOMEM;
+    }
+    w->power = 1;
+    w->sum = 0;
+    for (size_t i = 0; i < n && may_stand; i++) {
+        uint64_t h = line_hash(ret->level, pattern[i].text, pattern[i].len);
+
+        may_stand = (t->seen[ret->level][(h & t->seen_mask) / 64] >> (h % 64) & 1U) != 0;
+        w->sum = w->sum * SUM_BASE + h;
+        w->power *= SUM_BASE;
+    }
+    if (!may_stand) {
+        return SY_E_NOTFOUND;
+    }
+    *work += w->last - w->from + 1;
+    if (*work > LIMIT_PATCH_WORK) {
+        return SY_E_LIMIT;
+    }
+    scan(ret, t, pattern, n, w);
     return ret->n > 0 ? SY_E_OK : SY_E_NOTFOUND;
 }
 
@@ -210,19 +253,16 @@ enum sy_code
 match_find(struct match *ret, struct text *t, const struct patch_line *pattern, size_t n,
            size_t from, size_t last, uint64_t *work)
 {
+    struct window w = {.from = from};
+
     *ret = (struct match){.at = 0};
     if (n > t->n || from > t->n - n) {
         return SY_E_NOTFOUND;
     }
-    last = last < t->n - n ? last : t->n - n;
-    for (; ret->level < MATCH_LEVELS && from <= last; ret->level++) {
-        enum sy_code rc = SY_E_OK;
+    w.last = last < t->n - n ? last : t->n - n;
+    for (; ret->level < MATCH_LEVELS && from <= w.last; ret->level++) {
+        enum sy_code rc = find_at_level(ret, t, pattern, n, &w, work);
 
-        *work += last - from + 1;
-        if (*work > LIMIT_PATCH_WORK) {
-            return SY_E_LIMIT;
-        }
-        rc = find_at_level(ret, t, pattern, n, from, last);
         if (rc != SY_E_NOTFOUND) {
             return rc;
         }

@@ -31,7 +31,11 @@ struct text {
     size_t n;
     bool ends_open; /* the last line has no end */
     struct buf store;
-    uint64_t *sums[MATCH_LEVELS]; /* of the first i lines, once that level was needed */
+    /* Once that level was needed: of the first i lines; and a bit for each number that a line
+     * may have, out of seen_mask + 1, which is a power of two. */
+    uint64_t *sums[MATCH_LEVELS];
+    uint64_t *seen[MATCH_LEVELS];
+    size_t seen_mask;
 };
 
 /* SY_E_LIMIT: more than LIMIT_PATCH_FILE_LINES. */

@@ -36,6 +36,7 @@ text_fini(struct text *t)
 {
     for (int i = 0; i < MATCH_LEVELS; i++) {
         mem_free(t->sums[i]);
+        mem_free(t->seen[i]);
     }
     buf_fini(&t->store);
     *t = (struct text){0};

@@ -16,9 +16,7 @@ struct fitting {
     struct text *text;
     const struct patch *patch;
     const struct patch_section *section;
-    uint64_t *work;
-    struct notes *notes;
-    struct buf *fault;
+    struct fit_report *report;
     struct sy_error *err;
     size_t cursor;  /* the first line behind the chunks so far */
     size_t touched; /* the first line behind the changes so far */
@@ -110,6 +108,14 @@ over_limit(const struct fitting *f)
         LIMIT_PATCH_WORK);
 }
 
+static enum sy_code
+find(const struct fitting *f, struct match *ret, const struct patch_line *lines, size_t n,
+     struct match_range range)
+{
+    range.work = &f->report->work;
+    return match_find(ret, f->text, lines, n, &range);
+}
+
 /* The whole message in *fault, as much of it as fits in *err. */
 static enum sy_code
 not_found(struct fitting *f, const struct patch_chunk *c, const struct patch_line *lines, size_t n,
@@ -120,28 +126,28 @@ not_found(struct fitting *f, const struct patch_chunk *c, const struct patch_lin
     struct match elsewhere;
     enum sy_code rc = SY_E_OK;
 
-    buf_reset(f->fault);
-    rc = buf_addf(f->fault, "%s%s:", what, path);
-    for (size_t i = 0; i < n && rc == SY_E_OK && f->fault->len < SHOWN_LINES; i++) {
-        rc = buf_add_char(f->fault, '\n');
+    buf_reset(f->report->fault);
+    rc = buf_addf(f->report->fault, "%s%s:", what, path);
+    for (size_t i = 0; i < n && rc == SY_E_OK && f->report->fault->len < SHOWN_LINES; i++) {
+        rc = buf_add_char(f->report->fault, '\n');
         if (rc == SY_E_OK) {
-            rc = str_add_visible(f->fault, lines[i].text, lines[i].len, 256);
+            rc = str_add_visible(f->report->fault, lines[i].text, lines[i].len, 256);
         }
     }
     if (rc == SY_E_OK) {
-        rc = buf_addf(f->fault, "\n(the chunk at line %zu of the patch%s", c->line,
+        rc = buf_addf(f->report->fault, "\n(the chunk at line %zu of the patch%s", c->line,
                       c->is_file_end ? ", which is to stand at the end of the file" : "");
     }
     if (rc == SY_E_OK && f->cursor > 0 &&
-        match_find(&elsewhere, f->text, lines, n, 0, f->cursor - 1, f->work) == SY_E_OK) {
+        find(f, &elsewhere, lines, n, (struct match_range){.last = f->cursor - 1}) == SY_E_OK) {
         rc =
-            buf_addf(f->fault,
+            buf_addf(f->report->fault,
                      "; they stand at line %zu, before the end of the chunk in front of it: chunks "
                      "go in the order of the file",
                      elsewhere.at + 1);
     }
     if (rc == SY_E_OK) {
-        rc = buf_addf(f->fault, "; read the file again and use its lines as they are)");
+        rc = buf_addf(f->report->fault, "; read the file again and use its lines as they are)");
     }
     if (rc == SY_E_NOMEM) {
         return sy_err_nomem(f->err);
@@ -162,7 +168,8 @@ note_level(struct fitting *f, const struct patch_chunk *c, const struct match *m
     if (m->level == MATCH_EXACT || m->level >= MATCH_LEVELS) {
         return SY_E_OK;
     }
-    return notes_add(f->notes, "%s: the chunk at line %zu of the patch fits at line %zu but for %s",
+    return notes_add(&f->report->notes,
+                     "%s: the chunk at line %zu of the patch fits at line %zu but for %s",
                      f->section->path, c->line, m->at + 1, means[m->level]);
 }
 
@@ -183,7 +190,7 @@ note_ambiguous(struct fitting *f, const struct patch_chunk *c, const struct matc
         rc = buf_addf(&others, " and %zu more", m->n - 1 - MATCH_OTHERS);
     }
     if (rc == SY_E_OK) {
-        rc = notes_add(f->notes,
+        rc = notes_add(&f->report->notes,
                        "%s: ambiguous: the %s at line %zu of the patch fits at line %zu, which was "
                        "used, and at %s; a line after '@@' or more lines around it would tell",
                        f->section->path, what, c->line, m->at + 1, buf_view(&others));
@@ -198,13 +205,13 @@ no_context(struct fitting *f, const struct patch_chunk *c, const struct patch_li
     struct place_shown_path shown_path;
     enum sy_code rc = SY_E_OK;
 
-    buf_reset(f->fault);
-    rc = buf_add_str(f->fault, "Failed to find context '");
+    buf_reset(f->report->fault);
+    rc = buf_add_str(f->report->fault, "Failed to find context '");
     if (rc == SY_E_OK) {
-        rc = str_add_visible(f->fault, line->text, line->len, SHOWN_LINES);
+        rc = str_add_visible(f->report->fault, line->text, line->len, SHOWN_LINES);
     }
     if (rc == SY_E_OK) {
-        rc = buf_addf(f->fault,
+        rc = buf_addf(f->report->fault,
                       "' in %s\n(the chunk at line %zu of the patch; after '@@' stands one whole "
                       "line of the file, from which on the chunk is looked for%s)",
                       f->section->path, c->line,
@@ -225,7 +232,8 @@ fit_seeks(struct fitting *f, const struct patch_chunk *c)
     for (size_t i = 0; i < c->n_seeks; i++) {
         const struct patch_line *line = &f->patch->lines[c->first + i];
         struct match m;
-        enum sy_code rc = match_find(&m, f->text, line, 1, f->cursor, SIZE_MAX, f->work);
+        enum sy_code rc =
+            find(f, &m, line, 1, (struct match_range){.from = f->cursor, .last = SIZE_MAX});
 
         if (rc == SY_E_NOTFOUND) {
             return no_context(f, c, line);
@@ -270,7 +278,7 @@ find_old(struct fitting *f, const struct patch_chunk *c, struct match *ret, size
         if (c->is_file_end && f->text->n >= used && f->text->n - used > from) {
             from = f->text->n - used;
         }
-        rc = match_find(ret, f->text, old, used, from, SIZE_MAX, f->work);
+        rc = find(f, ret, old, used, (struct match_range){.from = from, .last = SIZE_MAX});
         if (rc != SY_E_NOTFOUND) {
             *n = used;
             return rc;
@@ -343,7 +351,7 @@ fit_appended(struct fitting *f)
         }
         if (c->n_seeks > 0) {
             rc =
-                notes_add(f->notes,
+                notes_add(&f->report->notes,
                           "%s: the chunk at line %zu of the patch only adds, so its lines stand at "
                           "the end of the file; lines to add after must be in the chunk, each "
                           "after a ' '",
@@ -365,16 +373,10 @@ finish(struct fit *f)
 
 enum sy_code
 fit_update(struct fit *ret, struct text *t, const struct patch *p, const struct patch_section *s,
-           uint64_t *work, struct notes *notes, struct buf *fault, struct sy_error *err)
+           struct fit_report *report, struct sy_error *err)
 {
-    struct fitting f = {.out = ret,
-                        .text = t,
-                        .patch = p,
-                        .section = s,
-                        .work = work,
-                        .notes = notes,
-                        .fault = fault,
-                        .err = err};
+    struct fitting f = {
+        .out = ret, .text = t, .patch = p, .section = s, .report = report, .err = err};
     enum sy_code rc = SY_E_OK;
 
     *ret = (struct fit){0};

@@ -52,6 +52,7 @@ struct window {
     size_t last;
     uint64_t power;
     uint64_t sum;
+    uint64_t looked; /* places */
 };
 
 /* A stretch of a line, read character by character. */
@@ -222,7 +223,7 @@ scan(struct match *ret, const struct text *t, const struct patch_line *pattern, 
 
 static enum sy_code
 find_at_level(struct match *ret, struct text *t, const struct patch_line *pattern, size_t n,
-              struct window *w, uint64_t *work)
+              struct window *w)
 {
     bool may_stand = true;
 
@@ -241,28 +242,30 @@ find_at_level(struct match *ret, struct text *t, const struct patch_line *patter
     if (!may_stand) {
         return SY_E_NOTFOUND;
     }
-    *work += w->last - w->from + 1;
-    if (*work > LIMIT_PATCH_WORK) {
-        return SY_E_LIMIT;
-    }
+    w->looked = w->last - w->from + 1;
     scan(ret, t, pattern, n, w);
     return ret->n > 0 ? SY_E_OK : SY_E_NOTFOUND;
 }
 
 enum sy_code
 match_find(struct match *ret, struct text *t, const struct patch_line *pattern, size_t n,
-           size_t from, size_t last, uint64_t *work)
+           const struct match_range *range)
 {
-    struct window w = {.from = from};
+    struct window w = {.from = range->from, .last = range->last};
 
     *ret = (struct match){.at = 0};
-    if (n > t->n || from > t->n - n) {
+    if (n > t->n || w.from > t->n - n) {
         return SY_E_NOTFOUND;
     }
-    w.last = last < t->n - n ? last : t->n - n;
-    for (; ret->level < MATCH_LEVELS && from <= w.last; ret->level++) {
-        enum sy_code rc = find_at_level(ret, t, pattern, n, &w, work);
+    w.last = w.last < t->n - n ? w.last : t->n - n;
+    for (; ret->level < MATCH_LEVELS && w.from <= w.last; ret->level++) {
+        enum sy_code rc = find_at_level(ret, t, pattern, n, &w);
 
+        *range->work += w.looked;
+        w.looked = 0;
+        if (*range->work > LIMIT_PATCH_WORK) {
+            return SY_E_LIMIT;
+        }
         if (rc != SY_E_NOTFOUND) {
             return rc;
         }

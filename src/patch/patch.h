@@ -7,6 +7,8 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/json.h"
+#include "sandbox/sandbox.h"
 
 /*
  * Patches as models write them for apply_patch: read, planned against the files, and applied
@@ -84,5 +86,66 @@ enum sy_code patch_read(struct patch *ret, const char *text, size_t len,
 
 /* Does a text begin as a patch does? */
 bool patch_looks_like(const char *text, size_t len);
+
+/*
+ * May `op` be done to `path` (absolute, without links)? SY_E_DENIED with a sentence: no. `all` are
+ * the paths of the whole plan, for what only several of them make together.
+ */
+typedef enum sy_code patch_judge_fn(void *arg, enum sandbox_operation op, const char *path,
+                                    char *const *all, struct sy_error *err);
+
+/* Where a patch is applied, and as whom. Borrowed while the plan lives. */
+struct patch_world {
+    const char *cwd;       /* absolute: what paths are relative to */
+    char *const *roots;    /* absolute, without links: where it may write; NULL: anywhere */
+    const char *outside;   /* a sentence for what lies in none of them */
+    patch_judge_fn *judge; /* NULL: all else may be done */
+    void *judge_arg;
+    bool changes_identity; /* files are touched and made as this user, else as ourselves */
+    uint32_t uid;
+    uint32_t gid;
+    bool wants_diff; /* patch_plan_diff will be called */
+};
+
+/* What a patch will do, found out whole; nothing has changed so far. */
+struct patch_plan;
+
+/*
+ * Resolves each path to directories that are held open from then on (no link leads out of the
+ * roots), asks the judge, reads the files and fits the chunks. `p` must stay. On an error the whole
+ * message is in *fault (which needs some KiB), its beginning in *err.
+ */
+enum sy_code patch_plan_new(struct patch_plan **ret, const struct patch *p,
+                            const struct patch_world *world, struct buf *fault,
+                            struct sy_error *err) SY_NODISCARD;
+/* Accepts NULL. */
+void patch_plan_free(struct patch_plan *plan);
+
+/* The keys under which an approval of this patch is remembered, one for each file that it
+ * touches (both names of one that moves): "patch:" and the path without links. Sorted. */
+enum sy_code patch_plan_keys(struct strv *ret, const struct patch_plan *plan) SY_NODISCARD;
+/* "A path" lines of added files, then "M path" (a moved one by its new name), then "D path". */
+enum sy_code patch_plan_summary(struct buf *out, const struct patch_plan *plan) SY_NODISCARD;
+/* As a unified difference; cut within LIMIT_PATCH_DIFF and said so. */
+enum sy_code patch_plan_diff(struct buf *out, const struct patch_plan *plan) SY_NODISCARD;
+/* An array of {"action", "path", "from"}. */
+void patch_plan_write(struct jw *w, const struct patch_plan *plan);
+/* The i-th thing that should be said; NULL beyond. */
+const char *patch_plan_note(const struct patch_plan *plan, size_t i);
+/* How many notes there were no room for. */
+uint32_t patch_plan_more_notes(const struct patch_plan *plan);
+
+/*
+ * Applies it: new contents are written beside, then all names are exchanged. If any
+ * part fails all is put back as it was; SY_E_SYS then, or SY_E_DENIED when a file is another than
+ * the plan has seen. Once. What could not be cleared away is a note.
+ *
+ * Nothing is flushed to the disk (docs/internals/patch.md). `before` (for tests; may be NULL) is
+ * called before each step that changes something, and makes it fail with the errno value that it
+ * returns.
+ */
+typedef int patch_before_fn(void *arg);
+enum sy_code patch_apply(struct patch_plan *plan, patch_before_fn *before, void *arg,
+                         struct sy_error *err) SY_NODISCARD;
 
 #endif

@@ -1,6 +1,8 @@
 #ifndef SY_PATCH_PATCH_INTERNAL_H
 #define SY_PATCH_PATCH_INTERNAL_H
 
+#include <sys/stat.h>
+
 #include "patch/patch.h"
 
 static inline bool
@@ -59,13 +61,19 @@ struct match {
     size_t others[MATCH_OTHERS]; /* the first of the others */
 };
 
+/* Where lines are looked for: at places from line `from` up to the one that begins at `last`. */
+struct match_range {
+    size_t from;
+    size_t last;
+    uint64_t *work; /* counts places that were looked at */
+};
+
 /*
- * The first place from line `from` up to the one that begins at `last` at which `pattern` stands,
- * by the best level at which there is one. SY_E_NOTFOUND; SY_E_LIMIT when *work, the places looked
- * at so far, goes beyond LIMIT_PATCH_WORK.
+ * The first place in the range at which `pattern` stands, by the best level at which there is
+ * one. SY_E_NOTFOUND; SY_E_LIMIT when *work goes beyond LIMIT_PATCH_WORK.
  */
 enum sy_code match_find(struct match *ret, struct text *t, const struct patch_line *pattern,
-                        size_t n, size_t from, size_t last, uint64_t *work) SY_NODISCARD;
+                        size_t n, const struct match_range *range) SY_NODISCARD;
 
 /* Old lines from `at` on become those among patch.lines [first, first + n) that are PATCH_INSERT.
  */
@@ -93,13 +101,19 @@ struct fit {
 };
 
 void fit_fini(struct fit *f);
+/* What comes of fitting all files of a patch. */
+struct fit_report {
+    uint64_t work;
+    struct notes notes;
+    struct buf *fault; /* the whole message of what failed; borrowed */
+};
 /*
  * Fits the chunks of a PATCH_UPDATE. A chunk that stands nowhere: SY_E_NOTFOUND, with the whole
- * message, which may have many lines, in *fault.
+ * message, which may have many lines, in the report's fault.
  */
 enum sy_code fit_update(struct fit *ret, struct text *t, const struct patch *p,
-                        const struct patch_section *s, uint64_t *work, struct notes *notes,
-                        struct buf *fault, struct sy_error *err) SY_NODISCARD;
+                        const struct patch_section *s, struct fit_report *report,
+                        struct sy_error *err) SY_NODISCARD;
 /* All of the old lines for those of a PATCH_ADD, or for nothing. */
 enum sy_code fit_whole(struct fit *ret, const struct text *t,
                        const struct patch_section *s) SY_NODISCARD;
@@ -117,6 +131,82 @@ struct diff_file {
 };
 enum sy_code diff_add(struct buf *out, const struct diff_file *file, const struct fit *f,
                       const struct text *t, const struct patch *p) SY_NODISCARD;
+/* A file, or where one will be (site.c). */
+struct site {
+    char *path;  /* absolute, without links */
+    char *rest;  /* its name, or "new/dirs/name", below */
+    int dir_fd;  /* the deepest directory above it that exists (O_PATH) */
+    bool exists; /* then rest is a name: */
+    struct stat st;
+};
+#define SITE_NONE ((struct site){.dir_fd = -1})
+
+/* The roots, each held open. */
+struct sites {
+    const struct patch_world *world;
+    int *root_fds;
+    size_t n_roots;
+};
+enum sy_code sites_open(struct sites *ret, const struct patch_world *world,
+                        struct sy_error *err) SY_NODISCARD;
+void sites_close(struct sites *s);
+
+/*
+ * Resolves a path of a patch. `follows`: a link that it names itself is followed, else it is the
+ * file. What is not in a root is SY_E_DENIED. `what` begins the sentence ("Failed to ...").
+ */
+enum sy_code site_find(struct site *ret, const struct sites *s, const char *path, bool follows,
+                       const char *what, struct sy_error *err) SY_NODISCARD;
+void site_fini(struct site *s);
+/* The file is still the one that it was: not replaced, not written to. */
+bool site_is_same(const struct stat *a, const struct stat *b);
+
+/* The user as whom this thread touches files (identity.c); leave gives back what was. */
+struct identity {
+    bool has_changed;
+    uint32_t uid;
+    uint32_t gid;
+    uint32_t *groups;
+    size_t n_groups;
+};
+enum sy_code identity_enter(struct identity *was, const struct patch_world *world,
+                            struct sy_error *err) SY_NODISCARD;
+void identity_leave(struct identity *was);
+
+/* One section, found out. */
+struct planned {
+    const struct patch_section *section;
+    struct site source; /* PATCH_UPDATE, PATCH_DELETE: the file; PATCH_ADD: where it will be */
+    struct site target; /* of a move; else without path */
+    struct buf old;
+    struct text text;
+    struct fit fit;
+    struct buf content; /* what will be there */
+};
+
+struct patch_plan {
+    const struct patch *patch;
+    const struct patch_world *world;
+    struct planned *v;
+    size_t n;
+    struct strv paths; /* of all sites */
+    struct fit_report report;
+    size_t total;
+};
+
+static inline bool
+planned_moves(const struct planned *p)
+{
+    return p->target.path != NULL;
+}
+
+/* Where its content goes. */
+static inline const struct site *
+planned_site(const struct planned *p)
+{
+    return planned_moves(p) ? &p->target : &p->source;
+}
+
 /* The end that lines have which are put at `at`: that of their surroundings. */
 const char *fit_end(const struct fit *f, const struct text *t, size_t at);
 /* Of a line that is inserted, without what its end has already. */

@@ -18,9 +18,8 @@ struct run {
     struct buf result;
     struct buf diff;
     struct buf fault;
-    struct notes notes;
+    struct fit_report report;
     struct sy_error err;
-    uint64_t work;
 };
 
 static void
@@ -30,7 +29,7 @@ run_fini(struct run *r)
     buf_fini(&r->result);
     buf_fini(&r->diff);
     buf_fini(&r->fault);
-    strv_fini(&r->notes.list);
+    strv_fini(&r->report.notes.list);
 }
 
 static enum sy_code
@@ -45,7 +44,8 @@ fit_and_write(struct run *r, const struct patch *p, const char *old, size_t len)
     if (rc != SY_E_OK) {
         return rc;
     }
-    rc = fit_update(&f, &t, p, &p->sections[0], &r->work, &r->notes, &r->fault, &r->err);
+    r->report.fault = &r->fault;
+    rc = fit_update(&f, &t, p, &p->sections[0], &r->report, &r->err);
     if (rc == SY_E_OK) {
         rc = fit_write(&r->result, &f, &t, p);
     }
@@ -116,9 +116,10 @@ notes(const char *old, const char *chunks, const char *words)
 
     assert_int_equal(run(&r, old, chunks), SY_E_OK);
     if (words == NULL) {
-        assert_int_equal(r.notes.list.n, 0);
-    } else if (r.notes.list.n != 1 || strstr(r.notes.list.v[0], words) == NULL) {
-        fail_msg("'%s' is not in: %s", words, r.notes.list.n > 0 ? r.notes.list.v[0] : "nothing");
+        assert_int_equal(r.report.notes.list.n, 0);
+    } else if (r.report.notes.list.n != 1 || strstr(r.report.notes.list.v[0], words) == NULL) {
+        fail_msg("'%s' is not in: %s", words,
+                 r.report.notes.list.n > 0 ? r.report.notes.list.v[0] : "nothing");
     }
     run_fini(&r);
 }
@@ -331,11 +332,11 @@ ten_thousand_lines_and_two_hundred_chunks_cost_few_comparisons(void **state)
         assert_int_equal(run_text(&r, old.data, old.len), SY_E_OK);
         clock_gettime(CLOCK_MONOTONIC, &to);
         /* Each chunk looks at each line behind it once, whatever the level. */
-        assert_true(r.work <= 200U * 10000U / 2U + 2U * 10000U);
+        assert_true(r.report.work <= 200U * 10000U / 2U + 2U * 10000U);
         assert_int_equal(r.result.len,
                          old.len - 200 * strlen("  line \xe2\x80\x94 ") + 200 * strlen("new "));
         print_message("%s: %llu places, %lld us\n", is_exact != 0 ? "exact" : "last level",
-                      (unsigned long long)r.work,
+                      (unsigned long long)r.report.work,
                       (long long)(to.tv_sec - from.tv_sec) * 1000000 +
                           (to.tv_nsec - from.tv_nsec) / 1000);
         run_fini(&r);

@@ -148,4 +148,35 @@ typedef int patch_before_fn(void *arg);
 enum sy_code patch_apply(struct patch_plan *plan, patch_before_fn *before, void *arg,
                          struct sy_error *err) SY_NODISCARD;
 
+/* A patch that stands in a command for a shell or in an argument list. */
+enum intercept_kind {
+    INTERCEPT_NONE,  /* an ordinary command */
+    INTERCEPT_PATCH, /* a call of apply_patch, and nothing else */
+    INTERCEPT_BARE   /* a patch where a command should be */
+};
+
+struct intercept {
+    enum intercept_kind kind;
+    char *body; /* INTERCEPT_PATCH: what apply_patch would be given */
+    size_t len;
+    char *workdir; /* from where on, relative to the call's directory; NULL: from there */
+};
+
+/* Frees; accepts zeroed, and leaves it so. */
+void intercept_fini(struct intercept *i);
+
+/*
+ * Pure. Calls are
+ *     apply_patch PATCH               (an argument list; also by the name applypatch)
+ *     apply_patch <<'WORD' ... WORD   (a script; the word may be quoted or not)
+ *     cd DIR && apply_patch <<...     (one word, that the shell does not compute)
+ * and such a script after bash, zsh or sh with -c or -lc, pwsh or powershell with
+ * -Command, cmd with /c. What stands in the here-document is taken as it is. Anything beside it,
+ * and it is an ordinary command. The only error is memory.
+ */
+enum sy_code patch_intercept_argv(struct intercept *ret, char *const *argv) SY_NODISCARD;
+enum sy_code patch_intercept_script(struct intercept *ret, const char *script) SY_NODISCARD;
+/* What a model is told that sends INTERCEPT_BARE. */
+extern const char patch_bare_advice[];
+
 #endif

@@ -238,6 +238,24 @@
 #define LIMIT_PATCH_NOTES 20U
 #define LIMIT_PATCH_DIFF  1048576U /* 1 MiB */
 
+/* The store. How long a writer waits for others of the user: a commit on a disk under
+ * load takes a second. Jobs that wait for the writer, and that it commits as one: more
+ * than 64 gain little. */
+#define LIMIT_STORE_BUSY_MS 5000U
+#define LIMIT_STORE_QUEUE   256U
+#define LIMIT_STORE_BATCH   64U
+/* Requests that wait for a person, of all processes of one user; a person answers some in
+ * a minute. Those that are over and kept to be looked at. */
+#define LIMIT_STORE_PENDING 256U
+#define LIMIT_STORE_ENDED   10000U
+/* What a request shows: a script (ARG_MAX is 2 MiB, people read less) with its facts. Its
+ * shorter texts: session, principal, reason. */
+#define LIMIT_STORE_TEXT 262144U /* 256 KiB */
+#define LIMIT_STORE_NAME 4096U
+/* Grants of one session, and keys of one grant: a patch has one for each file. */
+#define LIMIT_STORE_GRANTS 4096U
+#define LIMIT_STORE_KEYS   1024U
+
 /* Findings of one run that are told; more are counted. */
 #define LIMIT_GUARD_FINDINGS 64U
 

@@ -20,9 +20,9 @@
 #define NS_PER_MS 1000000ULL
 
 static const char *const state_names[] = {
-    [ORCH_APPROVAL] = "approval", [ORCH_SANDBOX] = "sandbox", [ORCH_SNAPSHOT] = "snapshot",
-    [ORCH_SPAWN] = "spawn",       [ORCH_RUN] = "run",         [ORCH_KILL] = "kill",
-    [ORCH_DONE] = "done",
+    [ORCH_PREPARE] = "prepare", [ORCH_SNAPSHOT] = "snapshot", [ORCH_APPROVAL] = "approval",
+    [ORCH_LOCK] = "lock",       [ORCH_SANDBOX] = "sandbox",   [ORCH_SPAWN] = "spawn",
+    [ORCH_RUN] = "run",         [ORCH_KILL] = "kill",         [ORCH_DONE] = "done",
 };
 
 const char *
@@ -57,7 +57,11 @@ orch_submit(struct orch_call **ret, struct session *session, const struct turn_c
     c->session = session;
     c->request = *request;
     *request = (struct exec_request){0};
-    c->state = ORCH_APPROVAL;
+    c->state = ORCH_PREPARE;
+    c->is_mutating = c->request.is_mutating;
+    if (c->is_mutating) {
+        lock_queue(session_lock(session), c);
+    }
     c->expires_ns = UINT64_MAX;
     c->env.max = LIMIT_ENV;
     c->output.network_hosts.max = NETWORK_HOSTS;
@@ -107,6 +111,7 @@ finish(struct orch_call *c, enum exec_status status)
     call_protect_end(c);
     call_gather_denials(c);
     call_leave_network(c);
+    lock_leave(session_lock(c->session), c);
     c->state = ORCH_DONE;
     call_emit_end(c);
 }
@@ -128,6 +133,54 @@ call_add_note(struct orch_call *c, const char *text)
              text);
 }
 
+/* The sandbox of the call's policy, once needed; false: the call has failed. */
+static bool
+has_entry(struct orch_call *c)
+{
+    struct sy_error err = {0};
+    char note[SY_ERR_MSG_MAX] = "";
+
+    if (c->entry != NULL) {
+        return true;
+    }
+
+    enum sy_code rc = session_acquire_sandbox(c->session, &c->turn.sandbox,
+                                              c->turn.sandbox_required, &c->entry, note, &err);
+
+    if (rc != SY_E_OK) {
+        fail(c, EXEC_FAILED, &err);
+        return false;
+    }
+    if (note[0] != '\0') {
+        call_add_note(c, note);
+    }
+    return true;
+}
+
+static bool
+wants_snapshot(struct orch_call *c, const struct shell *shell)
+{
+    return c->request.login && session_uses_snapshot(c->session) && shell->kind->has_login_env;
+}
+
+static void
+on_prepare(struct orch_call *c)
+{
+    struct sy_error err = {0};
+
+    c->state = ORCH_APPROVAL;
+    if (c->request.script == NULL && !c->request.login) {
+        return;
+    }
+    if (session_shell(c->session, &c->shell, &err) != SY_E_OK) {
+        fail(c, EXEC_FAILED, &err);
+        return;
+    }
+    if (wants_snapshot(c, c->shell)) {
+        c->state = ORCH_SNAPSHOT;
+    }
+}
+
 static void
 on_approval(struct orch_call *c)
 {
@@ -137,7 +190,7 @@ on_approval(struct orch_call *c)
     requirement_refuse_unasked(&need);
     switch (need.kind) {
     case REQUIREMENT_SKIP:
-        c->state = ORCH_SANDBOX;
+        c->state = ORCH_LOCK;
         return;
     case REQUIREMENT_NEEDS_APPROVAL:
     case REQUIREMENT_FORBIDDEN:
@@ -150,38 +203,19 @@ on_approval(struct orch_call *c)
     fail(c, EXEC_DENIED, &why);
 }
 
-static bool
-wants_snapshot(struct orch_call *c, const struct shell *shell)
+static void
+on_lock(struct orch_call *c)
 {
-    return c->request.login && session_uses_snapshot(c->session) && shell->kind->has_login_env;
+    if (lock_enter(session_lock(c->session), c)) {
+        c->state = ORCH_SANDBOX;
+    }
 }
 
 static void
 on_sandbox(struct orch_call *c)
 {
-    struct sy_error err = {0};
-    char note[SY_ERR_MSG_MAX] = "";
-    enum sy_code rc = session_acquire_sandbox(c->session, &c->turn.sandbox,
-                                              c->turn.sandbox_required, &c->entry, note, &err);
-
-    if (rc != SY_E_OK) {
-        fail(c, EXEC_FAILED, &err);
-        return;
-    }
-    if (note[0] != '\0') {
-        call_add_note(c, note);
-    }
-    c->state = ORCH_SPAWN;
-    if (c->request.script == NULL && !c->request.login) {
-        return;
-    }
-    rc = session_shell(c->session, &c->shell, &err);
-    if (rc != SY_E_OK) {
-        fail(c, EXEC_FAILED, &err);
-        return;
-    }
-    if (wants_snapshot(c, c->shell)) {
-        c->state = ORCH_SNAPSHOT;
+    if (has_entry(c)) {
+        c->state = ORCH_SPAWN;
     }
 }
 
@@ -205,6 +239,9 @@ on_snapshot(struct orch_call *c, uint64_t now_ns)
     switch (snapshot_state(snapshot, c->shell, session_home(c->session))) {
     case SNAPSHOT_NONE:
         /* Profiles that change all the time must not keep the call here. */
+        if (!has_entry(c)) {
+            return;
+        }
         if (c->snapshot_tries++ < 2 &&
             snapshot_start(snapshot, c->session, &c->turn, c->entry, &err) == SY_E_OK) {
             c->owns_snapshot = true;
@@ -229,7 +266,7 @@ on_snapshot(struct orch_call *c, uint64_t now_ns)
         call_add_note(c, note);
         break;
     }
-    c->state = ORCH_SPAWN;
+    c->state = ORCH_APPROVAL;
 }
 
 static void
@@ -355,14 +392,20 @@ orch_step(struct orch_call *c, uint64_t now_ns)
     do {
         before = c->state;
         switch (c->state) {
-        case ORCH_APPROVAL:
-            on_approval(c);
-            break;
-        case ORCH_SANDBOX:
-            on_sandbox(c);
+        case ORCH_PREPARE:
+            on_prepare(c);
             break;
         case ORCH_SNAPSHOT:
             on_snapshot(c, now_ns);
+            break;
+        case ORCH_APPROVAL:
+            on_approval(c);
+            break;
+        case ORCH_LOCK:
+            on_lock(c);
+            break;
+        case ORCH_SANDBOX:
+            on_sandbox(c);
             break;
         case ORCH_SPAWN:
             on_spawn(c);
@@ -409,9 +452,11 @@ void
 orch_cancel(struct orch_call *c)
 {
     switch (c->state) {
-    case ORCH_APPROVAL:
-    case ORCH_SANDBOX:
+    case ORCH_PREPARE:
     case ORCH_SNAPSHOT:
+    case ORCH_APPROVAL:
+    case ORCH_LOCK:
+    case ORCH_SANDBOX:
     case ORCH_SPAWN:
         leave_snapshot(c);
         sy_err_set(&c->output.err, SY_E_CANCELLED, "cancelled before it ran");
@@ -459,7 +504,9 @@ orch_watches(const struct orch_call *c, struct process_watch out[PROCESS_WATCHES
     case ORCH_RUN:
     case ORCH_KILL:
         return watch_run(c, out);
+    case ORCH_PREPARE:
     case ORCH_APPROVAL:
+    case ORCH_LOCK:
     case ORCH_SANDBOX:
     case ORCH_SPAWN:
     case ORCH_DONE:
@@ -480,10 +527,13 @@ orch_deadline_ns(const struct orch_call *c)
     uint64_t at = UINT64_MAX;
 
     switch (c->state) {
+    case ORCH_PREPARE:
     case ORCH_APPROVAL:
     case ORCH_SANDBOX:
     case ORCH_SPAWN:
         return 0;
+    case ORCH_LOCK:
+        return c->lock_place == LOCK_QUEUED ? UINT64_MAX : 0;
     case ORCH_SNAPSHOT:
         if (c->owns_snapshot) {
             return snapshot_deadline_ns(session_snapshot(c->session));
@@ -580,6 +630,7 @@ orch_call_free(struct orch_call *c)
     }
     c->wake = NULL;
     leave_snapshot(c);
+    lock_leave(session_lock(c->session), c);
     process_free(c->process);
     network_leave(c->seat);
     call_hidden_end(c, false);

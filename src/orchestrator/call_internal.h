@@ -4,6 +4,9 @@
 #include "orchestrator/network.h"
 #include "orchestrator/orchestrator_internal.h"
 
+/* Of the session's lock (lock.c). */
+enum lock_place { LOCK_OUTSIDE, LOCK_QUEUED, LOCK_INSIDE };
+
 /* One call. Shared by call.c (the machine), spawn.c and emit.c. */
 struct orch_call {
     struct session *session; /* borrowed, outlives the call */
@@ -18,6 +21,11 @@ struct orch_call {
     bool has_login_env;
     unsigned snapshot_tries;
     struct orch_call *next_waiter;
+    /* ORCH_LOCK */
+    enum lock_place lock_place;
+    bool is_lock_wanted; /* it need not wait for anything else any more */
+    bool is_mutating;
+    struct orch_call *next_queued;
     /* From ORCH_SPAWN on; the process borrows them. */
     struct strv env;
     struct strv argv;

@@ -91,8 +91,10 @@ struct cgroup_home *session_cgroups(struct session *s);
 char *const *session_environ(const struct session *s);
 
 enum orch_state {
-    ORCH_APPROVAL, /* requirement computed, a person asked if need be */
+    ORCH_PREPARE,  /* which shell, and is its environment known */
     ORCH_SNAPSHOT, /* the login shell runs, once per engine */
+    ORCH_APPROVAL, /* judged, and the requirement computed */
+    ORCH_LOCK,     /* calls that write run alone: waits for others of the session */
     ORCH_SANDBOX,  /* policy to plan to prepared sandbox */
     ORCH_SPAWN,    /* environment, program, start */
     ORCH_RUN,      /* output collected, clock running */
@@ -147,8 +149,9 @@ void exec_hosts_write(struct jw *w, const struct strv *hosts);
  */
 struct exec_request {
     struct exec_params params;
-    char *script; /* NULL: params.argv is the command */
-    bool login;   /* script: with the login environment */
+    char *script;     /* NULL: params.argv is the command */
+    bool login;       /* script: with the login environment */
+    bool is_mutating; /* may change something: runs alone in its session (docs/adr/0008) */
     char *call_id;
     char *turn_id;         /* may be NULL */
     const char *tool;      /* static: "shell", "shell_command", "exec" */

@@ -107,6 +107,24 @@ void session_remove_waiter(struct session *s, struct orch_call *call);
 /* Wakes them all; the first to step becomes the owner if need be. */
 void session_wake_waiters(struct session *s);
 
+/*
+ * Calls of a session share a readers/writer lock (lock.c, docs/adr/0008): those that change
+ * nothing run side by side, others alone, in the order in which they came.
+ */
+struct session_lock {
+    struct orch_call *first; /* who waits */
+    size_t readers;
+    bool has_writer;
+};
+
+struct session_lock *session_lock(struct session *s);
+/* Keeps a place for the call, which those behind it wait for. */
+void lock_queue(struct session_lock *lock, struct orch_call *call);
+/* True: the call is inside. Else it waits, and is woken when it is. */
+bool lock_enter(struct session_lock *lock, struct orch_call *call);
+/* From inside or from among those that wait; nothing for others. */
+void lock_leave(struct session_lock *lock, struct orch_call *call);
+
 /* For the list of waiters, which runs through the calls themselves. */
 struct orch_call *call_next_waiter(struct orch_call *call);
 void call_set_next_waiter(struct orch_call *call, struct orch_call *next);

@@ -31,6 +31,7 @@ struct session {
     struct shell shell;
     struct snapshot *snapshot;
     struct orch_call *first_waiter;
+    struct session_lock lock;
     struct sandbox_entry *cache[SANDBOX_CACHE];
     uint64_t cache_clock;
     enum session_spare spare_mode;
@@ -169,6 +170,12 @@ session_use_launcher(struct session *s, const char *path, struct sy_error *err)
     mem_free(s->launcher_path);
     s->launcher_path = copy;
     return SY_E_OK;
+}
+
+struct session_lock *
+session_lock(struct session *s)
+{
+    return &s->lock;
 }
 
 bool

@@ -7,10 +7,6 @@
 #include "base/str.h"
 #include "tools/tools_internal.h"
 
-/*
- * Calls of one session share a readers/writer lock (docs/adr/0008): calls
- * judged non-mutating run side by side, others alone, in the order of arrival.
- */
 struct tool_context {
     const struct config *config;
     uv_loop_t *loop;
@@ -19,11 +15,8 @@ struct tool_context {
     /* Of their own memory: they outlive us until libuv lets go. */
     uv_timer_t *deferred_timer;
     uv_timer_t *rest_timer;
-    struct tool_call *queue;   /* wait for the lock, in order */
     struct tool_call *refused; /* to be answered from the loop */
     size_t calls;
-    size_t readers;
-    bool has_writer;
 };
 
 static void answer_refused(struct tool_context *c);
@@ -168,25 +161,9 @@ append(struct tool_call **list, struct tool_call *call)
     *list = call;
 }
 
-static bool
-remove_from(struct tool_call **list, const struct tool_call *call)
-{
-    for (; *list != NULL; list = &(*list)->next) {
-        if (*list == call) {
-            *list = call->next;
-            return true;
-        }
-    }
-    return false;
-}
-
 static void
 call_free(struct tool_call *call)
 {
-    if (call->has_request) {
-        exec_request_fini(&call->request);
-        turn_context_fini(&call->waiting_turn);
-    }
     orch_call_free(call->orch);
     mem_free(call->call_id);
     mem_free(call);
@@ -239,79 +216,35 @@ answer_refused(struct tool_context *c)
     }
 }
 
-static void start_waiting(struct tool_context *c);
-
 static void
 on_orch_done(void *arg, struct orch_call *orch)
 {
     struct tool_call *call = arg;
-    struct tool_context *c = call->context;
 
     (void)orch; /* call->orch, freed with the call */
     call->driver = NULL;
-    if (call->is_mutating) {
-        c->has_writer = false;
-    } else {
-        c->readers--;
-    }
-    /* The next one starts before the answer is written: it need not wait. */
-    start_waiting(c);
-    uv_timer_start(c->rest_timer, on_rest, LIMIT_PLACEHOLDER_LINGER_MS, 0);
+    uv_timer_start(call->context->rest_timer, on_rest, LIMIT_PLACEHOLDER_LINGER_MS, 0);
     complete(call);
-}
-
-static enum sy_code
-launch(struct tool_call *call, struct sy_error *err)
-{
-    struct tool_context *c = call->context;
-    enum sy_code rc =
-        orch_submit(&call->orch, c->session, &call->waiting_turn, &call->request, err);
-
-    call->has_request = false;
-    turn_context_fini(&call->waiting_turn);
-    if (rc == SY_E_OK) {
-        rc = orch_attach(&call->driver, call->orch, c->loop, on_orch_done, call, err);
-    }
-    return rc;
-}
-
-static void
-start_waiting(struct tool_context *c)
-{
-    while (c->queue != NULL) {
-        struct tool_call *call = c->queue;
-        struct sy_error err = {0};
-
-        if (c->has_writer || (call->is_mutating && c->readers > 0)) {
-            return;
-        }
-        c->queue = call->next;
-        if (launch(call, &err) != SY_E_OK) {
-            refuse_later(call, &err);
-            continue;
-        }
-        if (call->is_mutating) {
-            c->has_writer = true;
-        } else {
-            c->readers++;
-        }
-    }
 }
 
 enum sy_code
 tool_submit(struct tool_call *call, struct exec_request *request, size_t max_bytes,
             struct sy_error *err)
 {
+    struct tool_context *c = call->context;
+
     request->call_id = mem_strdup(call->call_id);
-    if (request->call_id == NULL || turn_context_copy(&call->waiting_turn, call->turn) != SY_E_OK) {
+    if (request->call_id == NULL) {
         return sy_err_nomem(err);
     }
+    request->is_mutating = call->is_mutating;
     call->timeout_ms = request->params.expiration.timeout_ms;
-    call->request = *request;
-    *request = (struct exec_request){0};
-    call->has_request = true;
     call->max_bytes = max_bytes;
-    return SY_E_OK;
+
+    enum sy_code rc = orch_submit(&call->orch, c->session, call->turn, request, err);
+
+    return rc == SY_E_OK ? orch_attach(&call->driver, call->orch, c->loop, on_orch_done, call, err)
+                         : rc;
 }
 
 static struct tool_call *
@@ -385,9 +318,6 @@ tool_start(struct tool_call **ret, const struct invocation *inv, tool_done_fn *d
 
     if (handle(call, inv, &why) != SY_E_OK) {
         refuse_later(call, &why);
-    } else {
-        append(&c->queue, call);
-        start_waiting(c);
     }
     call->turn = NULL;
     *ret = call;
@@ -397,16 +327,11 @@ tool_start(struct tool_call **ret, const struct invocation *inv, tool_done_fn *d
 void
 tool_cancel(struct tool_call *call)
 {
-    struct sy_error why;
-
     if (call->is_cancelled || call->has_refusal) {
         return;
     }
     call->is_cancelled = true;
-    if (remove_from(&call->context->queue, call)) {
-        sy_err_set(&why, SY_E_CANCELLED, "cancelled before it ran");
-        refuse_later(call, &why);
-    } else if (call->driver != NULL) {
+    if (call->driver != NULL) {
         orch_cancel(call->orch);
         orch_wake(call->driver);
     }

@@ -16,10 +16,6 @@ struct tool_call {
     size_t max_bytes; /* of the model text */
     uint64_t timeout_ms;
     bool is_mutating;
-    /* Either a request that waits for its turn, or a call under way. */
-    bool has_request;
-    struct exec_request request;
-    struct turn_context waiting_turn;
     struct orch_call *orch;
     struct orch_driver *driver;
     bool is_cancelled;

@@ -35,6 +35,7 @@ EVERYTHING = {"embed": {"cli"}, "cli": set()}  # all rooms but these
 
 # Libraries that are kept behind one room.
 BEHIND = {"jansson.h": ("src/base/json.c",), "yaml.h": ("src/base/yaml_walk", "src/cli/edit_yaml"),
+          "sqlite3.h": ("src/store/",),
           "tree_sitter/api.h": ("src/command/script",)}
 
 # What the names of a room's non-static symbols begin with, besides "<room>_", the

@@ -1,0 +1,86 @@
+#ifndef SY_STORE_STORE_INTERNAL_H
+#define SY_STORE_STORE_INTERNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <sqlite3.h>
+
+#include "base/err.h"
+#include "base/limits.h"
+#include "store/store.h"
+
+#define STORE_FILE    "shellyard.db"
+#define STORE_CHANGES "shellyard.changes"
+#define BOOT_ID_SIZE  40U
+
+struct store {
+    sqlite3 *db;
+    int changes_fd; /* writers hold it open, see watch.h */
+    uint32_t busy_ms;
+    uint64_t busy_until_ns; /* of the wait that goes on */
+    bool is_writer;         /* of a writer thread: tells of changes by the batch */
+    char boot_id[BOOT_ID_SIZE];
+    char path[LIMIT_PATH];
+};
+
+/* Makes and checks the directory and its two files (place.c). ret_path: the
+ * database's, links resolved. */
+enum sy_code store_place_prepare(char ret_path[LIMIT_PATH], int *ret_changes_fd, const char *dir,
+                                 struct sy_error *err) SY_NODISCARD;
+/* What is wrong with a file system (f_type of statfs(2)) for shared memory; NULL: nothing. */
+const char *store_place_fault(uint64_t fs_type);
+
+/* The newest schema. store_migrate brings it up to `want`, for tests of older ones. */
+#define STORE_SCHEMA 2
+enum sy_code store_migrate(struct store *st, int want, struct sy_error *err) SY_NODISCARD;
+/* Refuses what is newer or another program's; changes nothing. */
+enum sy_code store_check_schema(struct store *st, struct sy_error *err) SY_NODISCARD;
+
+/* The error of the call that just failed with `rc`. */
+enum sy_code store_failed(const struct store *st, int rc, struct sy_error *err);
+
+enum sy_code store_exec(struct store *st, const char *sql, struct sy_error *err) SY_NODISCARD;
+void store_stmt_fini(sqlite3_stmt **s);
+#define STORE_STMT SY_AUTO(store_stmt_fini) sqlite3_stmt *
+enum sy_code store_prepare(sqlite3_stmt **ret, struct store *st, const char *sql,
+                           struct sy_error *err) SY_NODISCARD;
+/* *ret_row (may be NULL): there is a row. */
+enum sy_code store_step(struct store *st, sqlite3_stmt *s, bool *ret_row,
+                        struct sy_error *err) SY_NODISCARD;
+/* The number in the first column of the only row. */
+enum sy_code store_number(int64_t *ret, struct store *st, const char *sql,
+                          struct sy_error *err) SY_NODISCARD;
+
+/*
+ * A transaction that writes, or a part of the one that is open. store_end commits when
+ * `rc` is SY_E_OK and else takes all back; it returns what became of it.
+ */
+struct store_txn {
+    struct store *st;
+    bool is_inner;
+};
+enum sy_code store_begin(struct store_txn *txn, struct store *st,
+                         struct sy_error *err) SY_NODISCARD;
+enum sy_code store_end(struct store_txn *txn, enum sy_code rc, struct sy_error *err) SY_NODISCARD;
+
+/* Wakes who watches. */
+void store_tell(const struct store *st);
+
+/* Times for a thing that ends: by CLOCK_MONOTONIC within one run of the machine, by
+ * the wall clock after it. */
+struct store_term {
+    int64_t created_ms; /* since 1970 */
+    int64_t expires_ms;
+    int64_t deadline_ns; /* CLOCK_MONOTONIC of the boot that boot_id names */
+};
+void store_term_make(struct store_term *ret, uint64_t ttl_ms);
+/* The condition "it is over" over columns of a request or a grant, with the parameters
+ * :boot, :mono and :wall that store_term_bind fills. */
+#define STORE_IS_OVER                                                                              \
+    "(CASE WHEN boot_id = :boot AND :boot <> '' THEN deadline_ns <= :mono"                         \
+    " ELSE expires_ms <= :wall END)"
+int store_term_bind(const struct store *st, sqlite3_stmt *s);
+
+#endif

@@ -107,6 +107,13 @@ struct patch_world {
     bool wants_diff; /* patch_plan_diff will be called */
 };
 
+/*
+ * The keys under which an approval of this patch is remembered, one for each file that it touches
+ * (both names of one that moves): "patch:" and the path without links. Sorted, each once. `cwd` is
+ * absolute. What can't be resolved is its text without "." and "..".
+ */
+enum sy_code patch_keys(struct strv *ret, const struct patch *p, const char *cwd) SY_NODISCARD;
+
 /* What a patch will do, found out whole; nothing has changed so far. */
 struct patch_plan;
 
@@ -121,9 +128,6 @@ enum sy_code patch_plan_new(struct patch_plan **ret, const struct patch *p,
 /* Accepts NULL. */
 void patch_plan_free(struct patch_plan *plan);
 
-/* The keys under which an approval of this patch is remembered, one for each file that it
- * touches (both names of one that moves): "patch:" and the path without links. Sorted. */
-enum sy_code patch_plan_keys(struct strv *ret, const struct patch_plan *plan) SY_NODISCARD;
 /* "A path" lines of added files, then "M path" (a moved one by its new name), then "D path". */
 enum sy_code patch_plan_summary(struct buf *out, const struct patch_plan *plan) SY_NODISCARD;
 /* As a unified difference; cut within LIMIT_PATCH_DIFF and said so. */

@@ -157,6 +157,9 @@ void sites_close(struct sites *s);
  */
 enum sy_code site_find(struct site *ret, const struct sites *s, const char *path, bool follows,
                        const char *what, struct sy_error *err) SY_NODISCARD;
+/* Its path alone. */
+enum sy_code site_resolve(struct buf *ret, const char *cwd, const char *path,
+                          bool follows) SY_NODISCARD;
 void site_fini(struct site *s);
 /* The file is still the one that it was: not replaced, not written to. */
 bool site_is_same(const struct stat *a, const struct stat *b);

@@ -281,3 +281,24 @@ site_find(struct site *ret, const struct sites *sites, const char *path, bool fo
     }
     return rc;
 }
+
+enum sy_code
+site_resolve(struct buf *ret, const char *cwd, const char *path, bool follows)
+{
+    const struct patch_world world = {.cwd = cwd};
+    const struct sites sites = {.world = &world};
+    struct sy_error err;
+    struct search s = {.sites = &sites, .shown = path, .what = "", .err = &err};
+    enum sy_code rc = resolve(&s, follows);
+
+    if (rc == SY_E_OK) {
+        rc = buf_add(ret, buf_view(&s.walk.path), s.walk.path.len);
+    } else if (rc != SY_E_NOMEM) {
+        SY_AUTO(buf_fini) struct buf joined = {.max = 2 * (size_t)LIMIT_PATH};
+
+        rc = path_join(&joined, cwd, path);
+        rc = rc == SY_E_OK ? path_normalize(ret, joined.data) : rc;
+    }
+    walk_fini(&s.walk);
+    return rc;
+}

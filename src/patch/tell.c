@@ -13,18 +13,38 @@ compare(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+static enum sy_code
+add_key(struct strv *ret, const char *cwd, const char *path, bool follows)
+{
+    SY_AUTO(buf_fini) struct buf resolved = {.max = 2 * (size_t)LIMIT_PATH};
+    enum sy_code rc = site_resolve(&resolved, cwd, path, follows);
+
+    return rc == SY_E_OK ? strv_addf(ret, "patch:%s", buf_view(&resolved)) : rc;
+}
+
 enum sy_code
-patch_plan_keys(struct strv *ret, const struct patch_plan *plan)
+patch_keys(struct strv *ret, const struct patch *p, const char *cwd)
 {
     enum sy_code rc = SY_E_OK;
 
-    for (size_t i = 0; i < plan->paths.n && rc == SY_E_OK; i++) {
-        rc = strv_addf(ret, "patch:%s", plan->paths.v[i]);
+    for (size_t i = 0; i < p->n_sections && rc == SY_E_OK; i++) {
+        const struct patch_section *s = &p->sections[i];
+
+        rc = add_key(ret, cwd, s->path, s->kind != PATCH_DELETE);
+        if (rc == SY_E_OK && s->move_to != NULL) {
+            rc = add_key(ret, cwd, s->move_to, true);
+        }
     }
-    if (rc == SY_E_OK && ret->n > 1) {
-        qsort(ret->v, ret->n, sizeof(*ret->v), compare);
+    if (rc != SY_E_OK || ret->n < 2) {
+        return rc;
     }
-    return rc;
+    qsort(ret->v, ret->n, sizeof(*ret->v), compare);
+    for (size_t i = ret->n - 1; i > 0; i--) {
+        if (str_eq(ret->v[i], ret->v[i - 1])) {
+            strv_remove(ret, i);
+        }
+    }
+    return SY_E_OK;
 }
 
 static const char *

@@ -221,7 +221,7 @@ static void
 on_work(struct orch_call *c)
 {
     struct sy_error err = {0};
-    enum sy_code rc = call_protect_begin(c, &err);
+    enum sy_code rc = call_protect_look(c, &err);
 
     c->started_ns = clock_mono_ns();
     if (rc == SY_E_OK && strv_add_all(&c->argv, strv_view(&c->request.params.argv)) != SY_E_OK) {

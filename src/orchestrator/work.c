@@ -37,7 +37,7 @@ orch_judge_file(const struct orch_call *c, enum sandbox_operation op, const char
     struct place_shown_path shown;
     enum sy_code rc = judge_by_policy(c, op, path, err);
 
-    if (rc != SY_E_OK || op == OPERATION_READ || !c->is_protected) {
+    if (rc != SY_E_OK || op == OPERATION_READ || c->entry->guard == NULL) {
         return rc;
     }
     rc = guard_forbids(&is_forbidden, &rule, c->entry->guard, path, all);

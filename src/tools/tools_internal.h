@@ -18,6 +18,7 @@ struct tool_call {
     bool is_mutating;
     struct orch_call *orch;
     struct orch_driver *driver;
+    const struct patch_call *patch; /* of a call without a command (patch_call.h); borrowed */
     bool is_cancelled;
     /* An answer that needs no run (bad arguments), told from the loop. */
     bool has_refusal;
@@ -59,6 +60,8 @@ extern const char result_schema[];
  */
 enum sy_code request_fill_common(struct exec_request *ret, size_t *ret_max_bytes,
                                  const struct invocation *inv, struct sy_error *err) SY_NODISCARD;
+/* The size of the model text where no argument says. */
+size_t request_budget(const struct invocation *inv);
 /* May a command change something? Unsure means true. */
 bool request_is_mutating(const struct invocation *inv);
 /* The first of the names that is there; two of them at once are SY_E_ARG. */

@@ -87,24 +87,25 @@ static const char *const aliases[] = {"applypatch", NULL};
 static const char input_schema[] =
     "{\"type\":\"object\",\"additionalProperties\":false,\"required\":[\"input\"],"
     "\"properties\":{"
-    "\"input\":{\"type\":\"string\",\"description\":\"The patch: *** Begin Patch, then sections "
-    "*** Add File: PATH (lines +...), *** Delete File: PATH, *** Update File: PATH (optional *** "
-    "Move to: PATH; chunks of @@ or @@ LINE, then lines starting with space, - or +), then *** End "
-    "Patch.\"},"
-    "\"workdir\":{\"type\":\"string\",\"description\":\"What paths are relative to. Default: the "
-    "workspace.\"},"
-    "\"dry_run\":{\"type\":\"boolean\",\"description\":\"Change nothing, show the difference. "
-    "Default false.\"},"
-    "\"justification\":{\"type\":\"string\",\"description\":\"Shown to a person who is asked.\"}}}";
+    "\"input\":{\"type\":\"string\",\"description\":\"The patch.\"},"
+    "\"workdir\":{\"type\":\"string\",\"description\":"
+    "\"What paths are relative to. Default: the workspace.\"},"
+    "\"dry_run\":{\"type\":\"boolean\",\"description\":"
+    "\"Change nothing and show the difference. Default false.\"},"
+    "\"justification\":{\"type\":\"string\",\"description\":"
+    "\"Shown to a person who is asked.\"}}}";
 
 const struct tool_handler tool_apply_patch = {
     .name = "apply_patch",
     .aliases = aliases,
     .title = "Apply a patch to files",
-    .description = "Add, change, move and delete files by one patch, whole or not at all: if any "
-                   "part does not fit, nothing changes and the answer says which. Three lines of "
-                   "context around a change are enough; use @@ LINE where they stand more than "
-                   "once.",
+    .description =
+        "Add, change, move and delete files by one patch, whole or not at all. It begins with the "
+        "line '*** Begin Patch' and ends with '*** End Patch'. Between them one section a file: "
+        "'*** Add File: PATH', then its lines, each after '+'; '*** Delete File: PATH'; '*** Update "
+        "File: PATH', if it moves '*** Move to: PATH', then chunks: '@@', or '@@ LINE' to begin "
+        "behind that line of the file, then lines after ' ' (kept), '-' (removed) or '+' (added), "
+        "with about three kept lines around a change, in the order of the file.",
     .input_schema = input_schema,
     .output_schema = patch_call_schema,
     .is_read_only = false,

@@ -48,26 +48,30 @@ write_chunk(struct buf *b, const struct patch *p, const struct patch_chunk *c)
 }
 
 static void
-write_patch(struct buf *b, const struct patch *p)
+write_section(struct buf *b, const struct patch *p, const struct patch_section *s)
 {
     static const char *const names[] = {
         [PATCH_ADD] = "Add", [PATCH_DELETE] = "Delete", [PATCH_UPDATE] = "Update"};
 
+    SY_ASSERT(s->path[0] != '\0' && strchr(s->path, '\n') == NULL);
+    SY_ASSERT(buf_addf(b, "*** %s File: %s\n", names[s->kind], s->path) == SY_E_OK);
+    if (s->move_to != NULL) {
+        SY_ASSERT(buf_addf(b, "*** Move to: %s\n", s->move_to) == SY_E_OK);
+    }
+    for (size_t k = 0; s->kind == PATCH_ADD && k < s->n; k++) {
+        write_line(b, &p->lines[s->first + k]);
+    }
+    for (size_t k = 0; s->kind == PATCH_UPDATE && k < s->n; k++) {
+        write_chunk(b, p, &p->chunks[s->first + k]);
+    }
+}
+
+static void
+write_patch(struct buf *b, const struct patch *p)
+{
     SY_ASSERT(buf_add_str(b, "*** Begin Patch\n") == SY_E_OK && p->n_sections > 0);
     for (size_t i = 0; i < p->n_sections; i++) {
-        const struct patch_section *s = &p->sections[i];
-
-        SY_ASSERT(s->path[0] != '\0' && strchr(s->path, '\n') == NULL);
-        SY_ASSERT(buf_addf(b, "*** %s File: %s\n", names[s->kind], s->path) == SY_E_OK);
-        if (s->move_to != NULL) {
-            SY_ASSERT(buf_addf(b, "*** Move to: %s\n", s->move_to) == SY_E_OK);
-        }
-        for (size_t k = 0; s->kind == PATCH_ADD && k < s->n; k++) {
-            write_line(b, &p->lines[s->first + k]);
-        }
-        for (size_t k = 0; s->kind == PATCH_UPDATE && k < s->n; k++) {
-            write_chunk(b, p, &p->chunks[s->first + k]);
-        }
+        write_section(b, p, &p->sections[i]);
     }
     SY_ASSERT(buf_add_str(b, "*** End Patch\n") == SY_E_OK);
 }

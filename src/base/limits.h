@@ -218,9 +218,10 @@
 /* Scripts in scripts (sh -c, eval, trap, xargs): how deep they are looked into. */
 #define LIMIT_SCRIPT_LAYERS 8U
 
-/* A patch: its bytes (a model's whole answer is far below), files, chunks and lines. */
+/* A patch: its bytes (a model's whole answer is far below), files (each holds up to two
+ * descriptors, of the 1,024 that a process has by default), chunks and lines. */
 #define LIMIT_PATCH        4194304U /* 4 MiB */
-#define LIMIT_PATCH_FILES  1024U
+#define LIMIT_PATCH_FILES  256U
 #define LIMIT_PATCH_CHUNKS 10000U
 #define LIMIT_PATCH_LINES  1000000U
 

@@ -28,7 +28,7 @@ struct swap {
     const struct buf *content; /* NULL: the name goes */
     const struct stat *like;   /* whose mode and owner it gets; NULL: a new file's */
     const char *shown;
-    int dir_fd;
+    int own_fd; /* -1: the site's directory is where it goes */
     const char *name;
     char temp[40]; /* beside it: the new content, and after the exchange the old one */
     bool has_temp;
@@ -143,7 +143,13 @@ enter_dir(struct applying *a, int *fd, const char *name, const char *shown)
     return SY_E_OK;
 }
 
-/* Makes the directories that a file needs; s->dir_fd and s->name are where it goes. */
+static int
+dir_of(const struct swap *s)
+{
+    return s->own_fd >= 0 ? s->own_fd : s->site->dir_fd;
+}
+
+/* Makes the directories that a file needs; dir_of(s) and s->name are where it goes. */
 static enum sy_code
 enter_dirs(struct applying *a, struct swap *s)
 {
@@ -151,9 +157,11 @@ enter_dirs(struct applying *a, struct swap *s)
     char name[LIMIT_PATH];
     enum sy_code rc = SY_E_OK;
 
-    s->dir_fd = fcntl(s->site->dir_fd, F_DUPFD_CLOEXEC, 0);
-    if (s->dir_fd < 0) {
-        return failed(a, errno, "Failed to open the directory of", s->shown);
+    if (strchr(rest, '/') != NULL) {
+        s->own_fd = fcntl(s->site->dir_fd, F_DUPFD_CLOEXEC, 0);
+        if (s->own_fd < 0) {
+            return failed(a, errno, "Failed to open the directory of", s->shown);
+        }
     }
     while (rc == SY_E_OK && strchr(rest, '/') != NULL) {
         size_t n = strcspn(rest, "/");
@@ -161,7 +169,7 @@ enter_dirs(struct applying *a, struct swap *s)
         memcpy(name, rest, n);
         name[n] = '\0';
         rest += n + strspn(rest + n, "/");
-        rc = enter_dir(a, &s->dir_fd, name, s->shown);
+        rc = enter_dir(a, &s->own_fd, name, s->shown);
     }
     s->name = rest;
     return rc;
@@ -194,7 +202,7 @@ make_temp(struct applying *a, struct swap *s, int *ret)
             break;
         }
         *ret =
-            openat(s->dir_fd, s->temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+            openat(dir_of(s), s->temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
         if (*ret >= 0) {
             s->has_temp = true;
             return SY_E_OK;
@@ -261,16 +269,16 @@ lacks_flags(int errnum)
 static int
 put_new(const struct swap *s, const char *from, const char *to)
 {
-    if (renameat2(s->dir_fd, from, s->dir_fd, to, RENAME_NOREPLACE) == 0) {
+    if (renameat2(dir_of(s), from, dir_of(s), to, RENAME_NOREPLACE) == 0) {
         return 0;
     }
-    if (!lacks_flags(errno) || linkat(s->dir_fd, from, s->dir_fd, to, 0) != 0) {
+    if (!lacks_flags(errno) || linkat(dir_of(s), from, dir_of(s), to, 0) != 0) {
         return -1;
     }
-    if (unlinkat(s->dir_fd, from, 0) != 0) {
+    if (unlinkat(dir_of(s), from, 0) != 0) {
         int errnum = errno;
 
-        (void)unlinkat(s->dir_fd, to, 0);
+        (void)unlinkat(dir_of(s), to, 0);
         errno = errnum;
         return -1;
     }
@@ -283,7 +291,7 @@ exchange(const struct swap *s)
 {
     char other[sizeof(s->temp) + 2];
 
-    if (renameat2(s->dir_fd, s->temp, s->dir_fd, s->name, RENAME_EXCHANGE) == 0) {
+    if (renameat2(dir_of(s), s->temp, dir_of(s), s->name, RENAME_EXCHANGE) == 0) {
         return 0;
     }
     if (!lacks_flags(errno)) {
@@ -291,20 +299,20 @@ exchange(const struct swap *s)
     }
     /* The file keeps a second name while its first one becomes the new file's. */
     (void)snprintf(other, sizeof(other), "%s~", s->temp);
-    if (linkat(s->dir_fd, s->name, s->dir_fd, other, 0) != 0) {
+    if (linkat(dir_of(s), s->name, dir_of(s), other, 0) != 0) {
         return -1;
     }
-    if (renameat(s->dir_fd, s->temp, s->dir_fd, s->name) != 0) {
+    if (renameat(dir_of(s), s->temp, dir_of(s), s->name) != 0) {
         int errnum = errno;
 
-        (void)unlinkat(s->dir_fd, other, 0);
+        (void)unlinkat(dir_of(s), other, 0);
         errno = errnum;
         return -1;
     }
-    if (renameat(s->dir_fd, other, s->dir_fd, s->temp) != 0) {
+    if (renameat(dir_of(s), other, dir_of(s), s->temp) != 0) {
         int errnum = errno;
 
-        (void)renameat(s->dir_fd, other, s->dir_fd, s->name);
+        (void)renameat(dir_of(s), other, dir_of(s), s->name);
         errno = errnum;
         return -1;
     }
@@ -326,7 +334,7 @@ took_the_right_one(const struct swap *s)
 {
     struct stat st;
 
-    return !s->site->exists || (fstatat(s->dir_fd, s->temp, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+    return !s->site->exists || (fstatat(dir_of(s), s->temp, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
                                 site_is_same(&st, &s->site->st));
 }
 
@@ -357,8 +365,8 @@ undo_new(const struct swap *s)
 {
     struct stat st;
 
-    return fstatat(s->dir_fd, s->name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-           site_is_same(&st, &s->mine) && unlinkat(s->dir_fd, s->name, 0) == 0;
+    return fstatat(dir_of(s), s->name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+           site_is_same(&st, &s->mine) && unlinkat(dir_of(s), s->name, 0) == 0;
 }
 
 static bool
@@ -390,7 +398,7 @@ undo(struct applying *a)
             continue;
         }
         if (s->content != NULL && s->has_temp) {
-            (void)unlinkat(s->dir_fd, s->temp, 0);
+            (void)unlinkat(dir_of(s), s->temp, 0);
         }
     }
     for (size_t i = a->n_dirs; i-- > 0;) {
@@ -406,7 +414,7 @@ clear_away(struct applying *a)
     for (size_t i = 0; i < a->n; i++) {
         const struct swap *s = &a->v[i];
 
-        if (s->has_temp && unlinkat(s->dir_fd, s->temp, 0) != 0 &&
+        if (s->has_temp && unlinkat(dir_of(s), s->temp, 0) != 0 &&
             notes_add(&a->plan->report.notes,
                       "the old content of %s is still there, beside it in %s (%s)", s->shown,
                       s->temp, sy_errno_text(errno)) != SY_E_OK) {
@@ -448,7 +456,7 @@ add_swap(struct applying *a, const struct planned *p, bool is_source)
         .content = removes ? NULL : &p->content,
         .like = p->source.exists ? &p->source.st : NULL,
         .shown = is_source ? p->section->path : p->section->move_to,
-        .dir_fd = -1,
+        .own_fd = -1,
     };
 }
 
@@ -456,7 +464,7 @@ static void
 applying_fini(struct applying *a)
 {
     for (size_t i = 0; i < a->n; i++) {
-        fd_close(&a->v[i].dir_fd);
+        fd_close(&a->v[i].own_fd);
     }
     for (size_t i = 0; i < a->n_dirs; i++) {
         fd_close(&a->dirs[i].parent_fd);

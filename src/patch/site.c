@@ -200,6 +200,10 @@ open_dir(struct site *ret, const struct search *s, size_t root, size_t dir_len)
         return sy_err_nomem(s->err);
     }
 
+    if (dir_len < root_len) {
+        return failed(s, ENOENT); /* the root is not there any more */
+    }
+
     long fd = syscall(SYS_openat2, s->sites->root_fds[root], below, &how, sizeof(how));
 
     if (fd < 0) {

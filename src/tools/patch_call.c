@@ -159,7 +159,12 @@ run(void *arg, struct orch_call *call, struct sy_error *err)
     const struct turn_context *turn = orch_turn(call);
     SY_AUTO(strv_fini) struct strv roots = {.max = LIMIT_ROOTS + 1};
     struct patch_world w = {
-        .cwd = p->cwd, .judge = judge, .judge_arg = call, .wants_diff = p->is_dry};
+        .cwd = p->cwd,
+        .outside = "it can't be reached: openat2(2) is missing or refused here",
+        .judge = judge,
+        .judge_arg = call,
+        .wants_diff = p->is_dry,
+    };
     struct patch_plan *plan = NULL;
     enum sy_code rc = check_cwd(p, err);
 

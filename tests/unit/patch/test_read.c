@@ -242,7 +242,7 @@ large_patches_are_read_up_to_the_limits(void **state)
     patch_fini(&p);
     b.len = len;
     add_to(&b, "@@\n-x\n" END);
-    fails_with(b.data, b.len, "at most 1024 files, 10000 chunks");
+    fails_with(b.data, b.len, "at most 256 files, 10000 chunks");
 
     buf_reset(&b);
     while (b.len <= LIMIT_PATCH) {

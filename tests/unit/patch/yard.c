@@ -274,3 +274,21 @@ yard_refuses(struct yard *y, const char *body, const char *words)
     }
     assert_string_equal(yard_tree(y), before);
 }
+
+const char yard_all_kinds[] =
+    "*** Add File: new/dir/one\n+1\n*** Add File: new/two\n+2\n*** Update File: a\n@@\n-a\n+A\n"
+    "*** Update File: b\n*** Move to: moved/b\n@@\n-b\n+B\n*** Delete File: c\n*** Add File: d\n+D\n"
+    "*** Update File: e\n*** Move to: f\n@@\n-e\n+E\n*** Delete File: link\n";
+
+void
+yard_make_all_kinds(const struct yard *y)
+{
+    yard_file(y, "W/a", "a\n");
+    yard_file(y, "W/b", "b\n");
+    yard_file(y, "W/c", "c\n");
+    yard_file(y, "W/d", "d\n");
+    yard_file(y, "W/e", "e\n");
+    yard_file(y, "W/f", "f\n");
+    yard_link(y, "a", "W/link");
+    assert_int_equal(chmod(yard_path(y, "W/a"), 0640), 0);
+}

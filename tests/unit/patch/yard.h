@@ -42,4 +42,8 @@ void yard_applies(struct yard *y, const char *body, const char *summary);
 /* It fails with these words, and nothing has changed. */
 void yard_refuses(struct yard *y, const char *body, const char *words);
 
+/* A patch of each kind of section, and the files for it. */
+extern const char yard_all_kinds[];
+void yard_make_all_kinds(const struct yard *y);
+
 #endif

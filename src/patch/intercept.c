@@ -154,19 +154,24 @@ is_call(const struct script *s, const struct script_word **ret_dir)
     return true;
 }
 
-/* A comment would hide the here-document, and a line's end would, too. */
 static bool
-may_be_call(const struct span *head)
+ends_with(const struct span *s, const char *word)
 {
-    bool has_name = false;
+    size_t n = strlen(word);
 
-    for (size_t i = 0; i < head->n; i++) {
-        if (head->s[i] == '#' || head->s[i] == '\\') {
-            return false;
-        }
-        has_name = has_name || (head->n - i > 4 && memcmp(head->s + i, "apply", 5) == 0);
+    return s->n >= n && memcmp(s->s + s->n - n, word, n) == 0;
+}
+
+/* Cheap, for most commands are none. A comment would hide the here-document, and an escaped end of
+ * the line would, too. */
+static bool
+may_be_call(struct span head)
+{
+    while (head.n > 0 && patch_is_blank(head.s[head.n - 1])) {
+        head.n--;
     }
-    return has_name;
+    return (ends_with(&head, "apply_patch") || ends_with(&head, "applypatch")) &&
+           memchr(head.s, '#', head.n) == NULL && memchr(head.s, '\\', head.n) == NULL;
 }
 
 static enum sy_code
@@ -229,7 +234,7 @@ patch_intercept_script(struct intercept *ret, const char *script)
     if (!take_frame(&f, script)) {
         return find_bare(ret, script);
     }
-    if (may_be_call(&f.head) && take_body(&body, &f, &rc) && rc == SY_E_OK) {
+    if (may_be_call(f.head) && take_body(&body, &f, &rc) && rc == SY_E_OK) {
         rc = read_head(ret, &f.head, &is_call);
     }
     if (rc == SY_E_OK && is_call) {

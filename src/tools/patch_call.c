@@ -35,10 +35,10 @@ const char patch_call_schema[] =
     "\"status\":{\"type\":\"string\",\"enum\":[\"exited\",\"cancelled\",\"denied\",\"failed\"]},"
     "\"exit_code\":{\"type\":\"integer\",\"description\":\"0: applied\"},"
     "\"timed_out\":{\"type\":\"boolean\"},"
-    "\"output\":{\"type\":\"string\"},"
+    "\"output\":{\"type\":\"string\",\"description\":"
+    "\"what happened, with dry_run the difference\"},"
     "\"changes\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}},"
     "\"dry_run\":{\"type\":\"boolean\"},"
-    "\"diff\":{\"type\":\"string\"},"
     "\"notes\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},"
     "\"wall_ms\":{\"type\":\"integer\"},"
     "\"error\":{\"type\":\"string\"},"
@@ -373,10 +373,9 @@ write_text(struct buf *out, const struct patch_call *p, const struct exec_output
 
 static enum sy_code
 write_structured(struct tool_output *ret, const struct patch_call *p,
-                 const struct exec_output *output, size_t max)
+                 const struct exec_output *output)
 {
     struct jw w = {.out = &ret->structured};
-    SY_AUTO(buf_fini) struct buf diff = {.max = max + 256};
 
     jw_object(&w);
     jw_key_str(&w, "status", exec_status_name(output->status));
@@ -428,7 +427,7 @@ patch_call_result(struct tool_output *ret, const struct tool_call *call,
     enum sy_code rc = write_text(&ret->text, p, output, call->max_bytes);
 
     if (rc == SY_E_OK) {
-        rc = write_structured(ret, p, output, call->max_bytes);
+        rc = write_structured(ret, p, output);
     }
     if (rc == SY_E_OK) {
         rc = buf_add(&ret->content, buf_view(&ret->text), ret->text.len);

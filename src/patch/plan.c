@@ -159,7 +159,10 @@ open_file(const struct planning *p, const struct planned *v, const char *what, i
         return failed(p, errno, what, v->section->path);
     }
     if (!site_is_same(&st, &site->st)) {
-        return failed(p, ESTALE, what, v->section->path);
+        struct place_shown_path shown;
+
+        return sy_err_set(p->err, SY_E_DENIED, "%s %s: somebody else is changing it", what,
+                          place_visible_path(&shown, v->section->path));
     }
     *ret = fd_take(&fd);
     return SY_E_OK;

@@ -1,7 +1,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "approval/approval.h"
+#include "approval/assess.h"
 #include "approval/rules.h"
 #include "base/str.h"
 #include "base/utf8.h"
@@ -246,4 +246,10 @@ requirement_refuse_unasked(struct requirement *ret)
     ret->kind = REQUIREMENT_FORBIDDEN;
     snprintf(ret->reason, sizeof(ret->reason), "%.*s, and nobody can be asked here: not run", len,
              why);
+}
+
+void
+assessment_fini(struct assessment *a)
+{
+    strv_fini(&a->prefix);
 }

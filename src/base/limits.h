@@ -256,6 +256,12 @@
 /* Grants of one session, and keys of one grant: a patch has one for each file. */
 #define LIMIT_STORE_GRANTS 4096U
 #define LIMIT_STORE_KEYS   1024U
+/* The longest that a request for approval may wait. */
+#define LIMIT_APPROVAL_MS 86400000 /* 24 h */
+/* What was approved for a session ends with it, and at the latest then. */
+#define LIMIT_GRANT_MS 86400000U /* 24 h */
+/* Rules that answers made. */
+#define LIMIT_STORE_RULES 4096U
 
 /* Findings of one run that are told; more are counted. */
 #define LIMIT_GUARD_FINDINGS 64U

@@ -189,6 +189,7 @@ exit_status(const struct exec_run *x, const struct exec_output *o)
     case EXEC_CANCELLED:
         return x->first_signal != 0 ? 128 + x->first_signal : o->exit_code;
     case EXEC_DENIED:
+    case EXEC_PENDING:
     case EXEC_FAILED:
         break;
     }

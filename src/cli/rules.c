@@ -1,4 +1,5 @@
 #include "cli/rules.h"
+#include "cli/approvals.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,8 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "command/command.h"
+#include "guard/guard.h"
+#include "store/rule.h"
 
 void
 cli_rules_place_fini(struct cli_rules_place *p)
@@ -73,10 +76,11 @@ finish(enum sy_code rc, const struct buf *text, int status)
 }
 
 static enum sy_code
-list_text(struct buf *out, const struct rules *r)
+list_text(struct buf *out, const struct rules *r, size_t answers_len)
 {
-    enum sy_code rc =
-        r->n + r->programs_n + r->network_n == 0 ? buf_add_str(out, "no rules\n") : SY_E_OK;
+    enum sy_code rc = r->n + r->programs_n + r->network_n + answers_len == 0
+                          ? buf_add_str(out, "no rules\n")
+                          : SY_E_OK;
     struct rule_title title;
     int64_t now = now_seconds();
 
@@ -156,7 +160,47 @@ json_rule(struct jw *w, const struct rule *r, int64_t now)
 }
 
 static enum sy_code
-list_json(struct buf *out, const struct rules *r)
+write_answers(struct buf *out, bool is_json, const struct store_rules *list)
+{
+    struct jw w = {.out = out};
+
+    if (is_json) {
+        jw_array(&w);
+        for (size_t i = 0; i < list->n; i++) {
+            jw_object(&w);
+            jw_key_str(&w, "id", list->v[i].id);
+            json_words(&w, "prefix", &list->v[i].prefix);
+            jw_key_bool(&w, "outside_sandbox", list->v[i].lifts_sandbox);
+            jw_key_int(&w, "created_ms", list->v[i].created_ms);
+            jw_key_str(&w, "decided_by", list->v[i].decided_by);
+            jw_end_object(&w);
+        }
+        jw_end_array(&w);
+        return jw_done(&w);
+    }
+
+    enum sy_code rc = SY_E_OK;
+
+    for (size_t i = 0; i < list->n && rc == SY_E_OK; i++) {
+        const struct store_rule *r = &list->v[i];
+
+        rc = buf_add_str(out, "allow  ");
+        for (size_t k = 0; k < r->prefix.n && rc == SY_E_OK; k++) {
+            rc = buf_add_char(out, ' ');
+            if (rc == SY_E_OK) {
+                rc = str_add_visible(out, r->prefix.v[k], strlen(r->prefix.v[k]), 200);
+            }
+        }
+        if (rc == SY_E_OK) {
+            rc = buf_addf(out, "%s  (an answer, %s)\n",
+                          r->lifts_sandbox ? ", outside the sandbox" : "", r->id);
+        }
+    }
+    return rc;
+}
+
+static enum sy_code
+list_json(struct buf *out, const struct rules *r, const char *answers)
 {
     struct jw w = {.out = out};
     int64_t now = now_seconds();
@@ -194,6 +238,8 @@ list_json(struct buf *out, const struct rules *r)
         jw_end_object(&w);
     }
     jw_end_array(&w);
+    jw_key(&w, "answers");
+    jw_raw(&w, answers, strlen(answers));
     jw_end_object(&w);
 
     enum sy_code rc = jw_done(&w);
@@ -201,19 +247,63 @@ list_json(struct buf *out, const struct rules *r)
     return rc == SY_E_OK ? buf_add_char(out, '\n') : rc;
 }
 
+/* Behind the rules of the files: those that answers made; SY_E_OK without a store. */
+static enum sy_code
+list_answers(struct buf *out, bool is_json, struct sy_error *err)
+{
+    SY_AUTO(buf_fini) struct buf dir = {.max = LIMIT_PATH};
+    struct store *st = NULL;
+    struct store_rules list = {0};
+    enum sy_code rc = SY_E_OK;
+
+    if (guard_state_dir(&dir, environ) == SY_E_OK && store_exists(buf_view(&dir))) {
+        rc = cli_approvals_open(&st, err);
+    }
+    if (rc == SY_E_OK && st != NULL) {
+        rc = store_rules_get(&list, st, err);
+    }
+    rc = rc == SY_E_OK ? write_answers(out, is_json, &list) : rc;
+    store_rules_fini(&list);
+    store_close(st);
+    return rc;
+}
+
+static int
+remove_main(const struct cli_args *args)
+{
+    struct store *st = NULL;
+    struct sy_error err = {0};
+    enum sy_code rc = cli_approvals_open(&st, &err);
+
+    if (rc == SY_E_OK) {
+        rc = store_rule_remove(st, args->operands[0], &err);
+    }
+    store_close(st);
+    return rc == SY_E_OK ? 0 : cli_fail(&err);
+}
+
 static int
 list_main(const struct cli_args *args)
 {
+    bool is_json = cli_get(args, "json") != NULL;
     SY_AUTO(rules_fini) struct rules rules = {0};
     SY_AUTO(buf_fini) struct buf text = {.max = LIMIT_CLI_TEXT};
+    SY_AUTO(buf_fini) struct buf answers = {.max = LIMIT_CLI_TEXT};
     struct sy_error err = {0};
+    enum sy_code rc = load(&rules, NULL, &err);
 
-    if (load(&rules, NULL, &err) != SY_E_OK) {
+    if (rc == SY_E_OK) {
+        rc = list_answers(&answers, is_json, &err);
+    }
+    if (rc != SY_E_OK) {
         return cli_fail(&err);
     }
-    return finish(cli_get(args, "json") != NULL ? list_json(&text, &rules)
-                                                : list_text(&text, &rules),
-                  &text, 0);
+    rc = is_json ? list_json(&text, &rules, buf_view(&answers))
+                 : list_text(&text, &rules, answers.len);
+    if (rc == SY_E_OK && !is_json) {
+        rc = buf_add(&text, buf_view(&answers), answers.len);
+    }
+    return finish(rc, &text, 0);
 }
 
 /* Rules that allow more than they seem to. */
@@ -422,14 +512,27 @@ static const struct cli_verb verb_rules_test = {
     .run = test_main,
 };
 
+static const struct cli_verb verb_rules_remove = {
+    .name = "remove",
+    .summary = "Take back a rule that an answer made",
+    .operands = "ID",
+    .text = "ID is shown by `rules list`. Rules in files are yours to edit.\n",
+    .page = "shellyard-rules.1",
+    .options = no_options,
+    .min_operands = 1,
+    .max_operands = 1,
+    .run = remove_main,
+};
+
 static const struct cli_verb *const rules_verbs[] = {
-    &verb_rules_list, &verb_rules_check, &verb_rules_test, &verb_rules_import, NULL,
+    &verb_rules_list,   &verb_rules_check,  &verb_rules_test,
+    &verb_rules_remove, &verb_rules_import, NULL,
 };
 
 const struct cli_verb verb_rules = {
     .name = "rules",
-    .summary = "List, check, test and import rules about commands",
-    .operands = "list|check|test|import",
+    .summary = "List, check, test, remove and import rules about commands",
+    .operands = "list|check|test|remove|import",
     .page = "shellyard-rules.1",
     .options = no_options,
     .verbs = rules_verbs,

@@ -7,6 +7,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "cli/rules.h"
 #include "cli/verbs.h"
 #include "protocol/protocol.h"
 #include "tools/tools.h"
@@ -117,6 +118,16 @@ run_loop(struct serve *s, protocol_new_fn *front, int in_fd, int out_fd, struct 
     return err->code;
 }
 
+static enum sy_code
+use_approval(struct tool_context *context, struct sy_error *err)
+{
+    SY_AUTO(cli_rules_place_fini) struct cli_rules_place place = {0};
+    enum sy_code rc = cli_rules_place_find(&place, err);
+    const struct tool_approval options = {.home = place.home, .rules_path = place.user_path};
+
+    return rc == SY_E_OK ? tool_context_use_approval(context, &options, err) : rc;
+}
+
 /* The loop exists; what hangs on it is freed before it. */
 static enum sy_code
 run_engine(struct serve *s, protocol_new_fn *front, int in_fd, int out_fd, struct sy_error *err)
@@ -127,6 +138,12 @@ run_engine(struct serve *s, protocol_new_fn *front, int in_fd, int out_fd, struc
 
     if (rc == SY_E_OK) {
         rc = tool_context_use_launcher(s->context, cli_launcher_path(launcher), err);
+        if (rc != SY_E_OK) {
+            tool_context_free(s->context);
+        }
+    }
+    if (rc == SY_E_OK) {
+        rc = use_approval(s->context, err);
         if (rc != SY_E_OK) {
             tool_context_free(s->context);
         }

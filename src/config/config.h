@@ -35,7 +35,10 @@ struct config {
         struct strv allow; /* hosts in reach while sandbox.network_access is false */
     } network;
     struct {
-        const char *policy; /* never | unless-trusted | on-failure | on-request */
+        const char *policy;     /* never | unless-trusted | on-failure | on-request */
+        const char *on_request; /* default | all */
+        int64_t hold_ms;        /* how long a call waits for a person */
+        int64_t expires_ms;     /* how long a request can be answered */
     } approval;
     struct {
         const char *path; /* "" = detect */

@@ -388,6 +388,7 @@ sy_result_outcome(const struct sy_result *r)
     case EXEC_CANCELLED:
         return SY_CANCELLED;
     case EXEC_DENIED:
+    case EXEC_PENDING:
         return SY_DENIED;
     case EXEC_FAILED:
         break;

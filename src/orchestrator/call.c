@@ -21,8 +21,9 @@
 
 static const char *const state_names[] = {
     [ORCH_PREPARE] = "prepare", [ORCH_SNAPSHOT] = "snapshot", [ORCH_APPROVAL] = "approval",
-    [ORCH_LOCK] = "lock",       [ORCH_SANDBOX] = "sandbox",   [ORCH_SPAWN] = "spawn",
-    [ORCH_RUN] = "run",         [ORCH_KILL] = "kill",         [ORCH_DONE] = "done",
+    [ORCH_REVIEW] = "review",   [ORCH_LOCK] = "lock",         [ORCH_SANDBOX] = "sandbox",
+    [ORCH_SPAWN] = "spawn",     [ORCH_RUN] = "run",           [ORCH_KILL] = "kill",
+    [ORCH_DONE] = "done",
 };
 
 const char *
@@ -40,6 +41,7 @@ exec_request_fini(struct exec_request *r)
     }
     r->work = (struct exec_work){0};
     strv_fini(&r->keys);
+    strv_fini(&r->prefix);
     mem_free(r->script);
     mem_free(r->call_id);
     mem_free(r->turn_id);
@@ -60,6 +62,9 @@ orch_submit(struct orch_call **ret, struct session *session, const struct turn_c
         return sy_err_nomem(err);
     }
     c->session = session;
+    if (request->client != NULL) {
+        c->client = mem_strdup(request->client);
+    }
     c->request = *request;
     *request = (struct exec_request){0};
     c->state = ORCH_PREPARE;
@@ -100,6 +105,7 @@ finish(struct orch_call *c, enum exec_status status)
         c->output.exit_code = EXIT_CANCELLED;
         break;
     case EXEC_DENIED:
+    case EXEC_PENDING:
         c->output.exit_code = EXIT_MACHINERY;
         break;
     case EXEC_FAILED:
@@ -121,9 +127,8 @@ finish(struct orch_call *c, enum exec_status status)
     call_emit_end(c);
 }
 
-/* Ends a call that never ran, or whose machinery failed. */
-static void
-fail(struct orch_call *c, enum exec_status status, const struct sy_error *why)
+void
+call_fail(struct orch_call *c, enum exec_status status, const struct sy_error *why)
 {
     c->output.err = *why;
     finish(c, status);
@@ -153,7 +158,7 @@ has_entry(struct orch_call *c)
                                               c->turn.sandbox_required, &c->entry, note, &err);
 
     if (rc != SY_E_OK) {
-        fail(c, EXEC_FAILED, &err);
+        call_fail(c, EXEC_FAILED, &err);
         return false;
     }
     if (note[0] != '\0') {
@@ -178,34 +183,12 @@ on_prepare(struct orch_call *c)
         return;
     }
     if (session_shell(c->session, &c->shell, &err) != SY_E_OK) {
-        fail(c, EXEC_FAILED, &err);
+        call_fail(c, EXEC_FAILED, &err);
         return;
     }
     if (wants_snapshot(c, c->shell)) {
         c->state = ORCH_SNAPSHOT;
     }
-}
-
-static void
-on_approval(struct orch_call *c)
-{
-    struct requirement need;
-
-    requirement_compute(&need, &c->request.params, c->turn.approval, &c->turn.sandbox);
-    requirement_refuse_unasked(&need);
-    switch (need.kind) {
-    case REQUIREMENT_SKIP:
-        c->state = ORCH_LOCK;
-        return;
-    case REQUIREMENT_NEEDS_APPROVAL:
-    case REQUIREMENT_FORBIDDEN:
-        break;
-    }
-
-    struct sy_error why;
-
-    sy_err_set(&why, SY_E_DENIED, "%s", need.reason);
-    fail(c, EXEC_DENIED, &why);
 }
 
 static void
@@ -224,8 +207,8 @@ on_work(struct orch_call *c)
     enum sy_code rc = call_protect_look(c, &err);
 
     c->started_ns = clock_mono_ns();
-    if (rc == SY_E_OK && strv_add_all(&c->argv, strv_view(&c->request.params.argv)) != SY_E_OK) {
-        rc = sy_err_nomem(&err);
+    if (rc == SY_E_OK) {
+        rc = call_make_argv(c, &err);
     }
     if (rc == SY_E_OK) {
         call_emit_begin(c);
@@ -235,7 +218,7 @@ on_work(struct orch_call *c)
     if (rc == SY_E_OK) {
         finish(c, EXEC_EXITED);
     } else {
-        fail(c, rc == SY_E_DENIED ? EXEC_DENIED : EXEC_FAILED, &err);
+        call_fail(c, rc == SY_E_DENIED ? EXEC_DENIED : EXEC_FAILED, &err);
     }
 }
 
@@ -309,7 +292,7 @@ on_spawn(struct orch_call *c)
     enum sy_code rc = call_spawn(c, &err);
 
     if (rc != SY_E_OK) {
-        fail(c, EXEC_FAILED, &err);
+        call_fail(c, EXEC_FAILED, &err);
         return;
     }
 
@@ -373,7 +356,7 @@ on_process_end(struct orch_call *c)
     case PROCESS_FAILED:
         break;
     }
-    fail(c, EXEC_FAILED, &r->err);
+    call_fail(c, EXEC_FAILED, &r->err);
 }
 
 /* ORCH_RUN and ORCH_KILL. */
@@ -432,7 +415,10 @@ orch_step(struct orch_call *c, uint64_t now_ns)
             on_snapshot(c, now_ns);
             break;
         case ORCH_APPROVAL:
-            on_approval(c);
+            call_approve(c);
+            break;
+        case ORCH_REVIEW:
+            call_review(c);
             break;
         case ORCH_LOCK:
             on_lock(c);
@@ -488,10 +474,12 @@ orch_cancel(struct orch_call *c)
     case ORCH_PREPARE:
     case ORCH_SNAPSHOT:
     case ORCH_APPROVAL:
+    case ORCH_REVIEW:
     case ORCH_LOCK:
     case ORCH_SANDBOX:
     case ORCH_SPAWN:
         leave_snapshot(c);
+        call_leave_review(c);
         sy_err_set(&c->output.err, SY_E_CANCELLED, "cancelled before it ran");
         finish(c, EXEC_CANCELLED);
         break;
@@ -539,6 +527,7 @@ orch_watches(const struct orch_call *c, struct process_watch out[PROCESS_WATCHES
         return watch_run(c, out);
     case ORCH_PREPARE:
     case ORCH_APPROVAL:
+    case ORCH_REVIEW:
     case ORCH_LOCK:
     case ORCH_SANDBOX:
     case ORCH_SPAWN:
@@ -565,6 +554,8 @@ orch_deadline_ns(const struct orch_call *c)
     case ORCH_SANDBOX:
     case ORCH_SPAWN:
         return 0;
+    case ORCH_REVIEW:
+        return UINT64_MAX; /* the reviewer wakes */
     case ORCH_LOCK:
         return c->lock_place == LOCK_QUEUED ? UINT64_MAX : 0;
     case ORCH_SNAPSHOT:
@@ -663,6 +654,8 @@ orch_call_free(struct orch_call *c)
     }
     c->wake = NULL;
     leave_snapshot(c);
+    call_leave_review(c);
+    mem_free(c->client);
     lock_leave(session_lock(c->session), c);
     process_free(c->process);
     network_leave(c->seat);

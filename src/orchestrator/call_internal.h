@@ -21,6 +21,13 @@ struct orch_call {
     bool has_login_env;
     unsigned snapshot_tries;
     struct orch_call *next_waiter;
+    /* ORCH_APPROVAL, ORCH_REVIEW */
+    struct review_ticket *ticket;
+    char *client;
+    bool was_asked;     /* the request was told */
+    bool lifts_sandbox; /* approval means running outside of it */
+    const char *const
+        *overlay; /* variables that make the command as safe as it was judged; or NULL */
     /* ORCH_LOCK */
     enum lock_place lock_place;
     bool is_lock_wanted; /* it need not wait for anything else any more */
@@ -46,6 +53,17 @@ struct orch_call {
     orch_wake_fn *wake;
     void *wake_arg;
 };
+
+/* The environment, from the policy as it is now, and the argument vector (spawn.c). */
+enum sy_code call_make_environment(struct orch_call *c, struct sy_error *err) SY_NODISCARD;
+enum sy_code call_make_argv(struct orch_call *c, struct sy_error *err) SY_NODISCARD;
+
+/* ORCH_APPROVAL and ORCH_REVIEW (review.c). The ticket is given back by call_leave_review. */
+void call_approve(struct orch_call *c);
+void call_review(struct orch_call *c);
+void call_leave_review(struct orch_call *c);
+/* Ends a call that never ran (call.c). */
+void call_fail(struct orch_call *c, enum exec_status status, const struct sy_error *why);
 
 /* Environment, argument vector, program, output chain, start (spawn.c). */
 enum sy_code call_spawn(struct orch_call *c, struct sy_error *err) SY_NODISCARD;

@@ -102,6 +102,7 @@ has_failed(const struct exec_output *o)
     case EXEC_TIMED_OUT:
     case EXEC_CANCELLED:
     case EXEC_DENIED:
+    case EXEC_PENDING:
     case EXEC_FAILED:
         break;
     }

@@ -6,6 +6,8 @@
 #include <stdint.h>
 
 #include "approval/approval.h"
+#include "approval/assess.h"
+#include "approval/review.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "command/command.h"
@@ -30,6 +32,7 @@ struct turn_context {
     char *cwd; /* absolute */
     struct sandbox_policy sandbox;
     enum approval_policy approval;
+    bool asks_for_all; /* APPROVAL_ON_REQUEST: approval.on_request all */
     struct env_policy env;
     struct resource_limits limits; /* of each command, the clock aside */
     bool sandbox_required; /* false: run without when the kernel can't; user's config only */
@@ -68,6 +71,9 @@ struct session_options {
 enum sy_code session_new(struct session **ret, const struct session_options *options,
                          struct sy_error *err) SY_NODISCARD;
 void session_free(struct session *s);
+/* Who judges and who is asked, before the first call; zeroed: nobody. */
+void session_use_approval(struct session *s, const struct assess_by *judge,
+                          const struct review_by *review);
 /* Where shellyard-launch is, before the first call; NULL: nowhere, and so no sandbox of the full
  * tier. */
 enum sy_code session_use_launcher(struct session *s, const char *path,
@@ -94,6 +100,7 @@ enum orch_state {
     ORCH_PREPARE,  /* which shell, and is its environment known */
     ORCH_SNAPSHOT, /* the login shell runs, once per engine */
     ORCH_APPROVAL, /* judged, and the requirement computed */
+    ORCH_REVIEW,   /* a person is asked */
     ORCH_LOCK,     /* calls that write run alone: waits for others of the session */
     ORCH_SANDBOX,  /* policy to plan to prepared sandbox */
     ORCH_SPAWN,    /* environment, program, start */
@@ -110,6 +117,7 @@ enum exec_status {
     EXEC_TIMED_OUT, /* exit_code 124 */
     EXEC_CANCELLED, /* exit_code 130 */
     EXEC_DENIED,    /* refused before it ran: err */
+    EXEC_PENDING,   /* not run yet: a person has still to answer, `review` has the id */
     EXEC_FAILED     /* our machinery, or the program can't be run (126, 127): err */
 };
 const char *exec_status_name(enum exec_status s);
@@ -131,8 +139,9 @@ struct exec_output {
     bool may_escalate;                 /* the caller may ask to run it outside the sandbox */
     const struct output_chain *output; /* NULL if nothing ran; lives as long as the call */
     const struct sandbox_plan *plan;   /* NULL if none was made */
-    struct sy_error err;               /* EXEC_DENIED, EXEC_FAILED */
-    char note[SY_ERR_MSG_MAX];         /* something the caller should know, or "" */
+    const struct review_answer *review; /* a person's answer; NULL: none was needed. As the call */
+    struct sy_error err;                /* EXEC_DENIED, EXEC_PENDING, EXEC_FAILED */
+    char note[SY_ERR_MSG_MAX];          /* something the caller should know, or "" */
 };
 
 /* A limit that was met, as a sentence's end ("memory ended the command (at most ...)") and
@@ -142,6 +151,10 @@ void exec_limit_text(char ret[EXEC_LIMIT_TEXT], const struct resource_hit *hit);
 void exec_limit_write(struct jw *w, const struct resource_hit *hit);
 /* The list "network_hosts" of an answer; nothing where no host was reached by an allow list. */
 void exec_hosts_write(struct jw *w, const struct strv *hosts);
+
+struct orch_call;
+/* A person is asked: the request `id` can be answered. `question` is its JSON (question.h). */
+typedef void orch_asked_fn(void *arg, struct orch_call *call, const char *id, const char *question);
 
 /*
  * What a call does inside of Shellyard instead of running a command: after approval, in its turn,
@@ -172,17 +185,20 @@ struct exec_request {
     bool login;            /* script: with the login environment */
     bool is_mutating;      /* may change something: runs alone in its session (docs/adr/0008) */
     char *call_id;
-    char *turn_id;         /* may be NULL */
-    const char *tool;      /* static: "shell", "shell_command", "exec" */
-    const int *stdio;      /* static, three descriptors for it: nothing is captured; or NULL */
-    size_t keep_bytes;     /* per stream; 0: default */
+    char *turn_id;      /* may be NULL */
+    const char *tool;   /* static: "shell", "shell_command", "exec" */
+    const int *stdio;   /* static, three descriptors for it: nothing is captured; or NULL */
+    size_t keep_bytes;  /* per stream; 0: default */
+    struct strv prefix; /* of the rule that the caller proposes; empty: none */
+    const char *client; /* who asks, for a person; NULL unknown. Borrowed during orch_submit */
+    uint64_t hold_ms;   /* how long to wait for a person; UINT64_MAX: until the request is over */
+    orch_asked_fn *on_asked; /* may be NULL */
+    void *on_asked_arg;
     output_raw_fn *on_raw; /* stream-through front ends; may be NULL */
     void *on_raw_arg;
 };
 
 void exec_request_fini(struct exec_request *r);
-
-struct orch_call;
 
 /*
  * Takes *request (left empty). `turn` is copied. Emits the begin event once
@@ -200,6 +216,10 @@ bool orch_step(struct orch_call *call, uint64_t now_ns);
 /* For an owner that can't take output now: as process_serve. Of use in ORCH_RUN,
  * nothing in other states. */
 void orch_serve(struct orch_call *call, uint64_t now_ns);
+/* In ORCH_REVIEW: an answer of the front's own person, or that they will not give one. The first
+ * answer of all counts; nothing in other states. */
+void orch_reply(struct orch_call *call, const struct review_reply *reply);
+void orch_give_up(struct orch_call *call);
 /* At any state; the result is EXEC_CANCELLED unless it was final already. */
 void orch_cancel(struct orch_call *call);
 /* `signal` to the command's group now (Ctrl-C), without ending the call. */

@@ -117,6 +117,9 @@ struct session_lock {
     bool has_writer;
 };
 
+const struct assess_by *session_judge(const struct session *s);
+const struct review_by *session_review(const struct session *s);
+
 struct session_lock *session_lock(struct session *s);
 /* Keeps a place for the call, which those behind it wait for. */
 void lock_queue(struct session_lock *lock, struct orch_call *call);

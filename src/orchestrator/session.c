@@ -32,6 +32,8 @@ struct session {
     struct snapshot *snapshot;
     struct orch_call *first_waiter;
     struct session_lock lock;
+    struct assess_by judge;
+    struct review_by review;
     struct sandbox_entry *cache[SANDBOX_CACHE];
     uint64_t cache_clock;
     enum session_spare spare_mode;
@@ -170,6 +172,26 @@ session_use_launcher(struct session *s, const char *path, struct sy_error *err)
     mem_free(s->launcher_path);
     s->launcher_path = copy;
     return SY_E_OK;
+}
+
+void
+session_use_approval(struct session *s, const struct assess_by *judge,
+                     const struct review_by *review)
+{
+    s->judge = *judge;
+    s->review = *review;
+}
+
+const struct assess_by *
+session_judge(const struct session *s)
+{
+    return &s->judge;
+}
+
+const struct review_by *
+session_review(const struct session *s)
+{
+    return &s->review;
 }
 
 struct session_lock *

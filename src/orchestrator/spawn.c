@@ -33,11 +33,11 @@ check_cwd(const char *cwd, struct sy_error *err)
 static bool
 find_owner(const struct orch_call *c, unsigned *ret)
 {
-    const struct sandbox_policy *p = &c->entry->policy;
+    const struct sandbox_policy *p = &c->turn.sandbox;
     struct stat st;
 
-    if (c->entry->template == NULL || geteuid() != 0 || p->runs_as_self || stat(p->cwd, &st) != 0 ||
-        st.st_uid == 0) {
+    if (c->entry == NULL || c->entry->template == NULL || geteuid() != 0 || p->runs_as_self ||
+        stat(p->cwd, &st) != 0 || st.st_uid == 0) {
         return false;
     }
     *ret = st.st_uid;
@@ -62,6 +62,24 @@ set_owner(struct strv *env, unsigned uid)
         rc = strv_env_set(env, "USER", name);
     }
     return rc == SY_E_OK && name != NULL ? strv_env_set(env, "LOGNAME", name) : rc;
+}
+
+/* What the judgement relied on. */
+static enum sy_code
+add_overlay(struct orch_call *c)
+{
+    enum sy_code rc = SY_E_OK;
+
+    for (size_t i = 0; c->overlay != NULL && c->overlay[i] != NULL && rc == SY_E_OK; i++) {
+        char name[64];
+        const char *value = strchr(c->overlay[i], '=');
+
+        SY_ASSERT(value != NULL && (size_t)(value - c->overlay[i]) < sizeof(name));
+        memcpy(name, c->overlay[i], (size_t)(value - c->overlay[i]));
+        name[value - c->overlay[i]] = '\0';
+        rc = strv_env_set(&c->env, name, value + 1);
+    }
+    return rc;
 }
 
 static enum sy_code
@@ -93,14 +111,35 @@ build_environment(struct orch_call *c)
         }
         base = strv_view(&merged);
     }
-    return env_build(&c->env, &c->turn.env, base, strv_view(&c->request.params.env), &facts);
+
+    enum sy_code rc =
+        env_build(&c->env, &c->turn.env, base, strv_view(&c->request.params.env), &facts);
+
+    return rc == SY_E_OK ? add_overlay(c) : rc;
 }
 
-static enum sy_code
-build_argv(struct orch_call *c, struct sy_error *err)
+enum sy_code
+call_make_environment(struct orch_call *c, struct sy_error *err)
 {
     enum sy_code rc = SY_E_OK;
 
+    strv_fini(&c->env);
+    c->env.max = LIMIT_ENV;
+    rc = build_environment(c);
+    if (rc == SY_E_LIMIT) {
+        return sy_err_set(err, rc, "more than %u environment variables", LIMIT_ENV);
+    }
+    return rc == SY_E_OK ? rc : sy_err_nomem(err);
+}
+
+enum sy_code
+call_make_argv(struct orch_call *c, struct sy_error *err)
+{
+    enum sy_code rc = SY_E_OK;
+
+    if (c->argv.n > 0) {
+        return rc;
+    }
     if (c->request.script != NULL) {
         /* With the login environment in place the shell needs no `-l`; without
          * snapshots it reads its profiles itself. */
@@ -120,7 +159,7 @@ build_argv(struct orch_call *c, struct sy_error *err)
     if (c->argv.n == 0 || c->argv.v[0][0] == '\0') {
         return sy_err_set(err, SY_E_ARG, "the command is empty");
     }
-    for (size_t i = 0; i < c->argv.n; i++) {
+    for (size_t i = 0; i < c->argv.n && c->request.work.run == NULL; i++) {
         size_t len = strlen(c->argv.v[i]);
 
         if (len >= LIMIT_ARG_STRLEN) {
@@ -221,12 +260,9 @@ call_spawn(struct orch_call *c, struct sy_error *err)
     if (rc != SY_E_OK) {
         return rc;
     }
-    rc = build_environment(c);
-    if (rc == SY_E_LIMIT) {
-        return sy_err_set(err, rc, "more than %u environment variables", LIMIT_ENV);
-    }
+    rc = call_make_environment(c, err);
     if (rc != SY_E_OK) {
-        return sy_err_nomem(err);
+        return rc;
     }
     if (c->seat != NULL) {
         rc = network_environment(c->seat, &c->env, err);
@@ -234,7 +270,7 @@ call_spawn(struct orch_call *c, struct sy_error *err)
             return rc;
         }
     }
-    rc = build_argv(c, err);
+    rc = call_make_argv(c, err);
     if (rc != SY_E_OK) {
         return rc;
     }

@@ -6,8 +6,13 @@
 #include "orchestrator/orchestrator.h"
 
 static const char *const status_names[] = {
-    [EXEC_EXITED] = "exited",       [EXEC_SIGNALED] = "signaled", [EXEC_TIMED_OUT] = "timed_out",
-    [EXEC_CANCELLED] = "cancelled", [EXEC_DENIED] = "denied",     [EXEC_FAILED] = "failed",
+    [EXEC_EXITED] = "exited",
+    [EXEC_SIGNALED] = "signaled",
+    [EXEC_TIMED_OUT] = "timed_out",
+    [EXEC_CANCELLED] = "cancelled",
+    [EXEC_DENIED] = "denied",
+    [EXEC_FAILED] = "failed",
+    [EXEC_PENDING] = "pending_approval",
 };
 
 /* Our own: not every C library has sigabbrev_np(3). */

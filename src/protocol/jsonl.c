@@ -70,6 +70,12 @@ on_shutdown(struct jsonl *j, const struct jsonl_line *line)
 }
 
 static void
+on_approval(struct jsonl *j, const struct jsonl_line *line)
+{
+    jsonl_approval(j, line);
+}
+
+static void
 on_tools(struct jsonl *j, const struct jsonl_line *line)
 {
     (void)line;
@@ -81,19 +87,20 @@ on_tools(struct jsonl *j, const struct jsonl_line *line)
 struct message_type {
     const char *type;
     bool is_strict;
-    const char *member; /* besides type */
+    const char *members[3]; /* besides type */
     void (*run)(struct jsonl *j, const struct jsonl_line *line);
 };
 
 static const struct message_type message_types[] = {
-    {"function_call",    false, NULL,      on_call     },
-    {"custom_tool_call", false, NULL,      on_call     },
-    {"local_shell_call", false, NULL,      on_call     },
-    {"batch",            true,  "calls",   on_batch    },
-    {"turn",             false, NULL,      on_turn     },
-    {"interrupt",        true,  "call_id", on_interrupt},
-    {"shutdown",         true,  NULL,      on_shutdown },
-    {"tools",            true,  NULL,      on_tools    },
+    {"function_call",    false, {NULL},                       on_call     },
+    {"custom_tool_call", false, {NULL},                       on_call     },
+    {"local_shell_call", false, {NULL},                       on_call     },
+    {"batch",            true,  {"calls"},                    on_batch    },
+    {"turn",             false, {NULL},                       on_turn     },
+    {"interrupt",        true,  {"call_id"},                  on_interrupt},
+    {"exec_approval",    true,  {"id", "decision", "reason"}, on_approval },
+    {"shutdown",         true,  {NULL},                       on_shutdown },
+    {"tools",            true,  {NULL},                       on_tools    },
 };
 #define N_MESSAGE_TYPES (sizeof(message_types) / sizeof(message_types[0]))
 
@@ -104,7 +111,12 @@ has_only_known(const struct message_type *t, const struct js *message, const cha
     const struct js *value = NULL;
 
     while (t->is_strict && js_next(message, &it, ret_key, &value)) {
-        if (!str_eq(*ret_key, "type") && (t->member == NULL || !str_eq(*ret_key, t->member))) {
+        bool is_known = str_eq(*ret_key, "type");
+
+        for (size_t i = 0; i < sizeof(t->members) / sizeof(t->members[0]); i++) {
+            is_known = is_known || (t->members[i] != NULL && str_eq(*ret_key, t->members[i]));
+        }
+        if (!is_known) {
             return false;
         }
     }
@@ -186,6 +198,7 @@ jsonl_on_dropped(struct protocol *p, enum sy_code why)
 static void
 jsonl_on_eof(struct protocol *p)
 {
+    jsonl_end_approvals((struct jsonl *)p);
     jsonl_finish_if_over((struct jsonl *)p);
 }
 
@@ -234,6 +247,7 @@ protocol_jsonl_new(struct protocol **ret, const struct protocol_options *options
 
     enum sy_code rc = protocol_init(&j->base, &jsonl_front, options, err);
 
+    j->asker = (struct tool_asker){.hold_ms = UINT64_MAX, .asked = jsonl_asked};
     if (rc == SY_E_OK) {
         struct session *s = tool_context_session(options->context);
 

@@ -97,6 +97,11 @@ on_done(void *arg, struct tool_call *call, struct tool_output *output)
     c->tool = NULL;
     c->is_done = true;
     c->group->n_running--;
+    c->request[0] = '\0';
+    if (output->is_aborted) {
+        jsonl_interrupt_turn(c->group->front, c->group->turn);
+        return;
+    }
     group_advance(c->group);
 }
 
@@ -113,6 +118,7 @@ invocation_init(struct invocation *ret, const struct jsonl_call *c)
         .call_id = c->call_id,
         .payload = c->type->payload,
         .front = FRONT_PROTO,
+        .asker = &c->group->front->asker,
     };
 }
 
@@ -329,8 +335,8 @@ jsonl_submit(struct jsonl *j, const struct jsonl_line *line, const struct js *it
     group_advance(g);
 }
 
-void
-jsonl_interrupt(struct jsonl *j, const char *call_id)
+static void
+interrupt(struct jsonl *j, const char *call_id, const struct jsonl_turn *turn, bool is_of_turn)
 {
     struct jsonl_group *next = NULL;
 
@@ -339,7 +345,8 @@ jsonl_interrupt(struct jsonl *j, const char *call_id)
         for (size_t i = g->n_sent; i < g->n; i++) {
             struct jsonl_call *c = &g->calls[i];
 
-            if (c->is_done || (call_id != NULL && !str_eq(c->call_id, call_id))) {
+            if (c->is_done || (is_of_turn && g->turn != turn) ||
+                (call_id != NULL && !str_eq(c->call_id, call_id))) {
                 continue;
             }
             if (c->tool != NULL) {
@@ -356,4 +363,16 @@ jsonl_interrupt(struct jsonl *j, const char *call_id)
         next = g->next;
         group_advance(g);
     }
+}
+
+void
+jsonl_interrupt(struct jsonl *j, const char *call_id)
+{
+    interrupt(j, call_id, NULL, false);
+}
+
+void
+jsonl_interrupt_turn(struct jsonl *j, const struct jsonl_turn *turn)
+{
+    interrupt(j, NULL, turn, true);
 }

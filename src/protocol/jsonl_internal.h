@@ -53,6 +53,7 @@ struct jsonl_call {
     struct buf content;      /* the answer, once done */
     uint64_t deltas_dropped; /* for a reader that is too slow */
     bool is_done;
+    char request[STORE_ID_SIZE]; /* for approval, that can be answered; "" none */
     char reason[SY_ERR_MSG_MAX]; /* the answer instead of content, if not "" */
     char call_id[LIMIT_MESSAGE_ID + 1];
 };
@@ -83,6 +84,7 @@ struct jsonl {
     uint64_t line;
     unsigned busy; /* inside a walk over the groups: none may be freed */
     uint64_t subscription;
+    struct tool_asker asker;
 };
 
 /* One line: the message and the document that holds it, which a handler may
@@ -98,12 +100,22 @@ struct jsonl_call *jsonl_call_find(const struct jsonl *j, const char *call_id);
 void jsonl_submit(struct jsonl *j, const struct jsonl_line *line, const struct js *items);
 /* Cancels the call with this id, or all if NULL. */
 void jsonl_interrupt(struct jsonl *j, const char *call_id);
+/* Cancels the calls of a turn (NULL: configuration's). */
+void jsonl_interrupt_turn(struct jsonl *j, const struct jsonl_turn *turn);
+/* Approvals (jsonl_approval.c). The `asked` of a tool_asker; `arg` is a struct jsonl_call. */
+void jsonl_asked(void *arg, struct tool_call *tool, const char *id, const char *question);
+/* Takes a message "exec_approval". */
+void jsonl_approval(struct jsonl *j, const struct jsonl_line *line);
+/* Nobody will send one any more. */
+void jsonl_end_approvals(struct jsonl *j);
 /* Ends the front if it is to end and no call is unanswered. */
 void jsonl_finish_if_over(struct jsonl *j);
 
 /* Out (jsonl_out.c). */
 void jsonl_send_output(struct jsonl *j, const struct jsonl_call *c);
 void jsonl_send_error(struct jsonl *j, const char *call_id, const char *text);
+void jsonl_send_request(struct jsonl *j, const struct jsonl_call *c, const char *id,
+                        const char *question);
 void jsonl_send_turn(struct jsonl *j, const struct jsonl_turn *t);
 void jsonl_send_tools(struct jsonl *j);
 /* Subscribed to the bus; arg is the front. */

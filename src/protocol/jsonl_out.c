@@ -62,6 +62,27 @@ jsonl_send_error(struct jsonl *j, const char *call_id, const char *text)
 }
 
 void
+jsonl_send_request(struct jsonl *j, const struct jsonl_call *c, const char *id,
+                   const char *question)
+{
+    const struct jsonl_turn *t = c->group->turn;
+    struct jw w;
+
+    open_message(j, &w, "exec_approval_request");
+    jw_key_str(&w, "call_id", c->call_id);
+    if (t != NULL && t->id[0] != '\0') {
+        jw_key_str(&w, "turn_id", t->id);
+    }
+    jw_key_str(&w, "id", id);
+    jw_raw(&w, question + 1, strlen(question) - 2); /* its members, without the braces */
+    if (!close_message(j, &w)) {
+        jsonl_send_error(j, c->call_id,
+                         "out of memory: a question about this call is missing, "
+                         "shellyard approvals has it");
+    }
+}
+
+void
 jsonl_send_turn(struct jsonl *j, const struct jsonl_turn *t)
 {
     struct jw w;

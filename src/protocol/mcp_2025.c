@@ -166,6 +166,7 @@ initialize(struct mcp *m, const struct mcp_request *r)
 
     /* Again is legal: a client that gave up waiting for the first answer. */
     m->version = v != NULL ? v : &versions[N_VERSIONS - 1];
+    mcp_elicit_setup(m, r->params);
 
     mcp_reply_open(m, &w, &r->id);
     jw_key_str(&w, "protocolVersion", m->version->name);
@@ -388,7 +389,8 @@ on_message(struct mcp *m, const struct js *v, struct mcp_batch *batch)
         return;
     }
     if (method == NULL && (js_get(v, "result") != NULL || js_get(v, "error") != NULL)) {
-        return; /* an answer; we never ask */
+        mcp_elicited(m, v);
+        return;
     }
     if (id != NULL && !rpc_id_read(&r.id, id)) {
         mcp_error(m, NULL, batch, RPC_REQUEST,

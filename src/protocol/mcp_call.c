@@ -130,6 +130,7 @@ on_done(void *arg, struct tool_call *call, struct tool_output *output)
     bool had_progress = c->token.kind != RPC_ID_NONE;
 
     (void)call;
+    mcp_elicit_end(c);
     if (!c->is_cancelled) {
         struct jw w;
 
@@ -210,6 +211,7 @@ call_start(struct mcp *m, struct mcp_call *c, const char *name, const struct js 
         .payload = PAYLOAD_MCP,
         .arguments = arguments,
         .front = FRONT_MCP,
+        .asker = &m->asker,
     };
 
     return tool_start(&c->tool, &inv, on_done, c, err);

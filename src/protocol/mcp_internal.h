@@ -35,7 +35,11 @@ struct mcp_call {
     uint64_t due_ms;     /* next progress, time of the loop */
     int64_t progress;    /* last value sent */
     bool is_cancelled;   /* must not be answered */
-    char text[];         /* the strings of id and token */
+    uint64_t elicit;     /* number of the question that its person was asked; 0: none is open */
+    uint64_t elicited_ns;
+    bool may_remember; /* what was offered besides yes and no */
+    bool may_rule;
+    char text[]; /* the strings of id and token */
 };
 
 struct mcp {
@@ -45,6 +49,9 @@ struct mcp {
     struct mcp_call *calls;
     size_t n_calls;
     uint64_t n_started;
+    uint64_t n_elicited;
+    char client[128]; /* its name; "" unknown */
+    struct tool_asker asker;
 };
 
 struct mcp_request {
@@ -61,6 +68,16 @@ void mcp_error(struct mcp *m, const struct rpc_id *id, struct mcp_batch *batch, 
                const char *fmt, ...) SY_PRINTF(5, 6);
 /* One hold less; the last one sends and frees. Accepts NULL. */
 void mcp_batch_release(struct mcp *m, struct mcp_batch *batch);
+
+/* mcp_elicit.c */
+/* From the parameters of initialize: can a person there be asked? */
+void mcp_elicit_setup(struct mcp *m, const struct js *params);
+/* The `asked` of a tool_asker; `arg` is a struct mcp_call. */
+void mcp_elicit(void *arg, struct tool_call *tool, const char *id, const char *question);
+/* A reply to one of our requests. */
+void mcp_elicited(struct mcp *m, const struct js *message);
+/* The call is over: takes a form back that nobody has answered. */
+void mcp_elicit_end(struct mcp_call *c);
 
 /* mcp_call.c */
 void mcp_tools_call(struct mcp *m, const struct mcp_request *r);

@@ -4,25 +4,6 @@
 #include "store/grant.h"
 #include "store/store_internal.h"
 
-static int
-bind_text(sqlite3_stmt *s, const char *name, const char *text)
-{
-    return sqlite3_bind_text(s, sqlite3_bind_parameter_index(s, name), text, -1, SQLITE_STATIC);
-}
-
-static int
-bind_key(sqlite3_stmt *s, const unsigned char *key)
-{
-    return sqlite3_bind_blob(s, sqlite3_bind_parameter_index(s, ":key"), key,
-                             (int)STORE_DIGEST_SIZE, SQLITE_STATIC);
-}
-
-static enum sy_code
-finish(struct store *st, sqlite3_stmt *s, int rc, bool *ret_row, struct sy_error *err)
-{
-    return rc == SQLITE_OK ? store_step(st, s, ret_row, err) : store_failed(st, SQLITE_NOMEM, err);
-}
-
 static enum sy_code
 put_keys(struct store *st, const struct store_grant *g, enum store_status decision, uint64_t ttl_ms,
          struct sy_error *err)
@@ -39,14 +20,15 @@ put_keys(struct store *st, const struct store_grant *g, enum store_status decisi
     for (size_t i = 0; rc == SY_E_OK && i < g->n; i++) {
         (void)sqlite3_reset(s);
 
-        int bound =
-            bind_text(s, ":session", g->session) | bind_key(s, g->keys + i * STORE_DIGEST_SIZE) |
-            sqlite3_bind_int(s, 3, (int)decision) | sqlite3_bind_int64(s, 4, term.created_ms) |
-            sqlite3_bind_int64(s, 5, term.expires_ms) |
-            sqlite3_bind_text(s, 6, st->boot_id, -1, SQLITE_STATIC) |
-            sqlite3_bind_int64(s, 7, term.deadline_ns);
+        int bound = store_bind_text(s, ":session", g->session) |
+                    store_bind_digest(s, ":key", g->keys + i * STORE_DIGEST_SIZE) |
+                    sqlite3_bind_int(s, 3, (int)decision) |
+                    sqlite3_bind_int64(s, 4, term.created_ms) |
+                    sqlite3_bind_int64(s, 5, term.expires_ms) |
+                    sqlite3_bind_text(s, 6, st->boot_id, -1, SQLITE_STATIC) |
+                    sqlite3_bind_int64(s, 7, term.deadline_ns);
 
-        rc = finish(st, s, bound, NULL, err);
+        rc = store_run(st, s, bound, NULL, err);
     }
     return rc;
 }
@@ -58,7 +40,7 @@ drop_old(struct store *st, struct sy_error *err)
     STORE_STMT s = NULL;
     enum sy_code rc = store_prepare(&s, st, "DELETE FROM session_grant WHERE " STORE_IS_OVER, err);
 
-    return rc == SY_E_OK ? finish(st, s, store_term_bind(st, s), NULL, err) : rc;
+    return rc == SY_E_OK ? store_run(st, s, store_term_bind(st, s), NULL, err) : rc;
 }
 
 static enum sy_code
@@ -69,7 +51,7 @@ check_count(struct store *st, const char *session, struct sy_error *err)
         store_prepare(&s, st, "SELECT count(*) FROM session_grant WHERE session = :session", err);
 
     if (rc == SY_E_OK) {
-        rc = finish(st, s, bind_text(s, ":session", session), NULL, err);
+        rc = store_run(st, s, store_bind_text(s, ":session", session), NULL, err);
     }
     if (rc == SY_E_OK && sqlite3_column_int64(s, 0) > (int64_t)LIMIT_STORE_GRANTS) {
         rc =
@@ -124,10 +106,10 @@ store_grant_has(bool *ret, struct store *st, const struct store_grant *g, struct
     for (size_t i = 0; rc == SY_E_OK && has_all && i < g->n; i++) {
         (void)sqlite3_reset(s);
 
-        int bound = store_term_bind(st, s) | bind_text(s, ":session", g->session) |
-                    bind_key(s, g->keys + i * STORE_DIGEST_SIZE);
+        int bound = store_term_bind(st, s) | store_bind_text(s, ":session", g->session) |
+                    store_bind_digest(s, ":key", g->keys + i * STORE_DIGEST_SIZE);
 
-        rc = finish(st, s, bound, &has_all, err);
+        rc = store_run(st, s, bound, &has_all, err);
     }
     if (rc == SY_E_OK) {
         *ret = has_all;
@@ -147,7 +129,7 @@ store_grants_end(struct store *st, const char *session, struct sy_error *err)
     }
     rc = store_prepare(&s, st, "DELETE FROM session_grant WHERE session = :session", err);
     if (rc == SY_E_OK) {
-        rc = finish(st, s, bind_text(s, ":session", session), NULL, err);
+        rc = store_run(st, s, store_bind_text(s, ":session", session), NULL, err);
     }
     store_stmt_fini(&s);
     return store_end(&txn, rc, err);

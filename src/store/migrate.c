@@ -37,6 +37,16 @@ static const char *const migrations[STORE_SCHEMA] = {
     " deadline_ns INTEGER NOT NULL,"
     " PRIMARY KEY (session, key)"
     ") STRICT, WITHOUT ROWID;",
+
+    "CREATE INDEX request_same ON request (session, digest);"
+    "CREATE TABLE allow_rule ("
+    " seq INTEGER PRIMARY KEY AUTOINCREMENT,"
+    " id TEXT NOT NULL UNIQUE,"
+    " prefix TEXT NOT NULL,"
+    " lifts_sandbox INTEGER NOT NULL,"
+    " created_ms INTEGER NOT NULL,"
+    " decided_by TEXT NOT NULL"
+    ") STRICT;",
 };
 
 enum sy_code

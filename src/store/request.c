@@ -1,13 +1,10 @@
-#include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/utf8.h"
 #include "store/request.h"
+#include "store/rule.h"
 #include "store/store_internal.h"
 
 #define NS_PER_MS 1000000
@@ -41,60 +38,6 @@ store_requests_fini(struct store_requests *list)
     }
     mem_free(list->v);
     *list = (struct store_requests){0};
-}
-
-static enum sy_code
-check_text(const char *what, const char *text, size_t max, struct sy_error *err)
-{
-    size_t len = strlen(text);
-
-    if (len > max) {
-        return sy_err_set(err, SY_E_ARG, "the %s of a request has %zu bytes, %zu at most", what,
-                          len, max);
-    }
-    return utf8_is_valid(text, len)
-               ? SY_E_OK
-               : sy_err_set(err, SY_E_ARG, "the %s of a request is no valid UTF-8", what);
-}
-
-static enum sy_code
-make_id(char id[STORE_ID_SIZE], struct sy_error *err)
-{
-    unsigned char bytes[(STORE_ID_SIZE - 1) / 2];
-
-    if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes)) {
-        return sy_err_sys(err, errno, "making the id of a request");
-    }
-    for (size_t i = 0; i < sizeof(bytes); i++) {
-        (void)snprintf(id + 2 * i, 3, "%02x", bytes[i]);
-    }
-    return SY_E_OK;
-}
-
-static int
-bind_text(sqlite3_stmt *s, const char *name, const char *text)
-{
-    return sqlite3_bind_text(s, sqlite3_bind_parameter_index(s, name), text, -1, SQLITE_STATIC);
-}
-
-static int
-bind_i64(sqlite3_stmt *s, const char *name, int64_t value)
-{
-    return sqlite3_bind_int64(s, sqlite3_bind_parameter_index(s, name), value);
-}
-
-static int
-bind_digest(sqlite3_stmt *s, const unsigned char *digest)
-{
-    return sqlite3_bind_blob(s, sqlite3_bind_parameter_index(s, ":digest"), digest,
-                             (int)STORE_DIGEST_SIZE, SQLITE_STATIC);
-}
-
-/* Runs a statement whose bindings gave `rc` (or'ed: no code of SQLite but OK is 0). */
-static enum sy_code
-finish(struct store *st, sqlite3_stmt *s, int rc, bool *ret_row, struct sy_error *err)
-{
-    return rc == SQLITE_OK ? store_step(st, s, ret_row, err) : store_failed(st, SQLITE_NOMEM, err);
 }
 
 /* Makes room among those that are over, and refuses when too many wait. */
@@ -144,13 +87,15 @@ insert(struct store *st, const char *id, const struct store_request_new *r, stru
     }
     store_term_make(&term, r->ttl_ms);
 
-    int bound =
-        bind_text(s, ":id", id) | bind_digest(s, r->digest) | bind_text(s, ":text", r->text) |
-        bind_text(s, ":session", r->session) | bind_text(s, ":principal", r->principal) |
-        bind_text(s, ":boot", st->boot_id) | bind_i64(s, ":created", term.created_ms) |
-        bind_i64(s, ":expires", term.expires_ms) | bind_i64(s, ":deadline", term.deadline_ns);
+    int bound = store_bind_text(s, ":id", id) | store_bind_digest(s, ":digest", r->digest) |
+                store_bind_text(s, ":text", r->text) | store_bind_text(s, ":session", r->session) |
+                store_bind_text(s, ":principal", r->principal) |
+                store_bind_text(s, ":boot", st->boot_id) |
+                store_bind_i64(s, ":created", term.created_ms) |
+                store_bind_i64(s, ":expires", term.expires_ms) |
+                store_bind_i64(s, ":deadline", term.deadline_ns);
 
-    return finish(st, s, bound, NULL, err);
+    return store_run(st, s, bound, NULL, err);
 }
 
 enum sy_code
@@ -159,20 +104,20 @@ store_request_create(char ret_id[STORE_ID_SIZE], struct store *st,
 {
     struct store_txn txn;
     char id[STORE_ID_SIZE];
-    enum sy_code rc = check_text("text", r->text, LIMIT_STORE_TEXT, err);
+    enum sy_code rc = store_check_text("text of a request", r->text, LIMIT_STORE_TEXT, err);
 
     if (rc == SY_E_OK) {
-        rc = check_text("session", r->session, LIMIT_STORE_NAME, err);
+        rc = store_check_text("session of a request", r->session, LIMIT_STORE_NAME, err);
     }
     if (rc == SY_E_OK) {
-        rc = check_text("principal", r->principal, LIMIT_STORE_NAME, err);
+        rc = store_check_text("principal of a request", r->principal, LIMIT_STORE_NAME, err);
     }
     if (rc == SY_E_OK && r->ttl_ms > STORE_TTL_MAX_MS) {
         rc = sy_err_set(err, SY_E_ARG, "a request may wait for %llu ms at most",
                         (unsigned long long)STORE_TTL_MAX_MS);
     }
     if (rc == SY_E_OK) {
-        rc = make_id(id, err);
+        rc = store_make_id(id, "a request", err);
     }
     if (rc == SY_E_OK) {
         rc = store_begin(&txn, st, err);
@@ -198,14 +143,6 @@ store_request_create(char ret_id[STORE_ID_SIZE], struct store *st,
     " max(0, CASE WHEN boot_id = :boot AND :boot <> '' THEN (deadline_ns - :mono) / 1000000"       \
     " ELSE expires_ms - :wall END)"
 
-static char *
-column_text(sqlite3_stmt *s, int i)
-{
-    const char *text = (const char *)sqlite3_column_text(s, i);
-
-    return text != NULL ? mem_strdup(text) : NULL;
-}
-
 static enum sy_code
 read_row(struct store_request *r, struct store *st, sqlite3_stmt *s, struct sy_error *err)
 {
@@ -219,12 +156,12 @@ read_row(struct store_request *r, struct store *st, sqlite3_stmt *s, struct sy_e
     }
     memcpy(r->id, id, STORE_ID_SIZE);
     memcpy(r->digest, digest, STORE_DIGEST_SIZE);
-    r->session = column_text(s, 2);
-    r->principal = column_text(s, 3);
+    r->session = store_column_text(s, 2);
+    r->principal = store_column_text(s, 3);
     r->created_ms = sqlite3_column_int64(s, 4);
     r->expires_ms = sqlite3_column_int64(s, 5);
-    r->reason = column_text(s, 6);
-    r->decided_by = column_text(s, 7);
+    r->reason = store_column_text(s, 6);
+    r->decided_by = store_column_text(s, 7);
     r->decided_ms = sqlite3_column_int64(s, 8);
     r->is_used = sqlite3_column_int(s, 9) != 0;
     r->status = (enum store_status)status;
@@ -246,7 +183,7 @@ store_request_get(struct store_request *ret, struct store *st, const char *id, s
         store_prepare(&s, st, "SELECT " COLUMNS ", text FROM request WHERE id = :id", err);
 
     if (rc == SY_E_OK) {
-        rc = finish(st, s, store_term_bind(st, s) | bind_text(s, ":id", id), &is_row, err);
+        rc = store_run(st, s, store_term_bind(st, s) | store_bind_text(s, ":id", id), &is_row, err);
     }
     if (rc == SY_E_OK && !is_row) {
         rc = sy_err_set(err, SY_E_NOTFOUND, "there is no such request for approval");
@@ -257,13 +194,37 @@ store_request_get(struct store_request *ret, struct store *st, const char *id, s
     if (rc != SY_E_OK) {
         return rc;
     }
-    r.text = column_text(s, 12);
+    r.text = store_column_text(s, 12);
     if (r.text == NULL) {
         store_request_fini(&r);
         return sy_err_nomem(err);
     }
     *ret = r;
     return SY_E_OK;
+}
+
+enum sy_code
+store_request_find(struct store_request *ret, struct store *st, const char *session,
+                   const unsigned char *digest, struct sy_error *err)
+{
+    STORE_STMT s = NULL;
+    bool is_row = false;
+    enum sy_code rc = store_prepare(&s, st,
+                                    "SELECT " COLUMNS " FROM request WHERE session = :session AND"
+                                    " digest = :digest AND is_used = 0 AND status <= 5 AND"
+                                    " NOT " STORE_IS_OVER " ORDER BY seq DESC LIMIT 1",
+                                    err);
+
+    if (rc == SY_E_OK) {
+        int bound = store_term_bind(st, s) | store_bind_text(s, ":session", session) |
+                    store_bind_digest(s, ":digest", digest);
+
+        rc = store_run(st, s, bound, &is_row, err);
+    }
+    if (rc == SY_E_OK && !is_row) {
+        rc = sy_err_set(err, SY_E_NOTFOUND, "there is no such request for approval");
+    }
+    return rc == SY_E_OK ? read_row(ret, st, s, err) : rc;
 }
 
 enum sy_code
@@ -283,7 +244,7 @@ store_requests_pending(struct store_requests *ret, struct store *st, struct sy_e
                                     err);
 
     if (rc == SY_E_OK) {
-        rc = finish(st, s, store_term_bind(st, s), &is_row, err);
+        rc = store_run(st, s, store_term_bind(st, s), &is_row, err);
     }
     while (rc == SY_E_OK && is_row && list.n < LIMIT_STORE_PENDING) {
         rc = read_row(&list.v[list.n], st, s, err);
@@ -312,7 +273,7 @@ store_requests_expire(size_t *ret_n, struct store *st, struct sy_error *err)
 
     *ret_n = 0;
     if (rc == SY_E_OK) {
-        rc = finish(st, look, store_term_bind(st, look), &is_row, err);
+        rc = store_run(st, look, store_term_bind(st, look), &is_row, err);
     }
     store_stmt_fini(&look); /* it holds a snapshot in which nobody may write */
     if (rc != SY_E_OK || !is_row) {
@@ -325,7 +286,7 @@ store_requests_expire(size_t *ret_n, struct store *st, struct sy_error *err)
     rc = store_prepare(&s, st, "UPDATE request SET status = 6 WHERE status = 0 AND " STORE_IS_OVER,
                        err);
     if (rc == SY_E_OK) {
-        rc = finish(st, s, store_term_bind(st, s), NULL, err);
+        rc = store_run(st, s, store_term_bind(st, s), NULL, err);
     }
 
     size_t n = (size_t)sqlite3_changes(st->db);
@@ -345,7 +306,7 @@ tell_status(struct store_answer *ret, struct store *st, const char *id, struct s
     enum sy_code rc = store_prepare(&s, st, "SELECT status FROM request WHERE id = :id", err);
 
     if (rc == SY_E_OK) {
-        rc = finish(st, s, bind_text(s, ":id", id), &is_row, err);
+        rc = store_run(st, s, store_bind_text(s, ":id", id), &is_row, err);
     }
     if (rc != SY_E_OK) {
         return rc;
@@ -385,12 +346,12 @@ set_status(struct store_answer *ret, struct store *st, const struct store_decisi
                           err);
     }
     if (rc == SY_E_OK) {
-        int bound = bind_text(s, ":id", d->id) | bind_i64(s, ":status", d->status) |
-                    bind_text(s, ":reason", d->reason != NULL ? d->reason : "") |
-                    bind_text(s, ":by", d->decided_by) |
-                    bind_i64(s, ":now", clock_wall_ns() / NS_PER_MS);
+        int bound = store_bind_text(s, ":id", d->id) | store_bind_i64(s, ":status", d->status) |
+                    store_bind_text(s, ":reason", d->reason != NULL ? d->reason : "") |
+                    store_bind_text(s, ":by", d->decided_by) |
+                    store_bind_i64(s, ":now", clock_wall_ns() / NS_PER_MS);
 
-        rc = finish(st, s, bound, NULL, err);
+        rc = store_run(st, s, bound, NULL, err);
     }
     if (rc != SY_E_OK) {
         return rc;
@@ -413,7 +374,11 @@ change(struct store_answer *ret, struct store *st, const struct store_decision *
     if (rc != SY_E_OK) {
         return rc;
     }
-    rc = store_end(&txn, set_status(&answer, st, d, err), err);
+    rc = set_status(&answer, st, d, err);
+    if (rc == SY_E_OK && answer.verdict == STORE_TAKEN && d->rule != NULL) {
+        rc = store_rule_put(NULL, st, d->rule, d->rule_lifts_sandbox, d->decided_by, err);
+    }
+    rc = store_end(&txn, rc, err);
     if (rc == SY_E_OK) {
         *ret = answer;
     }
@@ -424,15 +389,15 @@ enum sy_code
 store_request_decide(struct store_answer *ret, struct store *st, const struct store_decision *d,
                      struct sy_error *err)
 {
-    enum sy_code rc =
-        check_text("reason", d->reason != NULL ? d->reason : "", LIMIT_STORE_NAME, err);
+    enum sy_code rc = store_check_text("reason of a request", d->reason != NULL ? d->reason : "",
+                                       LIMIT_STORE_NAME, err);
 
     if (d->status < STORE_APPROVED || d->status > STORE_ABORTED) {
         return sy_err_set(err, SY_E_ARG, "a request cannot be decided as '%s'",
                           store_status_name(d->status));
     }
     if (rc == SY_E_OK) {
-        rc = check_text("decider", d->decided_by, LIMIT_STORE_NAME, err);
+        rc = store_check_text("decider of a request", d->decided_by, LIMIT_STORE_NAME, err);
     }
     return rc == SY_E_OK ? change(ret, st, d, err) : rc;
 }
@@ -463,7 +428,7 @@ store_requests_cancel(size_t *ret_n, struct store *st, const char *session, stru
             &s, st, "UPDATE request SET status = 7 WHERE session = :session AND status = 0", err);
     }
     if (rc == SY_E_OK) {
-        rc = finish(st, s, bind_text(s, ":session", session), NULL, err);
+        rc = store_run(st, s, store_bind_text(s, ":session", session), NULL, err);
     }
     n = (size_t)sqlite3_changes(st->db);
     store_stmt_fini(&s);
@@ -492,10 +457,11 @@ store_request_use(bool *ret_may, struct store *st, const char *id, const char *s
                        " NOT " STORE_IS_OVER,
                        err);
     if (rc == SY_E_OK) {
-        int bound = store_term_bind(st, s) | bind_text(s, ":id", id) |
-                    bind_text(s, ":session", session) | bind_digest(s, digest);
+        int bound = store_term_bind(st, s) | store_bind_text(s, ":id", id) |
+                    store_bind_text(s, ":session", session) |
+                    store_bind_digest(s, ":digest", digest);
 
-        rc = finish(st, s, bound, NULL, err);
+        rc = store_run(st, s, bound, NULL, err);
     }
 
     bool may = rc == SY_E_OK && sqlite3_changes(st->db) == 1;

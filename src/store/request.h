@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "store/store.h"
 
@@ -79,6 +80,11 @@ enum sy_code store_request_create(char ret_id[STORE_ID_SIZE], struct store *st,
 enum sy_code store_request_get(struct store_request *ret, struct store *st, const char *id,
                                struct sy_error *err) SY_NODISCARD;
 
+/* The latest of that session and digest that waits, or was decided and not used, and is not
+ * over; without its text. SY_E_NOTFOUND for none. */
+enum sy_code store_request_find(struct store_request *ret, struct store *st, const char *session,
+                                const unsigned char *digest, struct sy_error *err) SY_NODISCARD;
+
 /* All that wait, the oldest first, without their texts. */
 enum sy_code store_requests_pending(struct store_requests *ret, struct store *st,
                                     struct sy_error *err) SY_NODISCARD;
@@ -88,6 +94,8 @@ struct store_decision {
     enum store_status status; /* STORE_APPROVED to STORE_ABORTED */
     const char *reason;       /* NULL: none; the rule's prefix for STORE_APPROVED_WITH_RULE */
     const char *decided_by;   /* who or what way */
+    const struct strv *rule;  /* STORE_APPROVED_WITH_RULE: the prefix, made with it; or NULL */
+    bool rule_lifts_sandbox;
 };
 
 enum store_verdict {

@@ -1,8 +1,10 @@
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
@@ -341,4 +343,23 @@ store_close(struct store *st)
     (void)sqlite3_close(st->db);
     fd_close(&st->changes_fd);
     mem_free(st);
+}
+
+bool
+store_exists(const char *dir)
+{
+    char path[LIMIT_PATH];
+    int n = snprintf(path, sizeof(path), "%s/%s", dir, STORE_FILE);
+
+    return n > 0 && (size_t)n < sizeof(path) && access(path, F_OK) == 0;
+}
+
+enum sy_code
+store_version(uint64_t *ret, struct store *st, struct sy_error *err)
+{
+    int64_t version = 0;
+    enum sy_code rc = store_number(&version, st, "PRAGMA data_version", err);
+
+    *ret = (uint64_t)version;
+    return rc;
 }

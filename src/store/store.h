@@ -1,6 +1,7 @@
 #ifndef SY_STORE_STORE_H
 #define SY_STORE_STORE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -36,6 +37,11 @@ enum sy_code store_open(struct store **ret, const struct store_options *options,
                         struct sy_error *err) SY_NODISCARD;
 /* Accepts NULL. */
 void store_close(struct store *st);
+
+/* Is there a database in that directory? */
+bool store_exists(const char *dir);
+/* Another number after each commit of another connection. */
+enum sy_code store_version(uint64_t *ret, struct store *st, struct sy_error *err) SY_NODISCARD;
 
 /* For messages; lives as long as the store. */
 const char *store_path(const struct store *st);

@@ -33,7 +33,7 @@ enum sy_code store_place_prepare(char ret_path[LIMIT_PATH], int *ret_changes_fd,
 const char *store_place_fault(uint64_t fs_type);
 
 /* The newest schema. store_migrate brings it up to `want`, for tests of older ones. */
-#define STORE_SCHEMA 2
+#define STORE_SCHEMA 3
 enum sy_code store_migrate(struct store *st, int want, struct sy_error *err) SY_NODISCARD;
 /* Refuses what is newer or another program's; changes nothing. */
 enum sy_code store_check_schema(struct store *st, struct sy_error *err) SY_NODISCARD;
@@ -52,6 +52,21 @@ enum sy_code store_step(struct store *st, sqlite3_stmt *s, bool *ret_row,
 /* The number in the first column of the only row. */
 enum sy_code store_number(int64_t *ret, struct store *st, const char *sql,
                           struct sy_error *err) SY_NODISCARD;
+
+/* Values for the parameters of that name; codes of SQLite, to be or'ed: none but OK is 0. */
+int store_bind_text(sqlite3_stmt *s, const char *name, const char *text);
+int store_bind_i64(sqlite3_stmt *s, const char *name, int64_t value);
+int store_bind_digest(sqlite3_stmt *s, const char *name, const unsigned char *digest);
+/* store_step for a statement whose bindings gave `rc`. */
+enum sy_code store_run(struct store *st, sqlite3_stmt *s, int rc, bool *ret_row,
+                       struct sy_error *err) SY_NODISCARD;
+/* 128 random bits in hex, for `what`. */
+enum sy_code store_make_id(char id[33], const char *what, struct sy_error *err) SY_NODISCARD;
+/* A copy of a column, or NULL. */
+char *store_column_text(sqlite3_stmt *s, int i);
+/* SY_E_ARG unless it is UTF-8 of at most `max` bytes; `what` is for the error. */
+enum sy_code store_check_text(const char *what, const char *text, size_t max,
+                              struct sy_error *err) SY_NODISCARD;
 
 /*
  * A transaction that writes, or a part of the one that is open. store_end commits when

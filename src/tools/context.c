@@ -5,6 +5,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "tools/approvals.h"
 #include "tools/patch_call.h"
 #include "tools/tools_internal.h"
 
@@ -18,6 +19,7 @@ struct tool_context {
     uv_timer_t *rest_timer;
     struct tool_call *refused; /* to be answered from the loop */
     size_t calls;
+    struct approvals *approvals; /* NULL: nobody judges or is asked */
 };
 
 static void answer_refused(struct tool_context *c);
@@ -127,11 +129,27 @@ tool_context_free(struct tool_context *c)
         return;
     }
     SY_ASSERT(c->calls == 0);
+    approvals_free(c->approvals);
     timer_end(c->deferred_timer);
     timer_end(c->rest_timer);
     turn_context_fini(&c->turn);
     session_free(c->session);
     mem_free(c);
+}
+
+enum sy_code
+tool_context_use_approval(struct tool_context *c, const struct tool_approval *options,
+                          struct sy_error *err)
+{
+    const struct approvals_place place = {
+        .session = c->session,
+        .config = c->config,
+        .loop = c->loop,
+        .home = options->home,
+        .rules_path = options->rules_path,
+    };
+
+    return approvals_new(&c->approvals, &place, err);
 }
 
 const struct config *
@@ -230,6 +248,17 @@ on_orch_done(void *arg, struct orch_call *orch)
     complete(call);
 }
 
+static void
+on_asked(void *arg, struct orch_call *orch, const char *id, const char *question)
+{
+    struct tool_call *call = arg;
+
+    (void)orch;
+    if (call->asker->asked != NULL) {
+        call->asker->asked(call->arg, call, id, question);
+    }
+}
+
 enum sy_code
 tool_submit(struct tool_call *call, struct exec_request *request, size_t max_bytes,
             struct sy_error *err)
@@ -241,6 +270,12 @@ tool_submit(struct tool_call *call, struct exec_request *request, size_t max_byt
         return sy_err_nomem(err);
     }
     request->is_mutating = call->is_mutating;
+    if (call->asker != NULL) {
+        request->hold_ms = call->asker->hold_ms;
+        request->client = call->asker->client;
+        request->on_asked = on_asked;
+        request->on_asked_arg = call;
+    }
     call->timeout_ms = request->params.expiration.timeout_ms;
     call->max_bytes = max_bytes;
 
@@ -263,6 +298,7 @@ call_new(const struct invocation *inv, const struct tool_handler *handler, tool_
     call->handler = handler;
     call->turn = inv->turn;
     call->front = inv->front;
+    call->asker = inv->asker;
     call->done = done;
     call->arg = arg;
     call->started_ns = clock_mono_ns();
@@ -337,6 +373,22 @@ tool_cancel(struct tool_call *call)
     if (call->driver != NULL) {
         orch_cancel(call->orch);
         orch_wake(call->driver);
+    }
+}
+
+void
+tool_reply(struct tool_call *call, const struct review_reply *reply)
+{
+    if (call->driver != NULL) {
+        orch_reply(call->orch, reply);
+    }
+}
+
+void
+tool_give_up(struct tool_call *call)
+{
+    if (call->driver != NULL) {
+        orch_give_up(call->orch);
     }
 }
 

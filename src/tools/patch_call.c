@@ -20,6 +20,7 @@ struct patch_call {
     char *text;
     char *cwd;
     bool is_dry;
+    bool has_begun; /* it was approved, and its turn came */
     /* What became of it. */
     struct buf summary;
     struct buf changes; /* JSON */
@@ -32,7 +33,8 @@ struct patch_call {
 const char patch_call_schema[] =
     "{\"type\":\"object\",\"required\":[\"status\",\"exit_code\",\"timed_out\",\"output\"],"
     "\"properties\":{"
-    "\"status\":{\"type\":\"string\",\"enum\":[\"exited\",\"cancelled\",\"denied\",\"failed\"]},"
+    "\"status\":{\"type\":\"string\",\"enum\":[\"exited\",\"cancelled\",\"denied\",\"pending_approval\","
+    "\"failed\"]},"
     "\"exit_code\":{\"type\":\"integer\",\"description\":\"0: applied\"},"
     "\"timed_out\":{\"type\":\"boolean\"},"
     "\"output\":{\"type\":\"string\",\"description\":"
@@ -41,6 +43,7 @@ const char patch_call_schema[] =
     "\"dry_run\":{\"type\":\"boolean\"},"
     "\"notes\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},"
     "\"wall_ms\":{\"type\":\"integer\"},"
+    "\"approval\":{\"type\":\"object\"},"
     "\"error\":{\"type\":\"string\"},"
     "\"sandbox\":{\"type\":\"object\"}}}";
 
@@ -167,6 +170,8 @@ run(void *arg, struct orch_call *call, struct sy_error *err)
     };
     struct patch_plan *plan = NULL;
     enum sy_code rc = check_cwd(p, err);
+
+    p->has_begun = true;
 
     if (rc == SY_E_OK) {
         rc = fill_roots(&w, &roots, &turn->sandbox, err);
@@ -397,6 +402,7 @@ write_structured(struct tool_output *ret, const struct patch_call *p,
         }
         jw_end_array(&w);
     }
+    result_write_review(&w, output->review);
     jw_key_int(&w, "wall_ms", (int64_t)(output->duration_ns / 1000000));
     if (output->err.code != SY_E_OK) {
         jw_key_str(&w, "error", output->err.msg);
@@ -419,6 +425,7 @@ patch_call_result(struct tool_output *ret, const struct tool_call *call,
     *ret = (struct tool_output){
         .is_error = output->status != EXEC_EXITED,
         .is_success = output->status == EXEC_EXITED,
+        .is_aborted = output->review != NULL && output->review->outcome == REVIEW_ABORTED,
         .text = {.max = max},
         .content = {.max = max},
         .structured = {.max = max},

@@ -191,6 +191,35 @@ fill_permissions(struct exec_request *ret, const struct invocation *inv, struct 
     return rc;
 }
 
+/* Codex: the words that a rule might begin with. */
+static enum sy_code
+fill_prefix(struct exec_request *ret, const struct invocation *inv, struct sy_error *err)
+{
+    const struct js *v = js_get(inv->arguments, "prefix_rule");
+
+    ret->prefix.max = LIMIT_ARGV;
+    if (v == NULL || js_type(v) == JS_NULL) {
+        return SY_E_OK;
+    }
+    if (js_type(v) != JS_ARRAY) {
+        return sy_err_set(err, SY_E_ARG, "'prefix_rule' must be an array of strings, not %s",
+                          js_type_name(js_type(v)));
+    }
+    for (size_t i = 0; i < js_count(v); i++) {
+        const char *word = js_str(js_at(v, i));
+        enum sy_code rc = word != NULL ? strv_add(&ret->prefix, word) : SY_E_ARG;
+
+        if (rc != SY_E_OK) {
+            return rc == SY_E_NOMEM
+                       ? sy_err_nomem(err)
+                       : sy_err_set(err, SY_E_ARG,
+                                    "'prefix_rule' must be an array of at most %u strings",
+                                    LIMIT_ARGV);
+        }
+    }
+    return SY_E_OK;
+}
+
 static enum sy_code
 add_variable(struct strv *env, const char *name, const struct js *value, struct sy_error *err)
 {
@@ -281,6 +310,9 @@ request_fill_common(struct exec_request *ret, size_t *ret_max_bytes, const struc
     }
     if (rc == SY_E_OK) {
         rc = fill_permissions(ret, inv, err);
+    }
+    if (rc == SY_E_OK) {
+        rc = fill_prefix(ret, inv, err);
     }
     if (rc == SY_E_OK) {
         rc = fill_env(ret, inv, err);

@@ -11,7 +11,7 @@ const char result_schema[] =
     "{\"type\":\"object\",\"required\":[\"status\",\"exit_code\",\"timed_out\",\"output\"],"
     "\"properties\":{"
     "\"status\":{\"type\":\"string\",\"enum\":[\"exited\",\"signaled\",\"timed_out\","
-    "\"cancelled\",\"denied\",\"failed\"]},"
+    "\"cancelled\",\"denied\",\"pending_approval\",\"failed\"]},"
     "\"exit_code\":{\"type\":\"integer\",\"description\":"
     "\"124 timed out, 126 not executable, 127 not found, 128+n signal n\"},"
     "\"signal\":{\"type\":\"integer\"},"
@@ -31,6 +31,7 @@ const char result_schema[] =
     "\"denials_more\":{\"type\":\"integer\"},"
     "\"network_hosts\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},"
     "\"escalation\":{\"type\":\"string\"},"
+    "\"approval\":{\"type\":\"object\",\"description\":\"a person's answer, or the id to wait for\"},"
     "\"note\":{\"type\":\"string\"},"
     "\"error\":{\"type\":\"string\"},"
     "\"sandbox\":{\"type\":\"object\"}}}";
@@ -78,6 +79,32 @@ says_escalation(const struct exec_output *out)
     return out->may_escalate && out->denials.n > 0;
 }
 
+/* What a person answered, where one had to be asked. */
+void
+result_write_review(struct jw *w, const struct review_answer *a)
+{
+    if (a == NULL) {
+        return;
+    }
+    jw_key(w, "approval");
+    jw_object(w);
+    jw_key_str(w, "decision",
+               store_status_name(a->outcome == REVIEW_PENDING ? STORE_PENDING : a->status));
+    if (a->id[0] != '\0') {
+        jw_key_str(w, "id", a->id);
+    }
+    if (a->reason[0] != '\0') {
+        jw_key_str(w, "reason", a->reason);
+    }
+    if (a->decided_by[0] != '\0') {
+        jw_key_str(w, "decided_by", a->decided_by);
+    }
+    if (a->is_remembered) {
+        jw_key_bool(w, "remembered", true);
+    }
+    jw_end_object(w);
+}
+
 static enum sy_code
 write_structured(struct buf *ret, const struct facts *f)
 {
@@ -116,6 +143,7 @@ write_structured(struct buf *ret, const struct facts *f)
     if (says_escalation(f->out)) {
         jw_key_str(&w, "escalation", escalation);
     }
+    result_write_review(&w, f->out->review);
     if (f->out->note[0] != '\0') {
         jw_key_str(&w, "note", f->out->note);
     }
@@ -250,6 +278,7 @@ is_call_error(const struct exec_output *out)
         return false;
     case EXEC_CANCELLED:
     case EXEC_DENIED:
+    case EXEC_PENDING:
         return true;
     case EXEC_FAILED:
         break;
@@ -268,6 +297,7 @@ result_build(struct tool_output *ret, const struct tool_call *call,
     *ret = (struct tool_output){
         .text = {.max = max}, .content = {.max = max}, .structured = {.max = max}};
     ret->is_error = is_call_error(output);
+    ret->is_aborted = output->review != NULL && output->review->outcome == REVIEW_ABORTED;
     ret->is_success = output->status == EXEC_EXITED && output->exit_code == 0;
 
     enum sy_code rc = gather(&f);

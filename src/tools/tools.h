@@ -22,6 +22,16 @@ enum payload_kind { PAYLOAD_FUNCTION, PAYLOAD_CUSTOM, PAYLOAD_LOCAL_SHELL, PAYLO
 /* Which front end asks: decides the default size of the model text. */
 enum tool_front { FRONT_MCP, FRONT_PROTO };
 
+/* How a front asks the person at its other end (docs/approvals.md). */
+struct tool_call;
+struct tool_asker {
+    uint64_t hold_ms;   /* how long a call waits; 0: nobody is there; UINT64_MAX: to the end */
+    const char *client; /* the agent's program, for the person; NULL unknown */
+    /* The request `id` can be answered, by tool_reply or elsewhere; `question` is its JSON
+     * (approval/question.h). From the loop. */
+    void (*asked)(void *arg, struct tool_call *call, const char *id, const char *question);
+};
+
 /* Specification, ToolInvocation: what the caller sent. Borrowed during `start`. */
 struct invocation {
     struct tool_context *context;
@@ -34,10 +44,12 @@ struct invocation {
     const char *input;          /* CUSTOM */
     size_t input_len;
     enum tool_front front;
+    const struct tool_asker *asker; /* outlives the call; NULL: nobody is there */
 };
 
 /* What a tool answers. The output stands once in each form. */
 struct tool_output {
+    bool is_aborted;       /* a person ended the turn: nothing else of it should run */
     bool is_error;         /* bad arguments, refusal, machinery; never a non-zero exit */
     bool is_success;       /* the specification's `success`: ran and exit code 0 */
     struct buf text;       /* for people and models: header lines and output */
@@ -47,7 +59,6 @@ struct tool_output {
 void tool_output_fini(struct tool_output *o);
 
 /* A started call. */
-struct tool_call;
 typedef void tool_done_fn(void *arg, struct tool_call *call, struct tool_output *output);
 
 struct tool_handler {
@@ -92,6 +103,14 @@ enum sy_code tool_context_new(struct tool_context **ret, const struct config *co
                               const char *cwd, char *const *environ_list, struct uv_loop_s *loop,
                               struct sy_error *err) SY_NODISCARD;
 /* All calls must be over. Closes a timer: run the loop once more afterwards. */
+/* Calls are judged (approval/assess.h) and people asked (approval/review.h). Before the first call.
+ */
+struct tool_approval {
+    const char *home;       /* of the user, absolute; NULL unknown */
+    const char *rules_path; /* of their rules; NULL: none */
+};
+enum sy_code tool_context_use_approval(struct tool_context *c, const struct tool_approval *options,
+                                       struct sy_error *err) SY_NODISCARD;
 /* As session_use_launcher, for the session of these tools. */
 enum sy_code tool_context_use_launcher(struct tool_context *c, const char *path,
                                        struct sy_error *err) SY_NODISCARD;
@@ -119,6 +138,9 @@ enum sy_code tool_start(struct tool_call **ret, const struct invocation *inv, to
                         void *arg, struct sy_error *err) SY_NODISCARD;
 /* `done` still comes. */
 void tool_cancel(struct tool_call *call);
+/* The front's person has answered, or will not; nothing unless the call waits for that. */
+void tool_reply(struct tool_call *call, const struct review_reply *reply);
+void tool_give_up(struct tool_call *call);
 /* Last line of output so far and time since start, for progress. */
 const char *tool_last_line(struct tool_call *call);
 uint64_t tool_elapsed_ms(const struct tool_call *call);

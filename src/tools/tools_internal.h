@@ -10,6 +10,7 @@ struct tool_call {
     const struct turn_context *turn; /* during `handle` only */
     char *call_id;
     enum tool_front front;
+    const struct tool_asker *asker;
     tool_done_fn *done;
     void *arg;
     uint64_t started_ns;
@@ -31,6 +32,8 @@ enum sy_code result_build(struct tool_output *ret, const struct tool_call *call,
                           const struct exec_output *output) SY_NODISCARD;
 /* The same for a call that was refused before it became one. */
 enum sy_code result_build_error(struct tool_output *ret, const struct sy_error *err) SY_NODISCARD;
+/* The member "approval" of an answer; nothing where nobody was asked (NULL). */
+void result_write_review(struct jw *w, const struct review_answer *a);
 /* The JSON text of the output schema that result_build fills. */
 extern const char result_schema[];
 

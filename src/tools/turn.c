@@ -191,6 +191,7 @@ turn_from_config(struct turn_context *ret, const struct config *config, const ch
         !env_inherit_parse(&ret->env.inherit, config->environment.inherit)) {
         return sy_err_set(err, SY_E_INTERNAL, "configuration holds a word that no room knows");
     }
+    ret->asks_for_all = str_eq(config->approval.on_request, "all");
     fill_limits(&ret->limits, config);
     ret->cwd = mem_strdup(cwd);
 

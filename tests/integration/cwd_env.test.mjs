@@ -7,7 +7,7 @@ import { SOON_MS, eachFront, testPath, waitFor } from './lib/client.mjs';
 eachFront('A21 a working directory that is gone is named, and the next call works', async (t, { yard, open }) => {
   const front = await open();
   const gone = path.join(yard.ws, 'gone');
-  const first = await front.run(`mkdir -p ${gone} && cd ${gone} && rm -rf ${gone}`);
+  const first = await front.run(`mkdir -p ${gone} && cd ${gone} && rmdir ${gone}`);
   assert.equal(first.exitCode, 0);
 
   const second = await front.run(`touch ${yard.ws}/ran`, { cwd: gone });

@@ -72,7 +72,7 @@ eachTier('with the network off a server and its client in one command have a loo
     // The everyday form of it, with and without proxy variables.
     const web = await front.run('python3 -u -m http.server --bind 127.0.0.1 0 > port 2>/dev/null & '
       + 'until [ -s port ] || ! kill -0 $! 2>/dev/null; do sleep 0.05; done; '
-      + 'port=$(sed -n "s/.* port \\([0-9]*\\).*/\\1/p" port); [ -n "$port" ] && curl -sS "http://localhost:$port/own.py" | head -1; rm -f port', { timeoutMs: 60_000 });
+      + 'port=$(sed -n "s/.* port \\([0-9]*\\).*/\\1/p" port); [ -n "$port" ] && curl -sS "http://localhost:$port/own.py" | head -1; rm port', { timeoutMs: 60_000 });
     assert.equal(web.output, isFull ? 'import socket, sys\n' : '', web.text);
   }
   const on = await open({ settings: { 'sandbox.network_access': true } });

@@ -219,7 +219,7 @@ eachTier('no server is made that others would reach, but on Unix sockets', async
   mustRun(t, has('python3'), 'no python3');
   fs.writeFileSync(path.join(yard.ws, 'serve.py'), SERVE);
   const list = await open({ settings: allow('name.invalid') });
-  const r = await list.run('python3 serve.py; rm -f serve.sock', { timeoutMs: 60_000 });
+  const r = await list.run('python3 serve.py; rm serve.sock', { timeoutMs: 60_000 });
   const anywhere = 'bound LISTENS\nunbound LISTENS\nv6 LISTENS\nunix LISTENS\nthrough\n';
   if (isFull) {
     assert.equal(r.output, anywhere); // on its own loopback: see below
@@ -228,7 +228,7 @@ eachTier('no server is made that others would reach, but on Unix sockets', async
     assert.ok(r.raw.denials.some((d) => d.operation === 'listen' && d.layer === 'broker' && d.confidence === 'exact'));
   }
   const on = await open({ settings: { 'sandbox.network_access': true } });
-  const control = await on.run('python3 serve.py; rm -f serve.sock', { timeoutMs: 60_000 });
+  const control = await on.run('python3 serve.py; rm serve.sock', { timeoutMs: 60_000 });
   assert.equal(control.output, anywhere);
 });
 

@@ -1,6 +1,6 @@
 // apply_patch: as a tool over MCP and JSON Lines, and as a command of a model that calls it through a shell.
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import readline from 'node:readline';
@@ -205,12 +205,19 @@ test('the mode of the sandbox decides', limit, async (t) => {
   }
 });
 
-test('where a person must be asked and none can be, nothing is changed', limit, async (t) => {
+test('where a person must be asked nothing is changed before they say yes', limit, async (t) => {
   const { yard, apply } = await open(t, { 'approval.policy': 'unless-trusted' });
-  const result = await apply(addition('a'));
-  assert.equal(result.isError, true);
-  assert.equal(result.structuredContent.status, 'denied');
+  const asked = await apply(addition('a'));
+  assert.equal(asked.isError, true);
+  assert.equal(asked.structuredContent.status, 'pending_approval');
+  assert.match(textOf(asked), /a person has to approve it first.*\nNothing was changed\.\n$/s);
   assert.equal(exists(yard, 'a'), false);
+  execFileSync(program, ['approvals', 'approve', asked.structuredContent.approval.id], { cwd: yard.ws, env: yard.env });
+  const other = await apply(addition('b'));
+  assert.equal(other.structuredContent.status, 'pending_approval', 'the yes was for that patch alone');
+  const result = await apply(addition('a'));
+  assert.notEqual(result.isError, true, textOf(result));
+  assert.deepEqual([exists(yard, 'a'), exists(yard, 'b')], [true, false]);
 });
 
 test('what was ambiguous or fitted loosely is said', limit, async (t) => {

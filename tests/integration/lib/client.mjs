@@ -22,7 +22,7 @@ export const isSanitized = Boolean(process.env.TESTS_SANITIZER);
 export const SOON_MS = isSanitized ? 20_000 : 8_000;
 
 /** A limit for what no test should ever reach. */
-const STUCK_MS = 120_000;
+export const STUCK_MS = 120_000;
 
 /**
  * For what a machine may lack. True if `condition` holds; else skips the test

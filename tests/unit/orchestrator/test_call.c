@@ -20,7 +20,7 @@
 #include "../fault.h"
 
 /* A workspace and a home of the test's own, both removed at its end. */
-struct place {
+struct spot {
     char root[64];
     char home[96];
     char work[96];
@@ -30,7 +30,7 @@ struct place {
 static int
 place_make(void **state)
 {
-    static struct place p;
+    static struct spot p;
 
     snprintf(p.root, sizeof(p.root), "/var/tmp/sy-call-XXXXXX");
     if (mkdtemp(p.root) == NULL) {
@@ -54,7 +54,7 @@ place_make(void **state)
 static int
 place_remove(void **state)
 {
-    struct place *p = *state;
+    struct spot *p = *state;
     char *argv[] = {mem_unconst("rm"), mem_unconst("-rf"), p->root, NULL};
     struct exec_env env = {
         .program = "/bin/rm", .argv = argv, .envp = strv_view(&p->environ_list), .cwd = "/"};
@@ -88,7 +88,7 @@ write_file(const char *dir, const char *name, const char *text)
 }
 
 static enum sy_code
-session_of(struct session **ret, const struct place *p)
+session_of(struct session **ret, const struct spot *p)
 {
     struct session_options options = {
         .spare = SPARE_ALWAYS,
@@ -103,7 +103,7 @@ session_of(struct session **ret, const struct place *p)
 }
 
 static enum sy_code
-turn_of(struct turn_context *ret, const struct place *p, enum sandbox_mode mode)
+turn_of(struct turn_context *ret, const struct spot *p, enum sandbox_mode mode)
 {
     *ret = (struct turn_context){
         .cwd = mem_strdup(p->work),
@@ -116,7 +116,7 @@ turn_of(struct turn_context *ret, const struct place *p, enum sandbox_mode mode)
 }
 
 static enum sy_code
-request_of(struct exec_request *ret, const struct place *p, const char *script, bool login,
+request_of(struct exec_request *ret, const struct spot *p, const char *script, bool login,
            uint64_t timeout_ms)
 {
     *ret = (struct exec_request){
@@ -144,7 +144,7 @@ answer_fini(struct answer *a)
 
 static void
 run_in_session(struct answer *ret, // NOLINT(readability-function-size)
-               struct session *session, const struct place *p, enum sandbox_mode mode,
+               struct session *session, const struct spot *p, enum sandbox_mode mode,
                const char *script, bool login, uint64_t timeout_ms)
 {
     struct turn_context turn;
@@ -167,7 +167,7 @@ run_in_session(struct answer *ret, // NOLINT(readability-function-size)
 }
 
 static void
-run_script(struct answer *ret, const struct place *p, enum sandbox_mode mode, const char *script,
+run_script(struct answer *ret, const struct spot *p, enum sandbox_mode mode, const char *script,
            bool login, uint64_t timeout_ms)
 {
     struct session *session = NULL;
@@ -180,7 +180,7 @@ run_script(struct answer *ret, const struct place *p, enum sandbox_mode mode, co
 static void
 a_script_runs_in_the_workspace(void **state)
 {
-    struct place *p = *state;
+    struct spot *p = *state;
     SY_AUTO(answer_fini) struct answer a;
 
     run_script(&a, p, SANDBOX_WORKSPACE_WRITE, "pwd; echo x > here && cat here; exit 3", false,
@@ -194,7 +194,7 @@ a_script_runs_in_the_workspace(void **state)
 static void
 a_write_outside_is_refused_and_allowed_with_full_access(void **state)
 {
-    struct place *p = *state;
+    struct spot *p = *state;
     SY_AUTO(answer_fini) struct answer denied;
     SY_AUTO(answer_fini) struct answer allowed;
 
@@ -207,7 +207,7 @@ a_write_outside_is_refused_and_allowed_with_full_access(void **state)
 static void
 a_timeout_keeps_the_output_and_ends_the_tree(void **state)
 {
-    struct place *p = *state;
+    struct spot *p = *state;
     SY_AUTO(answer_fini) struct answer a;
     uint64_t start = clock_mono_ns();
 
@@ -234,7 +234,7 @@ a_signal_gives_128_and_its_number(void **state)
 static void
 a_missing_working_directory_is_named(void **state)
 {
-    struct place *p = *state;
+    struct spot *p = *state;
     struct session *session = NULL;
     struct turn_context turn;
     struct exec_request request;
@@ -258,7 +258,7 @@ a_missing_working_directory_is_named(void **state)
 static void
 the_login_environment_is_read_once_and_again_after_a_change(void **state)
 {
-    struct place *p = *state;
+    struct spot *p = *state;
     struct session *session = NULL;
     SY_AUTO(answer_fini) struct answer first;
     SY_AUTO(answer_fini) struct answer second;
@@ -291,7 +291,7 @@ a_profile_may_print_much_and_end_slowly(void **state)
         "export FROM_PROFILE=here\nprintf 'SHELLYARD-'; head -c 40000 /dev/zero\n",
         "export FROM_PROFILE=here\ntrap 'sleep 1000' EXIT\n",
     };
-    struct place *p = *state;
+    struct spot *p = *state;
 
     for (size_t i = 0; i < sizeof(profiles) / sizeof(profiles[0]); i++) {
         SY_AUTO(answer_fini) struct answer a;
@@ -319,7 +319,7 @@ a_login_environment_that_can_not_be_read_is_told_exactly(void **state)
         {"printf () { command printf '%s\\0' \"$2\"; head -c 3000000 /dev/zero; }\n",
          "longer than 1048576 bytes"                                                                                   },
     };
-    struct place *p = *state;
+    struct spot *p = *state;
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         SY_AUTO(answer_fini) struct answer a;
@@ -344,7 +344,7 @@ profiles_that_misbehave_break_nothing(void **state)
         "trap '' TERM; setsid sleep 1000 & exec sleep 1000\n",
         "kill -9 $$\n",
     };
-    struct place *p = *state;
+    struct spot *p = *state;
 
     for (size_t i = 0; i < sizeof(profiles) / sizeof(profiles[0]); i++) {
         SY_AUTO(answer_fini) struct answer a;
@@ -361,7 +361,7 @@ profiles_that_misbehave_break_nothing(void **state)
 static void
 escalation_is_refused_with_the_reason(void **state)
 {
-    struct place *p = *state;
+    struct spot *p = *state;
     enum approval_policy policies[] = {APPROVAL_NEVER, APPROVAL_ON_REQUEST, APPROVAL_ON_FAILURE,
                                        APPROVAL_UNLESS_TRUSTED};
     const char *reasons[] = {"only possible when approval.policy is on-request",
@@ -428,7 +428,7 @@ watch(void *arg, const struct event *e)
 static void
 a_call_can_be_cancelled_in_every_state(void **state)
 {
-    struct place *p = *state;
+    struct spot *p = *state;
 
     write_file(p->home, ".bash_profile", "sleep 1000\n");
     /* n steps, then the cancel: from before the first to well into the run. */
@@ -467,7 +467,7 @@ a_call_can_be_cancelled_in_every_state(void **state)
 static void
 events_come_as_begin_deltas_end(void **state)
 {
-    struct place *p = *state;
+    struct spot *p = *state;
     struct session *session = NULL;
     struct watcher w = {0};
     SY_AUTO(answer_fini) struct answer a;
@@ -504,7 +504,7 @@ last_child(pid_t task)
 static void
 the_next_command_gets_the_process_that_was_made_ready(void **state)
 {
-    struct place *p = *state;
+    struct spot *p = *state;
     struct session *session = NULL;
     SY_AUTO(answer_fini) struct answer first;
     SY_AUTO(answer_fini) struct answer second;
@@ -534,7 +534,7 @@ the_next_command_gets_the_process_that_was_made_ready(void **state)
 static enum sy_code
 one_call(void *arg)
 {
-    const struct place *p = arg;
+    const struct spot *p = arg;
     struct session *session = NULL;
     struct turn_context turn = {0};
     struct exec_request request = {0};

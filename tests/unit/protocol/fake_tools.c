@@ -163,7 +163,6 @@ session_environ(const struct session *s)
 
 static const char *const modes[] = {"read-only", "workspace-write", "danger-full-access",
                                     "external-sandbox"};
-static const char *const policies[] = {"never", "unless-trusted", "on-failure", "on-request"};
 
 const char *
 sandbox_mode_name(enum sandbox_mode mode)
@@ -193,24 +192,6 @@ bool
 sandbox_policy_has_network(const struct sandbox_policy *p)
 {
     return p->has_network || !sandbox_mode_is_enforced(p->mode);
-}
-
-const char *
-approval_policy_name(enum approval_policy p)
-{
-    return policies[p];
-}
-
-bool
-approval_policy_parse(enum approval_policy *ret, const char *name)
-{
-    for (unsigned i = 0; i < 4; i++) {
-        if (str_eq(policies[i], name)) {
-            *ret = (enum approval_policy)i;
-            return true;
-        }
-    }
-    return false;
 }
 
 void
@@ -300,6 +281,19 @@ tool_cancel(struct tool_call *call)
     if (fake.cancels_at_once) {
         fake_finish(call->index, "cancelled");
     }
+}
+
+void
+tool_reply(struct tool_call *call, const struct review_reply *reply)
+{
+    fake.calls[call->index].n_replies++;
+    fake.calls[call->index].reply = reply->status;
+}
+
+void
+tool_give_up(struct tool_call *call)
+{
+    fake.calls[call->index].n_given_up++;
 }
 
 const char *

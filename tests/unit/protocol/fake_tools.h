@@ -23,6 +23,9 @@ struct fake_call {
     enum approval_policy approval;
     bool has_network;
     bool is_cancelled;
+    size_t n_replies;
+    enum store_status reply; /* the last one */
+    size_t n_given_up;
     char name[64];
     char call_id[300];
     char turn_id[300];

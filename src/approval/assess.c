@@ -1,0 +1,541 @@
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "approval/assess.h"
+#include "approval/rules_read.h"
+#include "base/clock.h"
+#include "base/limits.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "command/command.h"
+#include "command/danger.h"
+#include "command/safe.h"
+#include "guard/git_tame.h"
+
+/* How a file looked when it was read. Zeroed: it was not there. */
+struct stamp {
+    dev_t dev;
+    ino_t ino;
+    off_t size;
+    struct timespec changed;
+    bool is_there;
+};
+
+struct assessor {
+    char *home;
+    char *user_path;
+    char *system_path;
+    struct script_reader *reader;
+    struct judge_programs *programs;
+    struct script script;
+    struct rules rules;
+    bool has_rules; /* they are those of the stamps */
+    char *workspace;
+    struct stamp system_stamp;
+    struct stamp user_stamp;
+    struct assess_rules more;
+    uint64_t more_version;
+    char note[SY_ERR_MSG_MAX];
+};
+
+static enum sy_code
+copy_text(char **ret, const char *text)
+{
+    *ret = text != NULL ? mem_strdup(text) : NULL;
+    return text == NULL || *ret != NULL ? SY_E_OK : SY_E_NOMEM;
+}
+
+enum sy_code
+assessor_new(struct assessor **ret, const struct assessor_options *options, struct sy_error *err)
+{
+    struct assessor *a = mem_alloc_zero(1, sizeof(*a));
+
+    if (a == NULL) {
+        return sy_err_nomem(err);
+    }
+    a->more = options->more;
+    if (copy_text(&a->home, options->home) != SY_E_OK ||
+        copy_text(&a->user_path, options->user_path) != SY_E_OK ||
+        copy_text(&a->system_path, options->system_path != NULL ? options->system_path
+                                                                : RULES_SYSTEM_PATH) != SY_E_OK) {
+        assessor_free(a);
+        return sy_err_nomem(err);
+    }
+    *ret = a;
+    return SY_E_OK;
+}
+
+void
+assessor_free(struct assessor *a)
+{
+    if (a == NULL) {
+        return;
+    }
+    script_fini(&a->script);
+    script_reader_free(a->reader);
+    judge_programs_free(a->programs);
+    rules_fini(&a->rules);
+    mem_free(a->home);
+    mem_free(a->user_path);
+    mem_free(a->system_path);
+    mem_free(a->workspace);
+    mem_free(a);
+}
+
+static void
+stamp_take(struct stamp *ret, const char *path)
+{
+    struct stat st;
+
+    *ret = (struct stamp){0};
+    if (path != NULL && stat(path, &st) == 0) {
+        *ret = (struct stamp){
+            .dev = st.st_dev,
+            .ino = st.st_ino,
+            .size = st.st_size,
+            .changed = st.st_ctim,
+            .is_there = true,
+        };
+    }
+}
+
+static bool
+stamp_eq(const struct stamp *a, const struct stamp *b)
+{
+    return a->is_there == b->is_there && a->dev == b->dev && a->ino == b->ino &&
+           a->size == b->size && a->changed.tv_sec == b->changed.tv_sec &&
+           a->changed.tv_nsec == b->changed.tv_nsec;
+}
+
+/* Could the file have been written again within the same tick of its clock? */
+static bool
+stamp_is_young(const struct stamp *s)
+{
+    int64_t changed = (int64_t)s->changed.tv_sec * 1000000000 + s->changed.tv_nsec;
+    int64_t age = clock_wall_ns() - changed;
+
+    return s->is_there && age < 100000000;
+}
+
+static uint64_t
+version_of_more(struct assessor *a)
+{
+    struct sy_error err = {0};
+    uint64_t version = 0;
+
+    if (a->more.version != NULL && a->more.version(a->more.arg, &version, &err) != SY_E_OK) {
+        (void)snprintf(a->note, sizeof(a->note), "rules made by answers are not used: %.180s",
+                       err.msg);
+        return UINT64_MAX;
+    }
+    return version;
+}
+
+static void
+read_more(struct assessor *a)
+{
+    struct sy_error err = {0};
+
+    if (a->more.read != NULL && a->more_version != UINT64_MAX &&
+        a->more.read(a->more.arg, &a->rules, &err) != SY_E_OK) {
+        (void)snprintf(a->note, sizeof(a->note), "rules made by answers are not used: %.180s",
+                       err.msg);
+    }
+}
+
+/* The rules as they are now. What can't be read stays unread: the next call tries again. */
+static enum sy_code
+refresh_rules(struct assessor *a, const char *workspace, struct sy_error *err)
+{
+    struct stamp system_stamp;
+    struct stamp user_stamp;
+    uint64_t version = 0;
+
+    a->note[0] = '\0';
+    version = version_of_more(a);
+
+    stamp_take(&system_stamp, a->system_path);
+    stamp_take(&user_stamp, a->user_path);
+    if (a->has_rules && a->more_version == version && version != UINT64_MAX &&
+        stamp_eq(&system_stamp, &a->system_stamp) && stamp_eq(&user_stamp, &a->user_stamp) &&
+        str_eq(a->workspace, workspace)) {
+        return SY_E_OK;
+    }
+
+    const struct rules_sources sources = {
+        .system_path = a->system_path,
+        .user_path = a->user_path,
+        .workspace = workspace,
+        .home = a->home,
+    };
+
+    rules_fini(&a->rules);
+    a->has_rules = false;
+    mem_free(a->workspace);
+    a->workspace = mem_strdup(workspace);
+    if (a->workspace == NULL) {
+        return sy_err_nomem(err);
+    }
+
+    enum sy_code rc = rules_load(&a->rules, &sources, err);
+
+    if (rc == SY_E_OK) {
+        a->system_stamp = system_stamp;
+        a->user_stamp = user_stamp;
+        a->more_version = version;
+        read_more(a);
+        a->has_rules = !stamp_is_young(&system_stamp) && !stamp_is_young(&user_stamp);
+    }
+    return rc;
+}
+
+/* The script of a Bourne shell that runs nothing else; NULL: it is none. */
+static const char *
+script_of(char *const *argv)
+{
+    const struct shell_kind *kind = shell_kind_of(argv[0]);
+    bool is_bourne = kind != NULL && (str_eq(kind->name, "bash") || str_eq(kind->name, "zsh") ||
+                                      str_eq(kind->name, "sh"));
+
+    if (is_bourne && argv[1] != NULL && argv[2] != NULL && argv[3] == NULL &&
+        (str_eq(argv[1], "-c") || str_eq(argv[1], "-lc"))) {
+        return argv[2];
+    }
+    return NULL;
+}
+
+/* What the rules look at. */
+struct commands {
+    struct strv *v;
+    bool *is_trusted;
+    bool *is_allowed;
+    size_t n;
+    bool is_whole;
+    bool is_script;
+    char cwd[PATH_MAX]; /* "" when it is not known */
+};
+
+static void
+commands_fini(struct commands *c)
+{
+    for (size_t i = 0; c->v != NULL && i < c->n; i++) {
+        strv_fini(&c->v[i]);
+    }
+    mem_free(c->v);
+    mem_free(c->is_trusted);
+    mem_free(c->is_allowed);
+}
+
+static enum sy_code
+commands_make(struct commands *c, size_t n)
+{
+    c->v = mem_alloc_zero(n + 1, sizeof(*c->v));
+    c->is_trusted = mem_alloc_zero(n + 1, sizeof(*c->is_trusted));
+    c->is_allowed = mem_alloc_zero(n + 1, sizeof(*c->is_allowed));
+    if (c->v == NULL || c->is_trusted == NULL || c->is_allowed == NULL) {
+        return SY_E_NOMEM;
+    }
+    c->n = n;
+    for (size_t i = 0; i < n; i++) {
+        c->v[i].max = LIMIT_ARGV;
+    }
+    return SY_E_OK;
+}
+
+/* To which command an assignment belongs is not kept: each that has one gets them all. A rule
+ * that allows must name them, so that errs on the side of asking. */
+static enum sy_code
+copy_command(struct strv *ret, const struct script *s, const struct script_command *from)
+{
+    enum sy_code rc = SY_E_OK;
+
+    for (size_t i = 0; i < s->n_assigned && rc == SY_E_OK; i++) {
+        if ((from->flags & COMMAND_ASSIGNS) != 0) {
+            rc = strv_add(ret, s->assigned[i].text);
+        }
+    }
+    for (size_t i = 0; i < from->n && rc == SY_E_OK; i++) {
+        rc = strv_add(ret, from->words[i].text);
+    }
+    return rc;
+}
+
+static enum sy_code
+commands_of_script(struct commands *c, struct assessor *a, const char *text, struct sy_error *err)
+{
+    struct sy_error why = {0};
+    enum sy_code rc = script_read(a->reader, &a->script, SCRIPT_BASH, text, strlen(text), &why);
+
+    if (rc == SY_E_NOMEM) {
+        return sy_err_nomem(err);
+    }
+    c->is_script = true;
+    c->is_whole = (a->script.form == SCRIPT_PLAIN || a->script.form == SCRIPT_HEREDOC) &&
+                  a->script.n_redirects == 0;
+    rc = commands_make(c, a->script.n_commands);
+    for (size_t i = 0; i < c->n && rc == SY_E_OK; i++) {
+        rc = copy_command(&c->v[i], &a->script, &a->script.commands[i]);
+    }
+    return rc == SY_E_LIMIT ? sy_err_set(err, rc, "a command has more than %u words", LIMIT_ARGV)
+           : rc != SY_E_OK  ? sy_err_nomem(err)
+                            : rc;
+}
+
+static enum sy_code
+find_trusted(struct commands *c, const struct judge_world *world)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        SY_AUTO(buf_fini) struct buf path = {.max = LIMIT_PATH};
+        size_t at = c->is_script ? rule_assignments(&c->v[i]) : 0;
+
+        if (at >= c->v[i].n) {
+            continue;
+        }
+        if (judge_find_program(NULL, &path, &c->is_trusted[i], c->v[i].v[at], world) ==
+            SY_E_NOMEM) {
+            return SY_E_NOMEM;
+        }
+    }
+    return SY_E_OK;
+}
+
+static enum sy_code
+commands_find(struct commands *c, struct assessor *a, const struct assess_input *in,
+              const struct judge_world *world, struct sy_error *err)
+{
+    const char *text = script_of(in->argv);
+    enum sy_code rc = SY_E_OK;
+
+    if (text != NULL) {
+        rc = commands_of_script(c, a, text, err);
+    } else {
+        c->is_whole = true;
+        rc = commands_make(c, 1);
+        if (rc == SY_E_OK) {
+            rc = strv_add_all(&c->v[0], in->argv);
+        }
+        rc = rc == SY_E_OK ? rc : sy_err_nomem(err);
+    }
+    if (rc == SY_E_OK && find_trusted(c, world) != SY_E_OK) {
+        rc = sy_err_nomem(err);
+    }
+    return rc;
+}
+
+static void
+find_real_cwd(char ret[PATH_MAX], const char *cwd)
+{
+    if (realpath(cwd, ret) == NULL) {
+        ret[0] = '\0';
+    }
+}
+
+static void
+ask_rules(struct rule_verdict *ret, const struct rules *rules, struct commands *c, const char *cwd)
+{
+    find_real_cwd(c->cwd, cwd);
+
+    const struct rule_script script = {
+        .commands = c->v,
+        .n = c->n,
+        .is_whole = c->is_whole && c->n > 0,
+        .has_assignments = c->is_script,
+        .is_trusted = c->is_trusted,
+        .cwd = c->cwd[0] != '\0' ? c->cwd : NULL,
+        .now = clock_wall_ns() / 1000000000,
+    };
+
+    rules_decide(ret, rules, &script);
+    rules_allowed(c->is_allowed, rules, &script);
+}
+
+/* The worst of the commands that no rule allows; all of them when any is not known. */
+static enum sy_code
+judge_rest(struct danger_verdict *ret, const struct commands *c, const struct judge_world *world,
+           struct sy_error *err)
+{
+    struct danger_verdict worst = {.level = DANGER_NONE, .verdict = ret->verdict};
+
+    for (size_t i = 0; i < c->n; i++) {
+        struct danger_verdict one = {0};
+        size_t at = c->is_script ? rule_assignments(&c->v[i]) : 0;
+
+        if (c->is_allowed[i] || at >= c->v[i].n) {
+            continue;
+        }
+
+        enum sy_code rc = danger_judge(&one, world, strv_view(&c->v[i]) + at, NULL, NULL, err);
+
+        if (rc != SY_E_OK) {
+            return rc;
+        }
+        if (one.level > worst.level) {
+            worst = one;
+        }
+    }
+    *ret = worst;
+    return SY_E_OK;
+}
+
+static bool
+has_allowed(const struct commands *c)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        if (c->is_allowed[i]) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static enum approval_class
+class_of(const struct danger_verdict *d, const struct safe_verdict *s,
+         const struct assess_input *in)
+{
+    switch (d->level) {
+    case DANGER_CATASTROPHIC:
+        return APPROVAL_CLASS_CATASTROPHIC;
+    case DANGER_DANGEROUS:
+        return APPROVAL_CLASS_DANGEROUS;
+    case DANGER_UNKNOWN:
+        /* Whatever it holds, the sandbox holds it. */
+        return sandbox_mode_is_enforced(in->mode) && !in->escalates ? APPROVAL_CLASS_OTHER
+                                                                    : APPROVAL_CLASS_DANGEROUS;
+    case DANGER_NONE:
+    case DANGER_NOTED:
+        break;
+    }
+    return s->is_safe ? APPROVAL_CLASS_SAFE : APPROVAL_CLASS_OTHER;
+}
+
+static void
+tell_finding(struct assessment *ret, const struct danger_verdict *d)
+{
+    struct sy_error sentence = {0};
+
+    if (d->level < DANGER_UNKNOWN) {
+        return;
+    }
+    (void)sy_err_set(&sentence, SY_E_DENIED, "%s: %s%s%s", d->verdict.command, d->verdict.argument,
+                     d->verdict.argument[0] != '\0' ? ": " : "", d->verdict.why);
+    memcpy(ret->finding, sentence.msg, sizeof(ret->finding));
+}
+
+/* A rule is offered for one command alone, which stands by itself. */
+static enum sy_code
+propose(struct assessment *ret, const struct commands *c, const struct assess_input *in)
+{
+    if (!c->is_whole || c->n != 1 || (c->is_script && rule_assignments(&c->v[0]) > 0) ||
+        ret->class == APPROVAL_CLASS_CATASTROPHIC) {
+        return SY_E_OK;
+    }
+    return rule_propose(&ret->prefix, &c->v[0], in->wanted_prefix);
+}
+
+static enum sy_code
+judge(struct assessment *ret, const struct assess_input *in, struct commands *c,
+      const struct judge_world *world, struct sy_error *err)
+{
+    struct danger_verdict danger = {0};
+    struct safe_verdict safe = {0};
+    enum sy_code rc = danger_judge(&danger, world, in->argv, NULL, NULL, err);
+
+    if (rc == SY_E_OK && danger.level < DANGER_CATASTROPHIC && danger.level > DANGER_NOTED &&
+        c->is_whole && has_allowed(c)) {
+        rc = judge_rest(&danger, c, world, err);
+    }
+    if (rc == SY_E_OK) {
+        rc = safe_judge(&safe, world, in->argv, NULL, NULL, err);
+    }
+    if (rc != SY_E_OK) {
+        return rc;
+    }
+    ret->class = class_of(&danger, &safe, in);
+    ret->is_safe = ret->class == APPROVAL_CLASS_SAFE;
+    ret->env = ret->is_safe ? safe.env : NULL;
+    tell_finding(ret, &danger);
+    return propose(ret, c, in) == SY_E_OK ? SY_E_OK : sy_err_nomem(err);
+}
+
+/* Made at the first use: a start must not pay for it. */
+static bool
+has_parser(struct assessor *a)
+{
+    if (a->reader == NULL) {
+        a->reader = script_reader_new();
+    }
+    if (a->programs == NULL) {
+        a->programs = judge_programs_new();
+    }
+    return a->reader != NULL && a->programs != NULL;
+}
+
+static bool
+git_is_tame(void *arg, const char *cwd)
+{
+    (void)arg;
+    return git_tame_check(cwd);
+}
+
+static void
+decide(struct assessment *ret, const struct assess_input *in, const struct rule_verdict *rule)
+{
+    const struct requirement_input need = {
+        .policy = in->policy,
+        .granular = in->granular,
+        .asks_for_all = in->asks_for_all,
+        .mode = in->mode,
+        .class = ret->class,
+        .escalates = in->escalates,
+        .rule = rule,
+    };
+
+    requirement_decide(&ret->need, &need);
+}
+
+enum sy_code
+assessor_assess(void *arg, struct assessment *ret, const struct assess_input *in,
+                struct sy_error *err)
+{
+    struct assessor *a = arg;
+
+    if (!has_parser(a)) {
+        *ret = (struct assessment){0};
+        return sy_err_nomem(err);
+    }
+
+    SY_AUTO(commands_fini) struct commands commands = {0};
+    struct rule_verdict rule = {0};
+    const struct judge_world world = {
+        .reader = a->reader,
+        .cwd = in->cwd,
+        .home = a->home,
+        .path_list = in->path_list,
+        .roots = in->roots,
+        .env = in->env,
+        .find_program = judge_find_program,
+        .has_file = judge_has_file,
+        .git_is_tame = git_is_tame,
+        .programs = a->programs,
+    };
+    enum sy_code rc = refresh_rules(a, in->cwd, err);
+
+    *ret = (struct assessment){.prefix = {.max = LIMIT_ARGV}};
+    if (rc == SY_E_OK) {
+        rc = commands_find(&commands, a, in, &world, err);
+    }
+    if (rc == SY_E_OK) {
+        ask_rules(&rule, &a->rules, &commands, in->cwd);
+        rc = judge(ret, in, &commands, &world, err);
+    }
+    if (rc != SY_E_OK) {
+        assessment_fini(ret);
+        return rc;
+    }
+    memcpy(ret->note, a->note, sizeof(ret->note));
+    decide(ret, in, &rule);
+    return SY_E_OK;
+}

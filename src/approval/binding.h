@@ -1,0 +1,21 @@
+#ifndef SY_APPROVAL_BINDING_H
+#define SY_APPROVAL_BINDING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "approval/question.h"
+
+/*
+ * What an answer is bound to: SHA-256 over exactly what will run, so that nothing else runs
+ * by it. Each part is preceded by its length, so no two different ones read alike.
+ */
+#define BINDING_SIZE 32U
+
+/* Of this one run: the command, its directory, variables and sandbox, no terminal, empty input. */
+void binding_digest(unsigned char ret[BINDING_SIZE], const struct question *q);
+/* Of what counts as the same for the rest of a session: the command, its directory, the
+ * permissions and the terminal (specification, approval cache). */
+void binding_key(unsigned char ret[BINDING_SIZE], const struct question *q);
+
+#endif

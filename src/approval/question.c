@@ -1,0 +1,303 @@
+#include <string.h>
+
+#include "approval/question.h"
+#include "base/json.h"
+#include "base/limits.h"
+#include "base/str.h"
+
+static void
+write_list(struct jw *w, const char *key, char *const *list)
+{
+    jw_key(w, key);
+    jw_array(w);
+    for (; list != NULL && *list != NULL; list++) {
+        jw_str(w, *list);
+    }
+    jw_end_array(w);
+}
+
+static void
+write_text(struct jw *w, const char *key, const char *text)
+{
+    if (text != NULL && text[0] != '\0') {
+        jw_key_str(w, key, text);
+    }
+}
+
+enum sy_code
+question_write(struct buf *ret, const struct question *q)
+{
+    struct jw w = {.out = ret};
+
+    jw_object(&w);
+    jw_key_str(&w, "tool", q->tool);
+    write_text(&w, "client", q->client);
+    write_list(&w, "command", q->argv);
+    write_text(&w, "script", q->script);
+    jw_key_str(&w, "cwd", q->cwd);
+    write_list(&w, "env", q->env);
+    jw_key_str(&w, "reason", q->why);
+    write_text(&w, "finding", q->finding);
+    write_text(&w, "justification", q->justification);
+    write_text(&w, "failed", q->failed);
+    jw_key_str(&w, "class", approval_class_name(q->class));
+    jw_key_str(&w, "sandbox", sandbox_mode_name(q->sandbox->mode));
+    jw_key_bool(&w, "leaves_sandbox", q->leaves_sandbox);
+    jw_key_bool(&w, "network", sandbox_policy_has_network(q->sandbox));
+    jw_key_bool(&w, "may_remember", q->may_remember);
+    write_list(&w, "prefix", q->prefix != NULL ? strv_view(q->prefix) : NULL);
+    jw_end_object(&w);
+    return jw_done(&w);
+}
+
+static enum sy_code
+parse(struct json_doc *doc, const char *json, struct sy_error *err)
+{
+    struct sy_error why = {0};
+    enum sy_code rc = json_parse(doc, json, strlen(json), &why);
+
+    if (rc == SY_E_NOMEM) {
+        return sy_err_nomem(err);
+    }
+    if (rc != SY_E_OK || js_type(doc->root) != JS_OBJECT ||
+        js_type(js_get(doc->root, "command")) != JS_ARRAY) {
+        return sy_err_set(err, SY_E_PARSE, "the request's text is not what Shellyard writes");
+    }
+    return SY_E_OK;
+}
+
+static const char *
+text_of(const struct js *v, const char *key)
+{
+    const char *text = js_str(js_get(v, key));
+
+    return text != NULL ? text : "";
+}
+
+static bool
+is_true(const struct js *v, const char *key)
+{
+    bool ret = false;
+
+    return js_bool(&ret, js_get(v, key)) && ret;
+}
+
+static enum sy_code
+add_visible(struct buf *ret, const char *text, size_t n)
+{
+    return str_add_visible(ret, text, n, (size_t)LIMIT_STORE_TEXT * 4);
+}
+
+/* As a shell would have to be given it. */
+static enum sy_code
+add_word(struct buf *ret, const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "_./:=@%+,-";
+    enum sy_code rc = SY_E_OK;
+
+    if (word[0] != '\0' && word[strspn(word, plain)] == '\0') {
+        return buf_add_str(ret, word);
+    }
+    rc = buf_add_char(ret, '\'');
+    while (rc == SY_E_OK && *word != '\0') {
+        size_t n = strcspn(word, "'");
+
+        rc = add_visible(ret, word, n);
+        word += n;
+        if (rc == SY_E_OK && *word == '\'') {
+            rc = buf_add_str(ret, "'\\''");
+            word++;
+        }
+    }
+    return rc == SY_E_OK ? buf_add_char(ret, '\'') : rc;
+}
+
+static enum sy_code
+add_words(struct buf *ret, const struct js *list)
+{
+    enum sy_code rc = SY_E_OK;
+
+    for (size_t i = 0; i < js_count(list) && rc == SY_E_OK; i++) {
+        const char *word = js_str(js_at(list, i));
+
+        rc = i > 0 ? buf_add_char(ret, ' ') : SY_E_OK;
+        if (rc == SY_E_OK) {
+            rc = add_word(ret, word != NULL ? word : "");
+        }
+    }
+    return rc;
+}
+
+/* Each line of it by itself, behind `lead`. */
+static enum sy_code
+add_lines(struct buf *ret, const char *lead, const char *text)
+{
+    enum sy_code rc = SY_E_OK;
+
+    while (rc == SY_E_OK && *text != '\0') {
+        size_t n = strcspn(text, "\n");
+
+        rc = buf_add_str(ret, lead);
+        if (rc == SY_E_OK) {
+            rc = add_visible(ret, text, n);
+        }
+        if (rc == SY_E_OK) {
+            rc = buf_add_char(ret, '\n');
+        }
+        text += n + (text[n] == '\n' ? 1 : 0);
+    }
+    return rc;
+}
+
+static enum sy_code
+add_named(struct buf *ret, const char *name, const char *text)
+{
+    enum sy_code rc = SY_E_OK;
+
+    if (text[0] == '\0') {
+        return rc;
+    }
+    rc = buf_addf(ret, "%-11s ", name);
+    if (rc == SY_E_OK) {
+        rc = add_visible(ret, text, strlen(text));
+    }
+    return rc == SY_E_OK ? buf_add_char(ret, '\n') : rc;
+}
+
+static enum sy_code
+add_command(struct buf *ret, const struct js *q)
+{
+    const char *script = text_of(q, "script");
+    enum sy_code rc = SY_E_OK;
+
+    if (script[0] != '\0') {
+        return add_lines(ret, "  | ", script);
+    }
+    rc = buf_add_str(ret, "  $ ");
+    if (rc == SY_E_OK) {
+        rc = add_words(ret, js_get(q, "command"));
+    }
+    return rc == SY_E_OK ? buf_add_char(ret, '\n') : rc;
+}
+
+static enum sy_code
+add_sandbox(struct buf *ret, const struct js *q)
+{
+    if (is_true(q, "leaves_sandbox")) {
+        return buf_add_str(ret, "Sandbox:    NONE: it would run with all of your rights\n");
+    }
+
+    enum sy_code rc = buf_add_str(ret, "Sandbox:    ");
+
+    if (rc == SY_E_OK) {
+        rc = add_visible(ret, text_of(q, "sandbox"), strlen(text_of(q, "sandbox")));
+    }
+    return rc == SY_E_OK ? buf_addf(ret, ", %s network\n", is_true(q, "network") ? "with" : "no")
+                         : rc;
+}
+
+static enum sy_code
+add_list(struct buf *ret, const char *name, const struct js *list)
+{
+    enum sy_code rc = SY_E_OK;
+
+    if (js_count(list) == 0) {
+        return rc;
+    }
+    rc = buf_addf(ret, "%-11s ", name);
+    if (rc == SY_E_OK) {
+        rc = add_words(ret, list);
+    }
+    return rc == SY_E_OK ? buf_add_char(ret, '\n') : rc;
+}
+
+static enum sy_code
+add_all(struct buf *ret, const struct js *q)
+{
+    const char *failed = text_of(q, "failed");
+    enum sy_code rc = add_command(ret, q);
+
+    if (rc == SY_E_OK) {
+        rc = add_named(ret, "Directory:", text_of(q, "cwd"));
+    }
+    if (rc == SY_E_OK) {
+        rc = add_sandbox(ret, q);
+    }
+    if (rc == SY_E_OK) {
+        rc = add_list(ret, "Variables:", js_get(q, "env"));
+    }
+    if (rc == SY_E_OK) {
+        rc = add_named(ret, "Asked, as", text_of(q, "reason"));
+    }
+    if (rc == SY_E_OK) {
+        rc = add_named(ret, "Danger:", text_of(q, "finding"));
+    }
+    if (rc == SY_E_OK) {
+        rc = add_named(ret, "Agent says:", text_of(q, "justification"));
+    }
+    if (rc == SY_E_OK && failed[0] != '\0') {
+        rc = buf_add_str(ret, "Its first attempt, in the sandbox:\n");
+        rc = rc == SY_E_OK ? add_lines(ret, "  > ", failed) : rc;
+    }
+    return rc == SY_E_OK ? add_list(ret, "Rule:", js_get(q, "prefix")) : rc;
+}
+
+enum sy_code
+question_text(struct buf *ret, const char *json, struct sy_error *err)
+{
+    SY_AUTO(json_doc_fini) struct json_doc doc = {0};
+    enum sy_code rc = parse(&doc, json, err);
+
+    if (rc != SY_E_OK) {
+        return rc;
+    }
+    return add_all(ret, doc.root) == SY_E_OK
+               ? SY_E_OK
+               : sy_err_set(err, SY_E_LIMIT, "the request is too long to be shown");
+}
+
+enum sy_code
+question_title(struct buf *ret, const char *json, size_t max, struct sy_error *err)
+{
+    SY_AUTO(json_doc_fini) struct json_doc doc = {0};
+    SY_AUTO(buf_fini) struct buf line = {.max = (size_t)LIMIT_STORE_TEXT * 8};
+    enum sy_code rc = parse(&doc, json, err);
+
+    if (rc != SY_E_OK) {
+        return rc;
+    }
+
+    const char *script = text_of(doc.root, "script");
+
+    rc = script[0] != '\0' ? add_visible(&line, script, strlen(script))
+                           : add_words(&line, js_get(doc.root, "command"));
+    if (rc == SY_E_OK) {
+        rc = str_add_visible(ret, buf_view(&line), line.len, max);
+    }
+    return rc == SY_E_OK ? rc : sy_err_nomem(err);
+}
+
+enum sy_code
+question_prefix(struct strv *ret, bool *ret_may_remember, bool *ret_leaves_sandbox,
+                const char *json, struct sy_error *err)
+{
+    SY_AUTO(json_doc_fini) struct json_doc doc = {0};
+    enum sy_code rc = parse(&doc, json, err);
+
+    if (rc != SY_E_OK) {
+        return rc;
+    }
+
+    const struct js *prefix = js_get(doc.root, "prefix");
+
+    ret->max = LIMIT_ARGV;
+    for (size_t i = 0; i < js_count(prefix) && rc == SY_E_OK; i++) {
+        const char *word = js_str(js_at(prefix, i));
+
+        rc = strv_add(ret, word != NULL ? word : "");
+    }
+    *ret_may_remember = is_true(doc.root, "may_remember");
+    *ret_leaves_sandbox = is_true(doc.root, "leaves_sandbox");
+    return rc == SY_E_OK ? rc : sy_err_nomem(err);
+}

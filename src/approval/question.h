@@ -1,0 +1,47 @@
+#ifndef SY_APPROVAL_QUESTION_H
+#define SY_APPROVAL_QUESTION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "approval/approval.h"
+#include "base/buf.h"
+#include "base/err.h"
+
+/*
+ * What a person is asked, as JSON that the store keeps (docs/protocol/approvals.md) and as
+ * lines of text. What comes from a model or a command is made visible in the text: nothing
+ * of it can move a cursor, reverse a line or hide.
+ */
+
+/* Borrowed. */
+struct question {
+    const char *tool;
+    const char *client; /* who asks: the agent's program; "" unknown */
+    char *const *argv;  /* what would run */
+    const char *script; /* of a shell, whose argument list `argv` is then; or NULL */
+    const char *cwd;
+    char *const *env;          /* "NAME=value" that the caller asks for; or NULL */
+    const char *why;           /* a sentence: why a person is asked */
+    const char *finding;       /* what is known against the command; "" nothing */
+    const char *justification; /* the model's own words; or NULL */
+    const char *failed;        /* what its first attempt printed and was refused; or NULL */
+    enum approval_class class;
+    const struct sandbox_policy *sandbox; /* of the turn */
+    bool leaves_sandbox;
+    const struct strv *prefix; /* of the rule that may be made; empty: none may */
+    bool may_remember;         /* the session may */
+};
+
+enum sy_code question_write(struct buf *ret, const struct question *q) SY_NODISCARD;
+
+/* Appends what a person reads, lines that each end with a newline. SY_E_PARSE for what is none. */
+enum sy_code question_text(struct buf *ret, const char *json, struct sy_error *err) SY_NODISCARD;
+/* One line of at most `max` bytes: what would run. */
+enum sy_code question_title(struct buf *ret, const char *json, size_t max,
+                            struct sy_error *err) SY_NODISCARD;
+/* The rule's prefix; empty if none may be made. The session may remember it? */
+enum sy_code question_prefix(struct strv *ret, bool *ret_may_remember, bool *ret_leaves_sandbox,
+                             const char *json, struct sy_error *err) SY_NODISCARD;
+
+#endif

@@ -1,0 +1,56 @@
+#ifndef SY_APPROVAL_REVIEW_INTERNAL_H
+#define SY_APPROVAL_REVIEW_INTERNAL_H
+
+#include "approval/binding.h"
+#include "approval/review.h"
+#include "store/rule.h"
+#include "store/store.h"
+#include "store/watch.h"
+#include "store/writer.h"
+
+enum ticket_state {
+    TICKET_BUSY, /* a job of the writer goes on */
+    TICKET_OPEN, /* it can be answered */
+    TICKET_ANSWERED
+};
+
+struct review_ticket {
+    struct review *review;
+    struct review_ticket *next;
+    unsigned refs; /* whoever asked, and each job */
+    enum ticket_state state;
+    bool is_left;
+    /* The question. */
+    unsigned char digest[BINDING_SIZE];
+    unsigned char key[BINDING_SIZE]; /* of what the session may remember */
+    size_t n_keys;                   /* 1, or 0: nothing */
+    char *text;
+    uint64_t hold_ms;
+    review_wake_fn *wake;
+    void *arg;
+    /* The request. */
+    char id[STORE_ID_SIZE];
+    uint64_t hold_ns; /* when the call goes on without */
+    uint64_t expires_ns;
+    /* Of the job that goes on: the writer's thread writes them, the loop's reads them after. */
+    bool may;
+    char made_id[STORE_ID_SIZE];
+    enum store_status reply_status;
+    char *reply_reason;
+    char *reply_by;
+    struct review_answer answer;
+};
+
+struct review {
+    char *state_dir;
+    char *session;
+    char *principal;
+    uint64_t ttl_ms;
+    int epoll_fd;
+    struct store *reader;
+    struct store_writer *writer;
+    struct store_watch *watch;
+    struct review_ticket *tickets;
+};
+
+#endif

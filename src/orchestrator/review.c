@@ -1,0 +1,277 @@
+#include <string.h>
+
+#include "approval/question.h"
+#include "base/limits.h"
+#include "orchestrator/call_internal.h"
+
+/* ORCH_APPROVAL and ORCH_REVIEW: what a call needs, and a person who gives it. */
+
+static bool
+escalates(const struct orch_call *c)
+{
+    return c->request.params.permissions == PERMISSIONS_REQUIRE_ESCALATED;
+}
+
+/* From now on it runs without the sandbox: nothing of the other policy is kept. */
+static void
+lift_sandbox(struct orch_call *c)
+{
+    if (!sandbox_mode_is_enforced(c->turn.sandbox.mode)) {
+        return;
+    }
+    session_release_sandbox(c->session, c->entry);
+    c->entry = NULL;
+    c->turn.sandbox.mode = SANDBOX_DANGER_FULL_ACCESS;
+}
+
+static enum sy_code
+add_roots(struct strv *ret, const struct sandbox_policy *p)
+{
+    enum sy_code rc = strv_add(ret, p->cwd);
+
+    return rc == SY_E_OK ? strv_add_all(ret, strv_view(&p->writable_roots)) : rc;
+}
+
+/* What the judge says; without one, what the parameters say. */
+static enum sy_code
+assess(struct orch_call *c, struct assessment *ret, struct sy_error *err)
+{
+    const struct assess_by *judge = session_judge(c->session);
+    SY_AUTO(strv_fini) struct strv roots = {.max = LIMIT_ROOTS + 1};
+    enum sy_code rc = SY_E_OK;
+
+    *ret = (struct assessment){0};
+    if (judge->fn == NULL) {
+        requirement_compute(&ret->need, &c->request.params, c->turn.approval, &c->turn.sandbox);
+        return rc;
+    }
+    rc = call_make_environment(c, err);
+    if (rc == SY_E_OK) {
+        rc = call_make_argv(c, err);
+    }
+    if (rc == SY_E_OK && add_roots(&roots, &c->turn.sandbox) != SY_E_OK) {
+        rc = sy_err_nomem(err);
+    }
+    if (rc != SY_E_OK) {
+        return rc;
+    }
+
+    const struct assess_input in = {
+        .argv = strv_view(&c->argv),
+        .cwd = c->request.params.cwd,
+        .path_list = strv_env_get(&c->env, "PATH"),
+        .env = strv_view(&c->request.params.env),
+        .roots = strv_view(&roots),
+        .policy = c->turn.approval,
+        .asks_for_all = c->turn.asks_for_all,
+        .mode = c->turn.sandbox.mode,
+        .escalates = escalates(c),
+        .wanted_prefix = c->request.prefix.n > 0 ? &c->request.prefix : NULL,
+    };
+
+    return judge->fn(judge->arg, ret, &in, err);
+}
+
+static void
+on_review_wake(void *arg)
+{
+    call_wake(arg);
+}
+
+static enum sy_code
+ask(struct orch_call *c, const struct assessment *a, struct sy_error *err)
+{
+    const struct review_by *by = session_review(c->session);
+    const struct question question = {
+        .tool = c->request.tool,
+        .client = c->client,
+        .argv = strv_view(&c->argv),
+        .script = c->request.script,
+        .cwd = c->request.params.cwd,
+        .env = strv_view(&c->request.params.env),
+        .why = a->need.reason,
+        .finding = a->finding,
+        .justification = c->request.params.justification,
+        .class = a->class,
+        .sandbox = &c->turn.sandbox,
+        .leaves_sandbox = escalates(c) && sandbox_mode_is_enforced(c->turn.sandbox.mode),
+        .prefix = &a->prefix,
+        .may_remember = a->class != APPROVAL_CLASS_CATASTROPHIC,
+    };
+    const struct review_question q = {
+        .question = &question,
+        .hold_ms = c->request.hold_ms,
+        .wake = on_review_wake,
+        .arg = c,
+    };
+
+    c->lifts_sandbox = question.leaves_sandbox;
+    return by->ops->ask(by->review, &c->ticket, &q, err);
+}
+
+static void
+deny(struct orch_call *c, const char *reason)
+{
+    struct sy_error why = {0};
+
+    (void)sy_err_set(&why, SY_E_DENIED, "%s", reason);
+    call_fail(c, EXEC_DENIED, &why);
+}
+
+static void
+review_begin(struct orch_call *c, struct assessment *a)
+{
+    struct sy_error why = {0};
+    struct sy_error err = {0};
+
+    if (session_review(c->session)->ops == NULL) {
+        requirement_refuse_unasked(&a->need);
+        deny(c, a->need.reason);
+        return;
+    }
+    if (ask(c, a, &why) != SY_E_OK) {
+        (void)sy_err_set(&err, SY_E_DENIED, "a person has to approve it and can't be asked: %.170s",
+                         why.msg);
+        call_fail(c, EXEC_DENIED, &err);
+        return;
+    }
+    /* Others must not wait for a person. */
+    lock_leave(session_lock(c->session), c);
+    c->state = ORCH_REVIEW;
+}
+
+void
+call_approve(struct orch_call *c)
+{
+    SY_AUTO(assessment_fini) struct assessment a = {0};
+    struct sy_error err = {0};
+
+    if (assess(c, &a, &err) != SY_E_OK) {
+        call_fail(c, err.code == SY_E_CONFIG ? EXEC_DENIED : EXEC_FAILED, &err);
+        return;
+    }
+    if (a.note[0] != '\0') {
+        call_add_note(c, a.note);
+    }
+    if (c->request.work.run != NULL) {
+        strv_fini(&a.prefix); /* a rule about commands would say nothing about files */
+    }
+    if (a.is_safe) {
+        c->overlay = a.env;
+        c->is_mutating = false;
+    }
+    switch (a.need.kind) {
+    case REQUIREMENT_SKIP:
+        if (a.need.bypass_sandbox) {
+            lift_sandbox(c);
+        }
+        c->state = ORCH_LOCK;
+        return;
+    case REQUIREMENT_NEEDS_APPROVAL:
+        review_begin(c, &a);
+        return;
+    case REQUIREMENT_FORBIDDEN:
+        break;
+    }
+    deny(c, a.need.reason);
+}
+
+/* What the agent is told instead of a result. */
+static void
+refuse(struct orch_call *c, const struct review_answer *a)
+{
+    struct sy_error err = {0};
+    bool has_reason = a->reason[0] != '\0';
+
+    switch (a->outcome) {
+    case REVIEW_DENIED:
+        (void)sy_err_set(&err, SY_E_DENIED,
+                         "a person denied it%s%.120s: don't try the same again or another way to "
+                         "the same end, ask what to do instead",
+                         has_reason ? ", saying: " : "", a->reason);
+        break;
+    case REVIEW_ABORTED:
+        (void)sy_err_set(&err, SY_E_DENIED,
+                         "a person denied it and ended the turn%s%.120s: stop, and wait for what "
+                         "they say",
+                         has_reason ? ", saying: " : "", a->reason);
+        break;
+    case REVIEW_TIMED_OUT:
+        (void)sy_err_set(&err, SY_E_DENIED,
+                         "nobody answered in time, which counts as no: go on without it, or ask "
+                         "the person to watch for the question");
+        break;
+    case REVIEW_FAILED:
+        (void)sy_err_set(&err, SY_E_DENIED, "its approval could not be had: %.190s", a->err.msg);
+        break;
+    case REVIEW_PENDING:
+        (void)sy_err_set(&err, SY_E_DENIED,
+                         "a person has to approve it first: tell them to run `shellyard approvals "
+                         "approve %s`, then make the same call again",
+                         a->id);
+        call_fail(c, EXEC_PENDING, &err);
+        return;
+    case REVIEW_APPROVED:
+        return;
+    }
+    call_fail(c, EXEC_DENIED, &err);
+}
+
+static void
+tell_asked(struct orch_call *c, const char *id, const char *text)
+{
+    if (c->was_asked || id[0] == '\0') {
+        return;
+    }
+    c->was_asked = true;
+    if (c->request.on_asked != NULL) {
+        c->request.on_asked(c->request.on_asked_arg, c, id, text);
+    }
+}
+
+void
+call_review(struct orch_call *c)
+{
+    const struct review_ops *ops = session_review(c->session)->ops;
+    const struct review_answer *a = ops->answer(c->ticket);
+
+    if (a == NULL) {
+        tell_asked(c, ops->id(c->ticket), ops->text(c->ticket));
+        return;
+    }
+    c->output.review = a;
+    if (a->outcome != REVIEW_APPROVED) {
+        refuse(c, a);
+        return;
+    }
+    if (c->lifts_sandbox) {
+        lift_sandbox(c);
+    }
+    c->state = ORCH_LOCK;
+}
+
+void
+call_leave_review(struct orch_call *c)
+{
+    if (c->ticket != NULL) {
+        session_review(c->session)->ops->leave(c->ticket);
+        c->ticket = NULL;
+        c->output.review = NULL;
+    }
+}
+
+void
+orch_reply(struct orch_call *c, const struct review_reply *reply)
+{
+    if (c->state == ORCH_REVIEW) {
+        session_review(c->session)->ops->reply(c->ticket, reply);
+    }
+}
+
+void
+orch_give_up(struct orch_call *c)
+{
+    if (c->state == ORCH_REVIEW) {
+        session_review(c->session)->ops->give_up(c->ticket);
+    }
+}

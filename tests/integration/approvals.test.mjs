@@ -1,0 +1,360 @@
+// Who may run what: commands are judged, people asked by a form, by proto and by the command line;
+// what was answered holds for exactly that, once, and no longer than it should.
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { spawn, spawnSync } from 'node:child_process';
+import { test } from 'node:test';
+import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
+import { call, makeYard, program, startMcp, STUCK_MS, textOf, waitFor } from './lib/client.mjs';
+
+const limit = { timeout: STUCK_MS };
+
+/** A server in a yard; `answer(params)` plays the person at the client, undefined: no form there. */
+async function open(t, { answer, settings = {}, yard = makeYard(t) } = {}) {
+  const clientOptions = answer === undefined ? {} : { capabilities: { elicitation: {} } };
+  const server = await startMcp({ cwd: yard.ws, env: yard.env, settings, clientOptions });
+  t.after(() => server.close());
+  const asked = [];
+  if (answer !== undefined) {
+    server.client.setRequestHandler(ElicitRequestSchema, async (request) => {
+      asked.push(request.params);
+      return answer(request.params);
+    });
+  }
+  const run = async (command, more = {}) => {
+    const result = await call(server.client, 'shell_command', { command, ...more });
+    return { ...result.structuredContent, isError: result.isError, text: textOf(result) };
+  };
+  return { ...server, yard, asked, run };
+}
+
+/** A person needs a moment to read. */
+const later = (value, ms = 250) => new Promise((resolve) => {
+  setTimeout(() => resolve(value), ms);
+});
+const says = (decision) => () => later({ action: 'accept', content: { decision } });
+
+/** `shellyard approvals ...` of the same user. */
+function approvals(yard, args, env = {}) {
+  const r = spawnSync(program, ['approvals', ...args], { cwd: yard.dir, env: { ...yard.env, ...env }, encoding: 'utf8' });
+  return { code: r.status, out: r.stdout, err: r.stderr };
+}
+const waiting = (yard) => JSON.parse(approvals(yard, ['list', '--json']).out).requests;
+
+const ESCALATE = { sandbox_permissions: 'require_escalated', justification: 'the test wants it' };
+
+test('safe and ordinary commands run unasked, a dangerous one waits for a person', limit, async (t) => {
+  const { run, asked, yard } = await open(t, { answer: says('once') });
+  fs.writeFileSync(path.join(yard.ws, 'file'), 'text\n');
+  assert.equal((await run('cat file | wc -l')).output.trim(), '1');
+  assert.equal((await run('touch made')).exit_code, 0);
+  assert.equal(asked.length, 0);
+  const r = await run('rm -rf file');
+  assert.equal(r.status, 'exited');
+  assert.equal(r.approval.decision, 'approved');
+  assert.match(r.approval.decided_by, /shellyard-tests/);
+  assert.equal(fs.existsSync(path.join(yard.ws, 'file')), false);
+  assert.equal(asked.length, 1);
+  assert.match(asked[0].message, /^Shellyard/);
+  assert.match(asked[0].message, /rm -rf file/);
+  assert.deepEqual(asked[0].requestedSchema.properties.decision.enum.slice(0, 2), ['deny', 'once']);
+  assert.equal(asked[0].requestedSchema.properties.decision.default, 'deny');
+});
+
+test('a person says no: nothing runs, and the same again is not asked again', limit, async (t) => {
+  const { run, asked, yard } = await open(t, { answer: says('deny') });
+  fs.mkdirSync(path.join(yard.ws, 'kept'));
+  for (let i = 0; i < 2; i += 1) {
+    const r = await run('rm -rf kept');
+    assert.equal(r.status, 'denied');
+    assert.equal(r.isError, true);
+    assert.match(r.text, /a person denied it/);
+  }
+  assert.equal(asked.length, 1);
+  assert.ok(fs.existsSync(path.join(yard.ws, 'kept')));
+});
+
+test('approval of leaving the sandbox holds for that command alone, and once', limit, async (t) => {
+  const { run, asked, yard } = await open(t, { answer: says('once') });
+  const target = path.join(yard.outside, 'made');
+  const inside = await run(`touch ${target}`);
+  assert.notEqual(inside.exit_code, 0, 'the control: the sandbox refuses it');
+  const r = await run(`touch ${target}`, ESCALATE);
+  assert.equal(r.exit_code, 0);
+  assert.ok(fs.existsSync(target));
+  assert.match(asked[0].message, /NONE/);
+  assert.match(asked[0].message, /the test wants it/);
+  assert.notEqual((await run(`touch ${target}2`)).exit_code, 0, 'the next one is inside again');
+  await run(`touch ${target}`, ESCALATE);
+  assert.equal(asked.length, 2, 'once is once');
+});
+
+test('for the session means the same command in the same directory', limit, async (t) => {
+  const { run, asked, yard } = await open(t, { answer: says('session') });
+  fs.mkdirSync(path.join(yard.ws, 'sub'));
+  for (let i = 0; i < 3; i += 1) {
+    assert.equal((await run('rm -rf gone')).exit_code, 0);
+  }
+  assert.equal(asked.length, 1);
+  await run('rm -rf gone', { workdir: path.join(yard.ws, 'sub') });
+  assert.equal(asked.length, 2, 'another directory');
+  await run('rm -rf gone2');
+  assert.equal(asked.length, 3, 'another command');
+});
+
+test('with a rule: what begins so runs from now on, in other sessions too, until it is taken back', limit, async (t) => {
+  const yard = makeYard(t);
+  const first = await open(t, { answer: says('rule'), yard });
+  const r = await first.run('touch ../outside/a', ESCALATE);
+  assert.equal(r.approval.decision, 'approved_with_rule');
+  const second = await open(t, { yard });
+  assert.equal((await second.run('touch ../outside/a')).exit_code, 0, 'outside, unasked');
+  const rules = JSON.parse(spawnSync(program, ['rules', 'list', '--json'], { cwd: yard.dir, env: yard.env, encoding: 'utf8' }).stdout);
+  assert.deepEqual(rules.answers.map((a) => [a.prefix, a.outside_sandbox]), [[['touch', '../outside/a'], true]]);
+  const gone = spawnSync(program, ['rules', 'remove', rules.answers[0].id], { cwd: yard.dir, env: yard.env, encoding: 'utf8' });
+  assert.equal(gone.status, 0, gone.stderr);
+  assert.notEqual((await second.run('touch ../outside/a')).exit_code, 0, 'inside again');
+});
+
+test('no rule is offered for what runs anything', limit, async (t) => {
+  const { run, asked } = await open(t, { answer: says('deny') });
+  for (const command of ['python3 -c 1', 'bash x', 'sudo ls', 'ls && touch x', 'touch x > y']) {
+    await run(command, ESCALATE);
+  }
+  assert.equal(asked.length, 5);
+  for (const a of asked) {
+    assert.equal(a.requestedSchema.properties.decision.enum.includes('rule'), false, a.message);
+  }
+});
+
+test('what destroys a home or the system can only be allowed once', limit, async (t) => {
+  const { run, asked } = await open(t, { answer: says('deny'), settings: { 'sandbox.mode': 'danger-full-access' } });
+  const r = await run('rm -rf "$NOTHING"/*');
+  assert.equal(r.status, 'denied');
+  assert.deepEqual(asked[0].requestedSchema.properties.decision.enum, ['deny', 'once']);
+});
+
+test('a form that is filled in by a machine is no answer', limit, async (t) => {
+  const yard = makeYard(t);
+  for (const answer of [
+    () => ({ action: 'accept', content: { decision: 'once' } }), // at once
+    () => ({ action: 'decline' }),
+    () => later({ action: 'accept', content: {} }),
+    () => later({ action: 'cancel' }),
+    () => later({ action: 'accept', content: { decision: 'always' } }),
+  ]) {
+    const { run, close } = await open(t, { answer, yard });
+    const r = await run('rm -rf x');
+    assert.equal(r.status, 'pending_approval', String(answer));
+    assert.match(r.text, new RegExp(`shellyard approvals approve ${r.approval.id}`));
+    assert.ok(waiting(yard).some((q) => q.id === r.approval.id), 'it can still be answered');
+    await close();
+  }
+});
+
+test('without a form: pending at once, answered in another terminal, then the same call runs', limit, async (t) => {
+  const { run, yard } = await open(t);
+  fs.mkdirSync(path.join(yard.ws, 'old'));
+  const r = await run('rm -rf old');
+  assert.equal(r.status, 'pending_approval');
+  assert.equal((await run('rm -rf old')).approval.id, r.approval.id, 'one question for the same thing');
+  const shown = approvals(yard, ['show', r.approval.id.slice(0, 8)]);
+  assert.match(shown.out, /rm -rf old/);
+  assert.match(shown.out, /Danger:/);
+  assert.deepEqual(waiting(yard).map((q) => q.question.script), ['rm -rf old']);
+  const yes = approvals(yard, ['approve', r.approval.id]);
+  assert.equal(yes.code, 0, yes.err);
+  assert.ok(fs.existsSync(path.join(yard.ws, 'old')), 'nothing runs by itself');
+  assert.equal((await run('rm -rf old2')).status, 'pending_approval', 'another command is another question');
+  assert.equal((await run('rm -rf old')).status, 'exited');
+  assert.equal(fs.existsSync(path.join(yard.ws, 'old')), false);
+  assert.equal((await run('rm -rf old')).status, 'pending_approval', 'it was for once');
+  assert.notEqual(approvals(yard, ['deny', r.approval.id]).code, 0, 'it is decided');
+});
+
+test('a terminal answers a call that waits, with the reason it was denied for', limit, async (t) => {
+  let form;
+  const { run, yard } = await open(t, { answer: () => new Promise((resolve) => {
+    form = resolve;
+  }) });
+  const running = run('rm -rf x');
+  await waitFor(() => waiting(yard).length === 1, 'it can be answered');
+  const [q] = waiting(yard);
+  assert.equal(q.question.cwd, yard.ws);
+  assert.equal(q.question.client, 'shellyard-tests');
+  assert.equal(approvals(yard, ['deny', q.id, '-m', 'use trash instead']).code, 0);
+  const r = await running;
+  assert.equal(r.status, 'denied');
+  assert.match(r.text, /use trash instead/);
+  form({ action: 'accept', content: { decision: 'once' } }); // too late: a dead form
+  assert.equal((await run('rm -rf x')).status, 'denied');
+});
+
+test('a person who is slow gets a handle for the agent, not a call that hangs', limit, async (t) => {
+  let form;
+  const { run, yard } = await open(t, { answer: () => new Promise((resolve) => {
+    form = resolve;
+  }), settings: { 'approval.hold_ms': 300 } });
+  const r = await run('rm -rf x');
+  assert.equal(r.status, 'pending_approval');
+  form({ action: 'accept', content: { decision: 'once' } });
+  assert.equal((await run('echo on')).output, 'on\n');
+  assert.equal(waiting(yard).length, 1, 'the late form changed nothing');
+  assert.equal(approvals(yard, ['approve', r.approval.id]).code, 0);
+  assert.equal((await run('rm -rf x')).exit_code, 0);
+});
+
+test('others go on while a person thinks, and a cancelled call takes its question back', limit, async (t) => {
+  const { client, run, yard } = await open(t, { answer: () => new Promise(() => {}) });
+  const abort = new AbortController();
+  const running = call(client, 'shell_command', { command: 'rm -rf x' }, { signal: abort.signal });
+  await waitFor(() => waiting(yard).length === 1, 'it waits');
+  assert.equal((await run('touch made; echo done')).output, 'done\n');
+  abort.abort();
+  await assert.rejects(running);
+  await waitFor(() => waiting(yard).length === 0, 'the question is taken back');
+});
+
+test('a request nobody answers ends as a no', limit, async (t) => {
+  const { run, yard } = await open(t, { settings: { 'approval.expires_ms': 1000 } });
+  const r = await run('rm -rf x');
+  assert.equal(r.status, 'pending_approval');
+  await waitFor(() => waiting(yard).length === 0, 'it is over');
+  const late = approvals(yard, ['approve', r.approval.id]);
+  assert.notEqual(late.code, 0);
+  assert.match(late.err, /too late/);
+  assert.equal((await run('rm -rf x')).status, 'pending_approval', 'a new question');
+});
+
+test('rules forbid, ask and allow in every mode; a broken file refuses everything', limit, async (t) => {
+  const yard = makeYard(t);
+  const dir = path.join(yard.home, '.config/shellyard');
+  const file = path.join(dir, 'rules.yaml');
+  fs.mkdirSync(dir, { recursive: true, mode: 0o700 });
+  fs.writeFileSync(file, [
+    'rules:',
+    '  - {program: touch, args: [no], decision: forbid, reason: not that one}',
+    '  - {program: touch, args: [maybe], decision: ask}',
+    '  - {program: rm, args: ["-rf", junk], decision: allow}',
+    '',
+  ].join('\n'), { mode: 0o600 });
+  for (const mode of ['workspace-write', 'danger-full-access']) {
+    const { run, close } = await open(t, { yard, settings: { 'sandbox.mode': mode } });
+    const no = await run('touch no');
+    assert.equal(no.status, 'denied', mode);
+    assert.match(no.text, /not that one/);
+    assert.equal((await run('true; touch no')).status, 'denied');
+    assert.equal((await run('touch maybe')).status, 'pending_approval');
+    assert.equal((await run('touch yes')).exit_code, 0);
+    assert.equal((await run('rm -rf junk')).exit_code, 0, 'allowed though dangerous');
+    await close();
+  }
+  const { run } = await open(t, { yard });
+  assert.equal((await run('echo good')).output, 'good\n');
+  fs.writeFileSync(file, 'rules:\n  - {program: [\n');
+  const broken = await run('echo bad');
+  assert.equal(broken.isError, true);
+  assert.match(broken.text, /rules\.yaml/);
+  fs.rmSync(file);
+  assert.equal((await run('echo good')).output, 'good\n', 'read again at once');
+});
+
+test('policies: never refuses what is dangerous, unless-trusted asks for all that is not known', limit, async (t) => {
+  const never = await open(t, { settings: { 'approval.policy': 'never' }, answer: says('once') });
+  assert.equal((await never.run('rm -rf x')).status, 'denied');
+  assert.equal((await never.run('touch x')).exit_code, 0);
+  assert.equal(never.asked.length, 0);
+  const trusted = await open(t, { settings: { 'approval.policy': 'unless-trusted' }, answer: says('once') });
+  assert.equal((await trusted.run('ls')).exit_code, 0);
+  assert.equal(trusted.asked.length, 0);
+  assert.equal((await trusted.run('touch x')).exit_code, 0);
+  assert.equal(trusted.asked.length, 1);
+  const all = await open(t, { settings: { 'approval.on_request': 'all' }, answer: says('once') });
+  await all.run('ls');
+  assert.equal(all.asked.length, 1);
+});
+
+test('what could deceive the reader is made visible', limit, async (t) => {
+  const { run, asked, yard } = await open(t, { answer: says('deny') });
+  await run('rm -rf "a\u202Etxt.exe" # \u001b[2K\u200b', { ...ESCALATE, justification: 'ok\r\u001b[1Ahidden' });
+  assert.doesNotMatch(asked[0].message, /[\u0000-\u0009\u000b-\u001f\u202e\u200b]/);
+  assert.match(asked[0].message, /u\{202E\}/);
+  const r = await (await open(t, { yard })).run('rm -rf "\u202E"');
+  assert.doesNotMatch(approvals(yard, ['show', r.approval.id]).out, /\u202e/);
+  assert.doesNotMatch(approvals(yard, ['list']).out, /\u202e/);
+});
+
+test('a command that an agent runs can neither answer nor read what waits', limit, async (t) => {
+  const { run, yard } = await open(t);
+  const r = await run('rm -rf x');
+  const inside = await run(`${program} approvals approve ${r.approval.id}`);
+  assert.notEqual(inside.exit_code, 0);
+  assert.equal(waiting(yard).length, 1);
+  const state = path.join(yard.home, '.local/state/shellyard');
+  assert.ok(fs.existsSync(path.join(state, 'shellyard.db')), 'the control');
+  assert.notEqual((await run(`cat ${state}/shellyard.db`)).exit_code, 0);
+  const marked = approvals(yard, ['approve', r.approval.id], { SHELLYARD: '1' });
+  assert.notEqual(marked.code, 0);
+  assert.match(marked.err, /can't answer for a person/);
+});
+
+test('a store that cannot be used: what needs a person is refused, the rest runs', limit, async (t) => {
+  const yard = makeYard(t);
+  const state = path.join(yard.home, '.local/state/shellyard');
+  fs.mkdirSync(state, { recursive: true, mode: 0o700 });
+  fs.writeFileSync(path.join(state, 'shellyard.db'), 'this is no database, however long it may be\n'.repeat(200), { mode: 0o600 });
+  const { run } = await open(t, { yard });
+  const r = await run('rm -rf x');
+  assert.equal(r.status, 'denied');
+  assert.match(r.text, /shellyard\.db/);
+  assert.equal((await run('touch made')).exit_code, 0);
+});
+
+test('proto: the request goes out, the answer comes in, abort ends the turn', limit, async (t) => {
+  const yard = makeYard(t);
+  const child = spawn(program, ['proto'], { cwd: yard.ws, env: yard.env, stdio: ['pipe', 'pipe', 'inherit'] });
+  t.after(() => child.kill('SIGKILL'));
+  const seen = [];
+  let rest = '';
+  child.stdout.on('data', (chunk) => {
+    const lines = (rest + chunk).split('\n');
+    rest = lines.pop();
+    seen.push(...lines.map((line) => JSON.parse(line)));
+  });
+  const send = (message) => child.stdin.write(`${JSON.stringify(message)}\n`);
+  const item = (id, command) => ({ type: 'function_call', call_id: id, name: 'shell', arguments: JSON.stringify({ command }) });
+  const find = async (type, id) => {
+    await waitFor(() => seen.some((m) => m.type === type && m.call_id === id), `${type} of ${id}`);
+    return seen.find((m) => m.type === type && m.call_id === id);
+  };
+
+  send(item('a', ['rm', '-rf', 'x']));
+  const request = await find('exec_approval_request', 'a');
+  assert.deepEqual(request.command, ['rm', '-rf', 'x']);
+  assert.equal(request.cwd, yard.ws);
+  send({ type: 'exec_approval', id: 'ffff', decision: 'approved' });
+  send({ type: 'exec_approval', id: request.id, decision: 'perhaps' });
+  send({ type: 'exec_approval', id: request.id, decision: 'approved' });
+  const output = await find('function_call_output', 'a');
+  assert.doesNotMatch(output.output, /denied/);
+  assert.equal(seen.filter((m) => m.type === 'error').length, 2);
+
+  send(item('b', ['rm', '-rf', 'y']));
+  const second = await find('exec_approval_request', 'b');
+  send({ type: 'exec_approval', id: second.id, decision: 'denied', reason: 'y is needed' });
+  assert.match((await find('function_call_output', 'b')).output, /y is needed/);
+
+  send(item('c', ['sleep', '1000']));
+  await find('exec_command_begin', 'c');
+  send(item('d', ['rm', '-rf', 'z']));
+  const third = await find('exec_approval_request', 'd');
+  send({ type: 'exec_approval', id: third.id, decision: 'abort' });
+  assert.match((await find('function_call_output', 'd')).output, /ended the turn/);
+  await find('function_call_output', 'c');
+
+  send(item('e', ['rm', '-rf', 'w']));
+  await find('exec_approval_request', 'e');
+  child.stdin.end();
+  assert.match((await find('function_call_output', 'e')).output, /approvals approve/);
+});

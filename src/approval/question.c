@@ -252,9 +252,10 @@ question_text(struct buf *ret, const char *json, struct sy_error *err)
     if (rc != SY_E_OK) {
         return rc;
     }
-    return add_all(ret, doc.root) == SY_E_OK
-               ? SY_E_OK
-               : sy_err_set(err, SY_E_LIMIT, "the request is too long to be shown");
+    rc = add_all(ret, doc.root);
+    return rc == SY_E_LIMIT ? sy_err_set(err, rc, "the request is too long to be shown")
+           : rc != SY_E_OK  ? sy_err_nomem(err)
+                            : rc;
 }
 
 enum sy_code

@@ -92,9 +92,10 @@ review_free(struct review *r)
     if (r == NULL) {
         return;
     }
-    SY_ASSERT(r->tickets == NULL);
+    r->is_ending = true;
     take_back(r);
-    close_store(r);
+    close_store(r); /* jobs that go on hold tickets that were left */
+    SY_ASSERT(r->tickets == NULL);
     fd_close(&r->epoll_fd);
     mem_free(r->state_dir);
     mem_free(r->session);
@@ -341,6 +342,10 @@ done_create(void *arg, enum sy_code rc, const struct sy_error *err)
         return;
     }
     memcpy(t->id, t->made_id, sizeof(t->id));
+    if (t->is_left && t->review->is_ending) {
+        ticket_unref(t); /* all of the session are taken back */
+        return;
+    }
     if (t->is_left) {
         submit(t, run_cancel, done_cancel);
     } else {

@@ -47,6 +47,7 @@ struct review {
     char *principal;
     uint64_t ttl_ms;
     int epoll_fd;
+    bool is_ending;
     struct store *reader;
     struct store_writer *writer;
     struct store_watch *watch;

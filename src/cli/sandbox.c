@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "base/str.h"
+#include "process/audit.h"
 #include "process/launcher.h"
 #include "process/process.h"
 #include "sandbox/sandbox.h"
@@ -44,6 +45,7 @@ struct check {
     struct sandbox_ready *ready;
     struct cgroup_home *cgroups; /* NULL: none */
     struct sy_error no_cgroups;  /* why */
+    struct sy_error no_audit;    /* why nothing is read from the audit log; SY_E_OK: it is */
     struct sy_error err;         /* why workspace-write can't be held */
 };
 
@@ -121,20 +123,50 @@ check_limits_json(struct jw *w, const struct check *c)
     }
 }
 
+/* As a server does, for its time. */
+static void
+check_audit(struct check *c, bool is_wanted)
+{
+    struct audit_reader *r = NULL;
+
+    if (!is_wanted) {
+        sy_err_set(&c->no_audit, SY_E_NOTFOUND, "sandbox.read_audit is false");
+        return;
+    }
+    c->caps.reads_audit = audit_reader_new(&r, c->caps.landlock_abi, &c->no_audit) == SY_E_OK;
+    audit_reader_free(r);
+}
+
+/* Where it could be read, and what is refused does not stand there. */
+static void
+check_logged(struct check *c)
+{
+    if (c->no_audit.code == SY_E_OK && c->plan != NULL && !sandbox_plan_is_logged(c->plan)) {
+        sy_err_set(&c->no_audit, SY_E_NOTFOUND,
+                   sandbox_plan_tier(c->plan) == TIER_FULL
+                       ? "in the full tier mounts refuse, of which the audit log tells nothing"
+                       : "there is no sandbox");
+    }
+}
+
 /* Plans workspace-write and makes it ready, as a call would. */
 static bool
-check_run(struct check *c, const struct sandbox_policy *policy)
+check_run(struct check *c, const struct sandbox_policy *policy, bool reads_audit)
 {
+    bool is_held = false;
     char launcher[LIMIT_PATH];
 
     sandbox_probe_deep(&c->caps);
+    check_audit(c, reads_audit);
     if (policy->max_tier == TIER_FULL) {
         launcher_probe(&c->caps, cli_launcher_path(launcher), policy);
     }
     (void)!cgroup_home_new(&c->cgroups, NULL, NULL, &c->no_cgroups);
-    return sandbox_plan_new(&c->plan, policy, &c->caps, &c->err) == SY_E_OK &&
-           sandbox_ready_new(&c->ready, c->plan, &c->err) == SY_E_OK &&
-           sandbox_plan_adopt(c->plan, c->ready, &c->err) == SY_E_OK;
+    is_held = sandbox_plan_new(&c->plan, policy, &c->caps, &c->err) == SY_E_OK &&
+              sandbox_ready_new(&c->ready, c->plan, &c->err) == SY_E_OK &&
+              sandbox_plan_adopt(c->plan, c->ready, &c->err) == SY_E_OK;
+    check_logged(c);
+    return is_held;
 }
 
 static enum sy_code
@@ -235,6 +267,9 @@ check_text(struct buf *out, const struct check *c)
     if (rc == SY_E_OK) {
         rc = check_features_text(out, c);
     }
+    if (rc == SY_E_OK && c->no_audit.code != SY_E_OK) {
+        rc = buf_addf(out, "  audit_records are not read: %s\n", c->no_audit.msg);
+    }
     if (rc == SY_E_OK) {
         rc = check_unheld_text(out, c);
     }
@@ -301,6 +336,9 @@ check_json(struct buf *out, const struct check *c)
     if (c->caps.full_reason[0] != '\0') {
         jw_key_str(&w, "full_tier_reason", c->caps.full_reason);
     }
+    if (c->no_audit.code != SY_E_OK) {
+        jw_key_str(&w, "audit_records_reason", c->no_audit.msg);
+    }
     if (c->err.code != SY_E_OK) {
         jw_key_str(&w, "error", c->err.msg);
         jw_key_str(&w, "fix", check_fix(c));
@@ -339,7 +377,7 @@ check_main(const struct cli_args *args)
         return cli_fail(&err);
     }
 
-    int status = check_run(&check, &engine.turn.sandbox) ? 0 : 1;
+    int status = check_run(&check, &engine.turn.sandbox, engine.config.sandbox.read_audit) ? 0 : 1;
     enum sy_code rc =
         cli_get(args, "json") != NULL ? check_json(&text, &check) : check_text(&text, &check);
 

@@ -28,6 +28,7 @@ struct config {
         const char *min_tier;          /* full | no-namespace */
         const char *run_as;            /* owner | self */
         const char *report;            /* default | full */
+        bool read_audit;               /* Landlock's refusals, from the kernel's audit log */
         bool protect;                  /* names that others run programs from stay as they are */
         struct strv unprotected_names; /* those of them that don't */
     } sandbox;

@@ -23,31 +23,13 @@ static const char *const state_names[] = {
     [ORCH_PREPARE] = "prepare", [ORCH_SNAPSHOT] = "snapshot", [ORCH_APPROVAL] = "approval",
     [ORCH_REVIEW] = "review",   [ORCH_LOCK] = "lock",         [ORCH_SANDBOX] = "sandbox",
     [ORCH_SPAWN] = "spawn",     [ORCH_RUN] = "run",           [ORCH_KILL] = "kill",
-    [ORCH_DONE] = "done",
+    [ORCH_SETTLE] = "settle",   [ORCH_DONE] = "done",
 };
 
 const char *
 orch_state_name(enum orch_state s)
 {
     return state_names[s];
-}
-
-void
-exec_request_fini(struct exec_request *r)
-{
-    exec_params_fini(&r->params);
-    if (r->work.free != NULL) {
-        r->work.free(r->work.arg);
-    }
-    r->work = (struct exec_work){0};
-    strv_fini(&r->keys);
-    strv_fini(&r->prefix);
-    mem_free(r->script);
-    mem_free(r->call_id);
-    mem_free(r->turn_id);
-    r->script = NULL;
-    r->call_id = NULL;
-    r->turn_id = NULL;
 }
 
 enum sy_code
@@ -73,6 +55,7 @@ orch_submit(struct orch_call **ret, struct session *session, const struct turn_c
         lock_queue(session_lock(session), c);
     }
     c->expires_ns = UINT64_MAX;
+    c->audit_fd = -1;
     c->env.max = LIMIT_ENV;
     c->output.network_hosts.max = NETWORK_HOSTS;
     c->argv.max = LIMIT_ARGV;
@@ -82,9 +65,9 @@ orch_submit(struct orch_call **ret, struct session *session, const struct turn_c
     return SY_E_OK;
 }
 
-/* The one exit: result final, everything given back, end event told. */
+/* What became of it, but for what the kernel still writes down. */
 static void
-finish(struct orch_call *c, enum exec_status status)
+conclude(struct orch_call *c, enum exec_status status)
 {
     c->output.status = status;
     c->output.output = c->chain;
@@ -121,10 +104,24 @@ finish(struct orch_call *c, enum exec_status status)
     call_judge_limits(c, status);
     call_protect_end(c);
     call_gather_denials(c);
+}
+
+/* The one exit: result final, everything given back, end event told. */
+static void
+end(struct orch_call *c)
+{
+    call_tell_denials(c);
     call_leave_network(c);
     lock_leave(session_lock(c->session), c);
     c->state = ORCH_DONE;
     call_emit_end(c);
+}
+
+static void
+finish(struct orch_call *c, enum exec_status status)
+{
+    conclude(c, status);
+    end(c);
 }
 
 void
@@ -345,12 +342,16 @@ on_process_end(struct orch_call *c)
         finish(c, c->kill_status);
         return;
     }
+    /* The kernel answers while we look after the command. */
+    call_audit_ask(c, clock_mono_ns());
     switch (r->outcome) {
     case PROCESS_EXITED:
-        finish(c, EXEC_EXITED);
+        conclude(c, EXEC_EXITED);
+        c->state = ORCH_SETTLE;
         return;
     case PROCESS_SIGNALED:
-        finish(c, EXEC_SIGNALED);
+        conclude(c, EXEC_SIGNALED);
+        c->state = ORCH_SETTLE;
         return;
     case PROCESS_RUNNING:
     case PROCESS_FAILED:
@@ -433,6 +434,11 @@ orch_step(struct orch_call *c, uint64_t now_ns)
         case ORCH_KILL:
             on_process(c, now_ns);
             break;
+        case ORCH_SETTLE:
+            if (call_audit_settle(c, now_ns)) {
+                end(c);
+            }
+            break;
         case ORCH_DONE:
             break;
         }
@@ -490,6 +496,7 @@ orch_cancel(struct orch_call *c)
         }
         break;
     case ORCH_KILL:
+    case ORCH_SETTLE:
     case ORCH_DONE:
         break;
     }
@@ -525,6 +532,8 @@ orch_watches(const struct orch_call *c, struct process_watch out[PROCESS_WATCHES
     case ORCH_RUN:
     case ORCH_KILL:
         return watch_run(c, out);
+    case ORCH_SETTLE:
+        return call_audit_watch(c, out);
     case ORCH_PREPARE:
     case ORCH_APPROVAL:
     case ORCH_REVIEW:
@@ -571,6 +580,8 @@ orch_deadline_ns(const struct orch_call *c)
         return at;
     case ORCH_KILL:
         return earlier(process_deadline_ns(c->process), call_network_deadline_ns(c));
+    case ORCH_SETTLE:
+        return call_audit_again_ns(c);
     case ORCH_DONE:
         break;
     }
@@ -593,29 +604,6 @@ const char *
 orch_call_id(const struct orch_call *c)
 {
     return c->request.call_id != NULL ? c->request.call_id : "";
-}
-
-const char *
-orch_last_line(struct orch_call *c)
-{
-    buf_reset(&c->last_line);
-    if (c->chain == NULL || output_text_all(c->chain, &c->last_line) != SY_E_OK) {
-        return "";
-    }
-
-    size_t end = c->last_line.len;
-
-    while (end > 0 && (c->last_line.data[end - 1] == '\n' || c->last_line.data[end - 1] == '\r')) {
-        end--;
-    }
-    if (end == 0) {
-        return "";
-    }
-    c->last_line.data[end] = '\0';
-    while (end > 0 && c->last_line.data[end - 1] != '\n' && c->last_line.data[end - 1] != '\r') {
-        end--;
-    }
-    return c->last_line.data + end;
 }
 
 struct orch_call *
@@ -661,6 +649,7 @@ orch_call_free(struct orch_call *c)
     network_leave(c->seat);
     call_hidden_end(c, false);
     call_protect_end(c);
+    call_audit_end(c);
     output_free(c->chain);
     session_release_sandbox(c->session, c->entry);
     strv_fini(&c->env);

@@ -3,6 +3,7 @@
 
 #include "orchestrator/network.h"
 #include "orchestrator/orchestrator_internal.h"
+#include "process/audit.h"
 
 /* Of the session's lock (lock.c). */
 enum lock_place { LOCK_OUTSIDE, LOCK_QUEUED, LOCK_INSIDE };
@@ -47,7 +48,11 @@ struct orch_call {
     bool was_protected;  /* and is not waiting for its end any more */
     bool watches_hidden; /* between call_hidden_begin and _end */
     uint64_t hidden_since;
-    enum exec_status kill_status; /* EXEC_EXITED: nothing was killed */
+    enum sy_code evidence;         /* of looking for what was refused */
+    char not_ours[SY_ERR_MSG_MAX]; /* who else refused it, if nothing of ours is found; "" */
+    struct audit_run audit;        /* between call_audit_begin and _end */
+    int audit_fd;                  /* -1: not needed so far */
+    enum exec_status kill_status;  /* EXEC_EXITED: nothing was killed */
     struct exec_output output;
     struct buf last_line;
     orch_wake_fn *wake;
@@ -74,8 +79,9 @@ void call_kill(struct orch_call *c, enum exec_status status);
 void call_judge_limits(struct orch_call *c, enum exec_status status);
 
 /* Fills output.denials of a call that has ended: what was seen, then what can be
- * inferred (evidence.c). */
+ * inferred (evidence.c). Tell: with what the audit log says, and the notes. */
 void call_gather_denials(struct orch_call *c);
+void call_tell_denials(struct orch_call *c);
 
 /* An allow list (call_network.c). Join: before the environment is made; no seat where the list has
  * no effect, which is noted. Leave: what it did goes into the output, its connections end. */
@@ -105,6 +111,20 @@ void call_protect_refresh(struct orch_call *c);
  * go into output.denials if it `tells`; that one may be called any number of times (hidden.c). */
 enum sy_code call_hidden_begin(struct orch_call *c) SY_NODISCARD;
 void call_hidden_end(struct orch_call *c, bool tells);
+
+/*
+ * What Landlock says itself, in the audit log, of a call whose plan has it written there
+ * (audited.c). Begin: before the command starts. Ask: when it has ended. Settle: true when its
+ * records are there or not waited for; call again by call_audit_watch and call_audit_again_ns.
+ * Take: into output.denials. End: any number of times.
+ */
+void call_audit_begin(struct orch_call *c);
+void call_audit_ask(struct orch_call *c, uint64_t now_ns);
+bool call_audit_settle(struct orch_call *c, uint64_t now_ns);
+size_t call_audit_watch(const struct orch_call *c, struct process_watch out[PROCESS_WATCHES]);
+uint64_t call_audit_again_ns(const struct orch_call *c);
+enum sy_code call_audit_take(struct orch_call *c) SY_NODISCARD;
+void call_audit_end(struct orch_call *c);
 
 /* Events (emit.c). */
 void call_emit_begin(struct orch_call *c);

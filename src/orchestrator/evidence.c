@@ -164,9 +164,6 @@ infer(struct orch_call *c, char note[SY_ERR_MSG_MAX])
 void
 call_gather_denials(struct orch_call *c)
 {
-    char note[SY_ERR_MSG_MAX] = "";
-    enum sy_code rc = SY_E_OK;
-
     c->output.may_escalate = c->turn.approval == APPROVAL_ON_REQUEST;
     if (c->process == NULL) {
         return;
@@ -180,11 +177,18 @@ call_gather_denials(struct orch_call *c)
                       "one listener of this process tree: what was refused is only inferred");
     }
     if (c->chain != NULL && c->entry->ready != NULL && has_failed(&c->output)) {
-        rc = infer(c, note);
+        c->evidence = infer(c, c->not_ours);
     }
+}
+
+void
+call_tell_denials(struct orch_call *c)
+{
+    enum sy_code rc = c->evidence == SY_E_OK ? call_audit_take(c) : c->evidence;
+
     if (rc != SY_E_OK) {
         call_add_note(c, "memory ran out while looking for what the sandbox refused");
-    } else if (note[0] != '\0' && c->output.denials.n == 0) {
-        call_add_note(c, note);
+    } else if (c->not_ours[0] != '\0' && c->output.denials.n == 0) {
+        call_add_note(c, c->not_ours);
     }
 }

@@ -66,6 +66,7 @@ struct session_options {
     bool protects;             /* protected names below writable roots are guarded */
     char *const *unprotected;  /* those of them that are not; NULL: none */
     bool rests;                /* somebody calls session_rest */
+    bool reads_audit;          /* Landlock's records are read from the audit log, if they can be */
 };
 
 enum sy_code session_new(struct session **ret, const struct session_options *options,
@@ -106,6 +107,7 @@ enum orch_state {
     ORCH_SPAWN,    /* environment, program, start */
     ORCH_RUN,      /* output collected, clock running */
     ORCH_KILL,     /* timed out or cancelled: the tree is being ended */
+    ORCH_SETTLE,   /* it has ended: the kernel still writes down what it refused */
     ORCH_DONE      /* the one exit: result final, end event emitted */
 };
 const char *orch_state_name(enum orch_state s);

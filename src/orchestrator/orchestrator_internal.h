@@ -101,6 +101,14 @@ void snapshot_abandon(struct snapshot *s);
 const struct strv *snapshot_env(const struct snapshot *s);
 const char *snapshot_reason(const struct snapshot *s);
 
+/* Where Landlock's refusals are read (process/audit.h), or NULL. Open and close are in audited.c:
+ * the small program and the library have nothing of it (audited_none.c). */
+struct audit_reader;
+struct audit_reader *session_audit(const struct session *s);
+enum sy_code session_audit_open(struct audit_reader **ret, const struct sandbox_caps *caps,
+                                struct sy_error *why) SY_NODISCARD;
+void session_audit_close(struct audit_reader *r);
+
 /* Calls that wait for a snapshot somebody else drives. */
 void session_add_waiter(struct session *s, struct orch_call *call);
 void session_remove_waiter(struct session *s, struct orch_call *call);

@@ -40,6 +40,8 @@ struct session {
     struct process_pool *pool;
     struct session_protection protection;
     bool rests;
+    bool reads_audit;
+    struct audit_reader *audit; /* NULL: can't be had, or nobody wants it */
 };
 
 static enum sy_code
@@ -56,6 +58,7 @@ fill(struct session *s, const struct session_options *o)
     }
     s->spare_mode = o->spare;
     s->rests = o->rests;
+    s->reads_audit = o->reads_audit;
     s->login_snapshot = o->login_snapshot;
     s->snapshot_timeout_ms =
         o->snapshot_timeout_ms > 0 ? o->snapshot_timeout_ms : LIMIT_SNAPSHOT_MS;
@@ -151,6 +154,7 @@ session_free(struct session *s)
         entry_free(s->cache[i]);
     }
     launcher_free(s->launcher);
+    session_audit_close(s->audit);
     event_bus_free(s->bus);
     shell_fini(&s->shell);
     strv_fini(&s->environ_list);
@@ -290,8 +294,16 @@ session_caps(struct session *s)
     if (!s->has_caps) {
         sandbox_probe(&s->caps);
         s->has_caps = true;
+        s->caps.reads_audit =
+            s->reads_audit && session_audit_open(&s->audit, &s->caps, NULL) == SY_E_OK;
     }
     return &s->caps;
+}
+
+struct audit_reader *
+session_audit(const struct session *s)
+{
+    return s->audit;
 }
 
 struct cgroup_home *

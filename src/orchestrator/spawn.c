@@ -235,9 +235,11 @@ start(struct orch_call *c, struct sy_error *err)
         rc = sy_err_nomem(err);
     }
     if (rc == SY_E_OK) {
+        call_audit_begin(c);
         rc = process_go(c->process, &env, c->chain, err);
     }
     if (rc != SY_E_OK) {
+        call_audit_end(c);
         process_free(c->process);
         c->process = NULL;
         return rc;

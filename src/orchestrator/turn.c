@@ -50,3 +50,21 @@ turn_context_copy(struct turn_context *ret, const struct turn_context *from)
     }
     return rc;
 }
+
+void
+exec_request_fini(struct exec_request *r)
+{
+    exec_params_fini(&r->params);
+    if (r->work.free != NULL) {
+        r->work.free(r->work.arg);
+    }
+    r->work = (struct exec_work){0};
+    strv_fini(&r->keys);
+    strv_fini(&r->prefix);
+    mem_free(r->script);
+    mem_free(r->call_id);
+    mem_free(r->turn_id);
+    r->script = NULL;
+    r->call_id = NULL;
+    r->turn_id = NULL;
+}

@@ -91,6 +91,12 @@ sandbox_plan_has_own_network(const struct sandbox_plan *plan)
     return plan->has_own_network;
 }
 
+bool
+sandbox_plan_is_logged(const struct sandbox_plan *plan)
+{
+    return plan->is_logged;
+}
+
 const char *
 sandbox_plan_cwd(const struct sandbox_plan *plan)
 {
@@ -216,6 +222,7 @@ set_features(struct sandbox_plan *plan, const struct sandbox_caps *caps)
     /* What exists and can't be held is known once it is ready: deny_plan.c. */
     f[FEATURE_DENY_READ] = state_if(is_on && deny_plan_has_any(plan));
     f[FEATURE_PROTECTED_NAMES] = protection(plan);
+    f[FEATURE_AUDIT_RECORDS] = state_if(plan->is_logged);
     if (plan->is_refused) {
         return;
     }
@@ -425,6 +432,8 @@ fill(struct sandbox_plan *plan, const struct sandbox_policy *policy,
     }
     is_too_weak = !choose_tier(plan, policy, caps);
     plan->has_own_network = plan->tier == TIER_FULL && !plan->has_network;
+    plan->is_logged = plan->tier == TIER_NO_NAMESPACE && caps->reads_audit &&
+                      caps->landlock_abi >= LANDLOCK_AUDIT_ABI;
     if (add_allow_list(plan, policy) != SY_E_OK) {
         return sy_err_nomem(err);
     }

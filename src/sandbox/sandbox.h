@@ -99,7 +99,8 @@ enum sandbox_network sandbox_policy_network(const struct sandbox_policy *p);
     X(FEATURE_PRIVATE_TMP, "private_tmp", "temporary directories of its own")                      \
     X(FEATURE_TEMP_LIMIT, "temp_limit", "size of temporary directories limited")                   \
     X(FEATURE_DENY_READ, "deny_read", "secrets unreadable")                                        \
-    X(FEATURE_PROTECTED_NAMES, "protected_names", "names that others run programs from kept")
+    X(FEATURE_PROTECTED_NAMES, "protected_names", "names that others run programs from kept")      \
+    X(FEATURE_AUDIT_RECORDS, "audit_records", "refusals told exactly, from the audit log")
 
 enum sandbox_feature {
 #define SANDBOX_FEATURE_ENUM(id, name, what) id,
@@ -129,6 +130,8 @@ struct sandbox_caps {
      * else full_reason says what kept it from being. */
     bool has_full_tier;
     char full_reason[SANDBOX_REASON];
+    /* Somebody reads what Landlock writes into the audit log (process/audit.h). */
+    bool reads_audit;
     char release[65]; /* uname -r */
 };
 
@@ -167,6 +170,9 @@ enum sandbox_network sandbox_plan_network(const struct sandbox_plan *plan);
 /* Full tier, and not NETWORK_ON: a network namespace, in which there are its commands and, with an
  * allow list, the proxy's listening sockets. */
 bool sandbox_plan_has_own_network(const struct sandbox_plan *plan);
+/* Is what Landlock refuses written to the audit log (process/audit.h)? Only where somebody reads
+ * it, and not in the full tier, where mounts refuse first. */
+bool sandbox_plan_is_logged(const struct sandbox_plan *plan);
 /* Paths as the policy has them. The i-th directory of the user's that may be written (the
  * workspace, the configured ones), NULL beyond; $TMPDIR, NULL: may not be; may /tmp be? */
 const char *sandbox_plan_cwd(const struct sandbox_plan *plan);
@@ -258,6 +264,7 @@ struct sandbox_base {
     /* The same for a process with a listener: for connect(2), or for an observer; NULL: none. */
     const struct seccomp_program *broker_program;
     bool is_observed; /* broker_program has an observer */
+    bool is_logged;   /* what Landlock refuses is written to the audit log */
     /* Of the full tier: the template that makes it (process/template.h); NULL: none. */
     struct template *template;
 };
@@ -271,7 +278,7 @@ static inline bool
 sandbox_base_equal(const struct sandbox_base *a, const struct sandbox_base *b)
 {
     return a->program == b->program && a->broker_program == b->broker_program &&
-           a->template == b->template;
+           a->is_logged == b->is_logged && a->template == b->template;
 }
 
 /*

@@ -45,6 +45,7 @@ struct sandbox_plan {
     bool has_own_network;      /* a network namespace, since it is off or an allow list */
     struct strv network_allow; /* empty: no allow list */
     bool has_broker;           /* connect(2) to Unix sockets is judged by the engine */
+    bool is_logged;            /* what Landlock refuses is written to the audit log */
     bool has_observer;         /* what is refused is told by the engine: report: full */
     bool is_enforced;          /* by us, and the kernel can */
     bool is_refused;           /* would have to be, and the kernel can't */

@@ -90,8 +90,11 @@ store_rule_put(char ret_id[STORE_ID_SIZE], struct store *st, const struct strv *
     if (rc == SY_E_OK && prefix->n == 0) {
         rc = sy_err_set(err, SY_E_ARG, "a rule needs at least the program");
     }
-    if (rc == SY_E_OK && write_prefix(&text, prefix) != SY_E_OK) {
-        rc = sy_err_set(err, SY_E_ARG, "the words of a rule are too long");
+    if (rc == SY_E_OK) {
+        rc = write_prefix(&text, prefix);
+        rc = rc == SY_E_LIMIT ? sy_err_set(err, SY_E_ARG, "the words of a rule are too long")
+             : rc != SY_E_OK  ? sy_err_nomem(err)
+                              : rc;
     }
     if (rc == SY_E_OK) {
         rc = store_make_id(id, "a rule", err);

@@ -102,6 +102,7 @@ tool_context_new(struct tool_context **ret, const struct config *config, const c
     session_options_from_config(&options, config, environ_list);
     options.spare = SPARE_ALWAYS;
     options.rests = true;
+    options.reads_audit = config->sandbox.read_audit;
 
     enum sy_code rc = turn_from_config(&c->turn, config, cwd, environ_list, err);
 

@@ -68,7 +68,7 @@ test('events come as begin, deltas, end, then the output', limit, async (t) => {
 test('the end of a call tells what the sandbox refused', limit, async (t) => {
   const yard = makeYard(t);
   const target = path.join(yard.outside, 'f');
-  const proto = open(t, yard);
+  const proto = open(t, yard, { 'sandbox.read_audit': false });
   proto.send({
     type: 'function_call', name: 'shell_command', call_id: 'd1', arguments: JSON.stringify({ command: `touch ${target}` }),
   });

@@ -179,7 +179,7 @@ sandbox_apply_paths(const struct sandbox_base *base, int ruleset_fd, enum sandbo
         return 0;
     }
 
-    long r = landlock_restrict(ruleset_fd);
+    long r = base->is_logged ? landlock_restrict_logged(ruleset_fd) : landlock_restrict(ruleset_fd);
 
     return r < 0 ? failed(ret_stage, STAGE_LANDLOCK, r) : 0;
 }

@@ -6,6 +6,8 @@
 enum { NR_CREATE_RULESET = 444, NR_ADD_RULE = 445, NR_RESTRICT_SELF = 446 };
 enum { CREATE_VERSION = 1 << 0, CREATE_ERRATA = 1 << 1 };
 enum { RULE_PATH_BENEATH = 1 };
+/* ABI 7 */
+enum { RESTRICT_LOG_NEW_EXEC_ON = 1 << 1, RESTRICT_LOG_SUBDOMAINS_OFF = 1 << 2 };
 
 struct path_beneath {
     uint64_t allowed_access;
@@ -84,6 +86,13 @@ landlock_allow_beneath(int ruleset_fd, int path_fd, uint64_t access)
     const struct path_beneath rule = {.allowed_access = access, .parent_fd = path_fd};
 
     return sy_raw4(NR_ADD_RULE, ruleset_fd, RULE_PATH_BENEATH, sy_raw_ptr(&rule), 0);
+}
+
+long
+landlock_restrict_logged(int ruleset_fd)
+{
+    return sy_raw2(NR_RESTRICT_SELF, ruleset_fd,
+                   RESTRICT_LOG_NEW_EXEC_ON | RESTRICT_LOG_SUBDOMAINS_OFF);
 }
 
 long

@@ -77,5 +77,10 @@ long landlock_errata(void);
 long landlock_create(const struct landlock_ruleset *attr); /* a close-on-exec descriptor */
 long landlock_allow_beneath(int ruleset_fd, int path_fd, uint64_t access);
 long landlock_restrict(int ruleset_fd);
+#define LANDLOCK_AUDIT_ABI 7
+/* The same, and what it refuses to programs that are executed later is written to the audit log
+ * (ABI 7), where auditing is on. What domains refuse that they make for themselves is not: it is
+ * nothing of ours, and nobody could tell it from ours. */
+long landlock_restrict_logged(int ruleset_fd);
 
 #endif

@@ -42,6 +42,7 @@ sandbox_plan_base(const struct sandbox_plan *plan)
             plan->has_broker ? sandbox_seccomp_find_own(arch, true, plan->has_observer) : NULL;
         return base;
     }
+    base.is_logged = plan->is_logged;
     base.program = sandbox_seccomp_find(arch, plan->has_network, false, false);
     base.is_observed = plan->has_observer;
     if (plan->has_broker || plan->has_observer) {

@@ -435,6 +435,48 @@ limits_of_the_tier_that_contradict_each_other_are_named(void **state)
     assert_non_null(strstr(err.msg, "sandbox.tier"));
 }
 
+/* Where nobody reads them, records would only fill the machine's log. */
+static void
+refusals_are_logged_where_somebody_reads_them(void **state)
+{
+    static const struct {
+        int abi;
+        bool reads;
+        bool has_full_tier;
+        enum sandbox_mode mode;
+        bool is_logged;
+    } cases[] = {
+        {7,  true,  false, SANDBOX_WORKSPACE_WRITE,    true },
+        {10, true,  false, SANDBOX_READ_ONLY,          true },
+        {6,  true,  false, SANDBOX_WORKSPACE_WRITE,    false},
+        {7,  false, false, SANDBOX_WORKSPACE_WRITE,    false},
+        {7,  true,  true,  SANDBOX_WORKSPACE_WRITE,    false},
+        {7,  true,  false, SANDBOX_DANGER_FULL_ACCESS, false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct sandbox_policy policy = workspace();
+        struct sandbox_caps caps = kernel(cases[i].abi);
+        struct sandbox_plan *plan = NULL;
+
+        policy.mode = cases[i].mode;
+        policy.max_tier = TIER_FULL;
+        caps.reads_audit = cases[i].reads;
+        caps.has_full_tier = cases[i].has_full_tier;
+        assert_int_equal(sandbox_plan_new(&plan, &policy, &caps, NULL), SY_E_OK);
+
+        bool is_logged = sandbox_plan_is_logged(plan);
+        bool is_told = sandbox_plan_feature(plan, FEATURE_AUDIT_RECORDS) == FEATURE_ENFORCED;
+        bool is_base = sandbox_plan_base(plan).is_logged;
+
+        sandbox_plan_free(plan);
+        if (is_logged != cases[i].is_logged || is_told != is_logged || is_base != is_logged) {
+            fail_msg("case %zu: logged %d, told %d, base %d", i, is_logged, is_told, is_base);
+        }
+    }
+}
+
 int
 main(int argc, char **argv)
 {
@@ -450,6 +492,7 @@ main(int argc, char **argv)
         cmocka_unit_test(planning_survives_each_failed_allocation),
         cmocka_unit_test(a_tier_below_the_least_wanted_is_refused_with_the_reason),
         cmocka_unit_test(limits_of_the_tier_that_contradict_each_other_are_named),
+        cmocka_unit_test(refusals_are_logged_where_somebody_reads_them),
     };
 
     assert_int_equal(argc, 2);

@@ -1,0 +1,279 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "approval/binding.h"
+#include "approval/question.h"
+#include "base/limits.h"
+#include "base/mem.h"
+#include "fault.h"
+
+/* What a person is shown, and what their answer is bound to. */
+
+static const char *const argv[] = {"rm", "-rf", "a b", NULL};
+static const char *const env[] = {"A=1", NULL};
+
+static char workspace[] = "/ws";
+static struct sandbox_policy policy = {.mode = SANDBOX_WORKSPACE_WRITE, .cwd = workspace};
+
+static struct question
+sample(void)
+{
+    return (struct question){
+        .tool = "shell",
+        .client = "a client",
+        .argv = mem_unconst(argv),
+        .cwd = "/ws",
+        .env = mem_unconst(env),
+        .why = "the command is dangerous",
+        .finding = "it removes without asking",
+        .justification = "cleaning up",
+        .class = APPROVAL_CLASS_DANGEROUS,
+        .sandbox = &policy,
+        .may_remember = true,
+    };
+}
+
+static char *
+text_of(const struct question *q)
+{
+    struct buf json = {.max = LIMIT_STORE_TEXT};
+    struct buf text = {.max = LIMIT_STORE_TEXT};
+    struct sy_error err = {0};
+
+    assert_int_equal(question_write(&json, q), SY_E_OK);
+    assert_int_equal(question_text(&text, buf_view(&json), &err), SY_E_OK);
+    buf_fini(&json);
+    return buf_take(&text);
+}
+
+static void
+has(const struct question *q, const char *part)
+{
+    char *text = text_of(q);
+    bool is_there = strstr(text, part) != NULL;
+
+    if (!is_there) {
+        print_error("%s", text);
+    }
+    mem_free(text);
+    if (!is_there) {
+        fail_msg("'%s' is not shown", part);
+    }
+}
+
+static void
+a_person_sees_all_that_they_decide_by(void **state)
+{
+    struct question q = sample();
+    SY_AUTO(strv_fini) struct strv prefix = {.max = 4};
+
+    (void)state;
+    has(&q, "  $ rm -rf 'a b'\n");
+    has(&q, "Directory:  /ws\n");
+    has(&q, "Sandbox:    workspace-write, no network\n");
+    has(&q, "Variables:  A=1\n");
+    has(&q, "the command is dangerous\n");
+    has(&q, "Danger:     it removes without asking\n");
+    has(&q, "Agent says: cleaning up\n");
+    q.leaves_sandbox = true;
+    has(&q, "NONE: it would run with all of your rights\n");
+    assert_int_equal(strv_add(&prefix, "rm"), SY_E_OK);
+    q.prefix = &prefix;
+    has(&q, "Rule:       rm\n");
+    q.script = "one\ntwo 'x'";
+    has(&q, "  | one\n  | two 'x'\n");
+    q.failed = "cp: denied";
+    has(&q, "  > cp: denied\n");
+}
+
+static void
+nothing_deceives(void **state)
+{
+    static const char *const bad[] = {"a\x1b[2Kb",
+                                      "\xe2\x80\xae"
+                                      "x",
+                                      "'\n", NULL};
+    struct question q = sample();
+
+    (void)state;
+    q.argv = mem_unconst(bad);
+    q.justification = "ok\r\x1b[1A\xe2\x80\x8b";
+
+    char *text = text_of(&q);
+
+    assert_null(strchr(text, '\x1b'));
+    assert_null(strchr(text, '\r'));
+    assert_null(strstr(text, "\xe2\x80\xae"));
+    assert_null(strstr(text, "\xe2\x80\x8b"));
+    assert_non_null(strstr(text, "\\u{202E}"));
+    mem_free(text);
+}
+
+static void
+the_title_is_one_line_that_is_cut(void **state)
+{
+    struct question q = sample();
+    struct buf json = {.max = LIMIT_STORE_TEXT};
+    struct buf title = {.max = 400};
+    struct sy_error err = {0};
+
+    (void)state;
+    q.script = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\nb";
+    assert_int_equal(question_write(&json, &q), SY_E_OK);
+    assert_int_equal(question_title(&title, buf_view(&json), 20, &err), SY_E_OK);
+    assert_true(title.len <= 24);
+    assert_null(strchr(buf_view(&title), '\n'));
+    buf_fini(&title);
+    buf_fini(&json);
+}
+
+static void
+what_it_offers_is_read_back(void **state)
+{
+    struct question q = sample();
+    struct strv prefix = {.max = 4};
+    struct strv back = {.max = 1};
+    struct buf json = {.max = LIMIT_STORE_TEXT};
+    struct sy_error err = {0};
+    bool may = false;
+    bool leaves = true;
+
+    (void)state;
+    assert_int_equal(strv_add(&prefix, "git"), SY_E_OK);
+    assert_int_equal(strv_add(&prefix, "pu\"sh"), SY_E_OK);
+    q.prefix = &prefix;
+    assert_int_equal(question_write(&json, &q), SY_E_OK);
+    assert_int_equal(question_prefix(&back, &may, &leaves, buf_view(&json), &err), SY_E_OK);
+    assert_int_equal(back.n, 2);
+    assert_string_equal(back.v[1], "pu\"sh");
+    assert_true(may);
+    assert_false(leaves);
+    strv_fini(&back);
+    strv_fini(&prefix);
+    buf_fini(&json);
+}
+
+static void
+what_is_no_question_is_told(void **state)
+{
+    static const char *const bad[] = {
+        "", "x", "[]", "{}", "{\"command\":1}", "{\"command\":[\"a\""};
+    struct buf text = {.max = 100};
+    struct sy_error err = {0};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        assert_int_equal(question_text(&text, bad[i], &err), SY_E_PARSE);
+    }
+    buf_fini(&text);
+}
+
+/* Does a change change them? */
+static void
+differs(const struct question *a, const struct question *b, bool digest, bool key)
+{
+    unsigned char x[BINDING_SIZE];
+    unsigned char y[BINDING_SIZE];
+
+    binding_digest(x, a);
+    binding_digest(y, b);
+    assert_int_equal(memcmp(x, y, sizeof(x)) != 0, digest);
+    binding_key(x, a);
+    binding_key(y, b);
+    assert_int_equal(memcmp(x, y, sizeof(x)) != 0, key);
+}
+
+static void
+an_answer_is_bound_to_exactly_what_will_run(void **state)
+{
+    static const char *const joined[] = {"rm", "-rfa b", NULL};
+    static const char *const shorter[] = {"rm", "-rf", NULL};
+    static const char *const more[] = {"A=1", "B=2", NULL};
+    struct sandbox_policy wider = policy;
+    const struct question a = sample();
+    struct question b = sample();
+
+    (void)state;
+    b.justification = "another reason";
+    b.why = "another why";
+    differs(&a, &b, false, false);
+    b.argv = mem_unconst(joined);
+    differs(&a, &b, true, true);
+    b.argv = mem_unconst(shorter);
+    differs(&a, &b, true, true);
+    b = sample();
+    b.cwd = "/ws2";
+    differs(&a, &b, true, true);
+    b = sample();
+    b.env = mem_unconst(more);
+    differs(&a, &b, true, true);
+    b.env = NULL;
+    differs(&a, &b, true, true);
+    b = sample();
+    b.leaves_sandbox = true;
+    differs(&a, &b, true, true);
+    b = sample();
+    b.tool = "shell_command";
+    differs(&a, &b, true, true);
+    b = sample();
+    b.sandbox = &wider;
+    differs(&a, &b, false, false);
+    wider.has_network = true;
+    differs(&a, &b, true, false);
+}
+
+static enum sy_code
+write_and_show(void *arg)
+{
+    const struct question q = sample();
+    struct buf json = {.max = LIMIT_STORE_TEXT};
+    struct buf text = {.max = LIMIT_STORE_TEXT};
+    struct strv prefix = {.max = 1};
+    struct sy_error err = {0};
+    bool may = false;
+    bool leaves = false;
+    enum sy_code rc = question_write(&json, &q);
+
+    (void)arg;
+    if (rc == SY_E_OK) {
+        rc = question_text(&text, buf_view(&json), &err);
+    }
+    if (rc == SY_E_OK) {
+        rc = question_title(&text, buf_view(&json), 40, &err);
+    }
+    if (rc == SY_E_OK) {
+        rc = question_prefix(&prefix, &may, &leaves, buf_view(&json), &err);
+    }
+    buf_fini(&json);
+    buf_fini(&text);
+    strv_fini(&prefix);
+    return rc;
+}
+
+static void
+each_allocation_may_fail(void **state)
+{
+    (void)state;
+    fault_run(write_and_show, NULL);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_person_sees_all_that_they_decide_by),
+        cmocka_unit_test(nothing_deceives),
+        cmocka_unit_test(the_title_is_one_line_that_is_cut),
+        cmocka_unit_test(what_it_offers_is_read_back),
+        cmocka_unit_test(what_is_no_question_is_told),
+        cmocka_unit_test(an_answer_is_bound_to_exactly_what_will_run),
+        cmocka_unit_test(each_allocation_may_fail),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

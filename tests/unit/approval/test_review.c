@@ -1,0 +1,422 @@
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "approval/review.h"
+#include "base/clock.h"
+#include "base/limits.h"
+#include "base/mem.h"
+#include "fault.h"
+#include "yard.h"
+
+/* A question's way: into the store, answered by whoever is first, taken once. */
+
+#define SOON_NS 20000000000ULL
+
+static const char *const argv[] = {"rm", "-rf", "x", NULL};
+static char workspace[] = "/ws";
+static struct sandbox_policy policy = {.mode = SANDBOX_WORKSPACE_WRITE, .cwd = workspace};
+static unsigned woken;
+
+static struct review *
+make(const struct yard *y, uint64_t ttl_ms)
+{
+    const struct review_options options = {
+        .state_dir = y->dir, .session = "s", .principal = "p", .ttl_ms = ttl_ms};
+    struct review *r = NULL;
+    struct sy_error err = {0};
+
+    if (review_new(&r, &options, &err) != SY_E_OK) {
+        fail_msg("%s", err.msg);
+    }
+    return r;
+}
+
+static void
+on_wake(void *arg)
+{
+    (void)arg;
+    woken++;
+}
+
+static enum sy_code
+ask_as(struct review_ticket **ret, struct review *r, uint64_t hold_ms, bool may_remember,
+       struct sy_error *err)
+{
+    const struct question question = {
+        .tool = "shell",
+        .argv = mem_unconst(argv),
+        .cwd = "/ws",
+        .why = "why",
+        .finding = "",
+        .class = APPROVAL_CLASS_DANGEROUS,
+        .sandbox = &policy,
+        .may_remember = may_remember,
+    };
+    const struct review_question q = {.question = &question, .hold_ms = hold_ms, .wake = on_wake};
+
+    return review_store_ops.ask(r, ret, &q, err);
+}
+
+static struct review_ticket *
+ask(struct review *r, uint64_t hold_ms)
+{
+    struct review_ticket *t = NULL;
+    struct sy_error err = {0};
+
+    if (ask_as(&t, r, hold_ms, true, &err) != SY_E_OK) {
+        fail_msg("%s", err.msg);
+    }
+    return t;
+}
+
+/* One turn of a loop: waits for what there is to wait for. */
+static void
+turn(struct review *r)
+{
+    struct pollfd fd = {.fd = review_fd(r), .events = POLLIN};
+    uint64_t now = clock_mono_ns();
+    uint64_t at = review_deadline_ns(r);
+    uint64_t ms = at <= now ? 0 : (at - now) / 1000000 + 1;
+
+    (void)poll(&fd, 1, ms < 1000 ? (int)ms : 1000);
+    review_step(r, clock_mono_ns());
+}
+
+static const char *
+until_open(struct review *r, const struct review_ticket *t)
+{
+    uint64_t end = clock_mono_ns() + SOON_NS;
+
+    while (review_store_ops.id(t)[0] == '\0' && clock_mono_ns() < end) {
+        turn(r);
+    }
+    assert_true(review_store_ops.id(t)[0] != '\0');
+    return review_store_ops.id(t);
+}
+
+static const struct review_answer *
+until_answered(struct review *r, const struct review_ticket *t)
+{
+    uint64_t end = clock_mono_ns() + SOON_NS;
+
+    while (review_store_ops.answer(t) == NULL && clock_mono_ns() < end) {
+        turn(r);
+    }
+    assert_non_null(review_store_ops.answer(t));
+    return review_store_ops.answer(t);
+}
+
+/* Somebody else, by a connection of their own. */
+static enum store_verdict
+decide(const struct yard *y, const char *id, enum store_status status, const char *reason)
+{
+    struct store *st = yard_open(y);
+    const struct review_reply reply = {.status = status, .reason = reason, .decided_by = "other"};
+    struct store_answer answer = {0};
+    struct sy_error err = {0};
+
+    if (review_decide(&answer, st, id, &reply, &err) != SY_E_OK) {
+        fail_msg("%s", err.msg);
+    }
+    store_close(st);
+    return answer.verdict;
+}
+
+static void
+reply(struct review_ticket *t, enum store_status status)
+{
+    const struct review_reply r = {.status = status, .reason = "so", .decided_by = "front"};
+
+    review_store_ops.reply(t, &r);
+}
+
+static void
+a_front_s_answer_counts_and_wakes(void **state)
+{
+    struct review *r = make(*state, 60000);
+    struct review_ticket *t = ask(r, UINT64_MAX);
+
+    woken = 0;
+    (void)until_open(r, t);
+    assert_int_equal(woken, 1);
+    assert_null(review_store_ops.answer(t));
+    reply(t, STORE_APPROVED);
+    assert_int_equal(until_answered(r, t)->outcome, REVIEW_APPROVED);
+    assert_string_equal(until_answered(r, t)->decided_by, "front");
+    assert_true(woken >= 2);
+    review_store_ops.leave(t);
+    review_free(r);
+}
+
+static void
+an_answer_of_another_process_is_seen(void **state)
+{
+    struct review *r = make(*state, 60000);
+    struct review_ticket *t = ask(r, UINT64_MAX);
+
+    assert_int_equal(decide(*state, until_open(r, t), STORE_DENIED, "not that"), STORE_TAKEN);
+
+    const struct review_answer *a = until_answered(r, t);
+
+    assert_int_equal(a->outcome, REVIEW_DENIED);
+    assert_string_equal(a->reason, "not that");
+    /* A dead form. */
+    reply(t, STORE_APPROVED);
+    assert_int_equal(review_store_ops.answer(t)->outcome, REVIEW_DENIED);
+    review_store_ops.leave(t);
+
+    t = ask(r, UINT64_MAX);
+    a = until_answered(r, t);
+    assert_int_equal(a->outcome, REVIEW_DENIED);
+    assert_true(a->is_remembered);
+    review_store_ops.leave(t);
+    review_free(r);
+}
+
+static void
+once_is_once_also_for_two_of_the_same(void **state)
+{
+    struct review *r = make(*state, 60000);
+    struct review_ticket *a = ask(r, UINT64_MAX);
+    char id[STORE_ID_SIZE];
+
+    memcpy(id, until_open(r, a), sizeof(id));
+
+    struct review_ticket *b = ask(r, UINT64_MAX);
+
+    assert_string_not_equal(until_open(r, b), id);
+    assert_int_equal(decide(*state, id, STORE_APPROVED, NULL), STORE_TAKEN);
+    assert_int_equal(until_answered(r, a)->outcome, REVIEW_APPROVED);
+    assert_null(review_store_ops.answer(b));
+    review_store_ops.leave(a);
+    review_store_ops.leave(b);
+    review_free(r);
+}
+
+static void
+without_anybody_it_is_pending_and_found_again(void **state)
+{
+    struct review *r = make(*state, 60000);
+    struct review_ticket *t = ask(r, 0);
+    char id[STORE_ID_SIZE];
+
+    assert_int_equal(until_answered(r, t)->outcome, REVIEW_PENDING);
+    memcpy(id, review_store_ops.answer(t)->id, sizeof(id));
+    review_store_ops.leave(t);
+    t = ask(r, 0);
+    assert_string_equal(until_answered(r, t)->id, id);
+    review_store_ops.leave(t);
+    assert_int_equal(decide(*state, id, STORE_APPROVED, NULL), STORE_TAKEN);
+    t = ask(r, 0);
+    assert_int_equal(until_answered(r, t)->outcome, REVIEW_APPROVED);
+    review_store_ops.leave(t);
+    t = ask(r, 0);
+    assert_int_equal(until_answered(r, t)->outcome, REVIEW_PENDING);
+    assert_string_not_equal(until_answered(r, t)->id, id);
+    review_store_ops.leave(t);
+    review_free(r);
+}
+
+static void
+a_session_remembers_and_ends(void **state)
+{
+    struct review *r = make(*state, 60000);
+    struct review_ticket *t = ask(r, UINT64_MAX);
+
+    (void)until_open(r, t);
+    reply(t, STORE_APPROVED_FOR_SESSION);
+    assert_int_equal(until_answered(r, t)->outcome, REVIEW_APPROVED);
+    review_store_ops.leave(t);
+    t = ask(r, 0);
+    assert_non_null(review_store_ops.answer(t));
+    assert_int_equal(review_store_ops.answer(t)->outcome, REVIEW_APPROVED);
+    assert_true(review_store_ops.answer(t)->is_remembered);
+    review_store_ops.leave(t);
+    review_free(r);
+
+    r = make(*state, 60000);
+    t = ask(r, 0);
+    assert_int_equal(until_answered(r, t)->outcome, REVIEW_PENDING);
+    review_store_ops.leave(t);
+    review_free(r);
+}
+
+static void
+what_was_not_offered_is_refused(void **state)
+{
+    struct review *r = make(*state, 60000);
+    struct review_ticket *t = NULL;
+    struct sy_error err = {0};
+
+    assert_int_equal(ask_as(&t, r, UINT64_MAX, false, &err), SY_E_OK);
+    (void)until_open(r, t);
+    reply(t, STORE_APPROVED_FOR_SESSION);
+    assert_int_equal(until_answered(r, t)->outcome, REVIEW_FAILED);
+    assert_non_null(strstr(until_answered(r, t)->err.msg, "only once"));
+    review_store_ops.leave(t);
+    assert_int_equal(ask_as(&t, r, UINT64_MAX, true, &err), SY_E_OK);
+    (void)until_open(r, t);
+    reply(t, STORE_APPROVED_WITH_RULE);
+    assert_int_equal(until_answered(r, t)->outcome, REVIEW_FAILED);
+    review_store_ops.leave(t);
+    review_free(r);
+}
+
+static size_t
+pending(const struct yard *y)
+{
+    struct store *st = yard_open(y);
+    struct store_requests list = {0};
+    struct sy_error err = {0};
+
+    assert_int_equal(store_requests_pending(&list, st, &err), SY_E_OK);
+
+    size_t n = list.n;
+
+    store_requests_fini(&list);
+    store_close(st);
+    return n;
+}
+
+static void
+who_leaves_takes_the_question_back(void **state)
+{
+    struct review *r = make(*state, 60000);
+    struct review_ticket *t = ask(r, UINT64_MAX);
+
+    (void)until_open(r, t);
+    assert_int_equal(pending(*state), 1);
+    review_store_ops.leave(t);
+    /* And one that leaves before its question stands there. */
+    t = ask(r, UINT64_MAX);
+    review_store_ops.leave(t);
+    while (pending(*state) > 0) {
+        turn(r);
+    }
+    review_free(r);
+}
+
+static void
+time_runs_out_by_the_hold_and_by_the_request(void **state)
+{
+    struct review *r = make(*state, 60000);
+    struct review_ticket *t = ask(r, 20);
+
+    (void)until_open(r, t);
+    assert_int_equal(until_answered(r, t)->outcome, REVIEW_PENDING);
+    review_store_ops.leave(t);
+    review_free(r);
+    r = make(*state, 50);
+    t = ask(r, UINT64_MAX);
+    assert_int_equal(until_answered(r, t)->outcome, REVIEW_TIMED_OUT);
+    review_store_ops.leave(t);
+    review_free(r);
+}
+
+static void
+a_store_that_goes_away_ends_the_wait(void **state)
+{
+    const struct yard *y = *state;
+    struct review *r = make(y, 60000);
+    struct review_ticket *t = ask(r, UINT64_MAX);
+    char path[160];
+
+    (void)until_open(r, t);
+    (void)snprintf(path, sizeof(path), "%s/shellyard.changes", y->dir);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(until_answered(r, t)->outcome, REVIEW_FAILED);
+    review_store_ops.leave(t);
+    review_free(r);
+}
+
+static void
+rules_of_answers_are_read_with_their_version(void **state)
+{
+    const struct yard *y = *state;
+    struct review *r = make(y, 60000);
+    struct rules rules = {0};
+    struct sy_error err = {0};
+    uint64_t before = 1;
+    uint64_t after = 1;
+
+    assert_int_equal(review_rules_version(r, &before, &err), SY_E_OK);
+    assert_int_equal(before, 0);
+    assert_int_equal(review_rules_read(r, &rules, &err), SY_E_OK);
+    assert_int_equal(rules.n, 0);
+    assert_int_not_equal(access(y->db, F_OK), 0);
+    store_close(yard_open(y));
+    assert_int_equal(review_rules_version(r, &before, &err), SY_E_OK);
+    yard_sql(y, "INSERT INTO allow_rule (id, prefix, lifts_sandbox, created_ms, decided_by) VALUES"
+                " ('00000000000000000000000000000000', '[\"git\",\"log\"]', 1, 0, 't')");
+    assert_int_equal(review_rules_version(r, &after, &err), SY_E_OK);
+    assert_true(before != after);
+    assert_int_equal(review_rules_read(r, &rules, &err), SY_E_OK);
+    assert_int_equal(rules.n, 1);
+    assert_true(rules.rules[0].lifts_sandbox);
+    assert_int_equal(rules.rules[0].args_n, 1);
+    rules_fini(&rules);
+    review_free(r);
+}
+
+static enum sy_code
+ask_and_answer(void *arg)
+{
+    const struct yard *y = arg;
+    const struct review_options options = {
+        .state_dir = y->dir, .session = "s", .principal = "p", .ttl_ms = 60000};
+    struct review *r = NULL;
+    struct review_ticket *t = NULL;
+    struct sy_error err = {0};
+    enum sy_code rc = review_new(&r, &options, &err);
+
+    if (rc == SY_E_OK) {
+        rc = ask_as(&t, r, 0, true, &err);
+    }
+    while (rc == SY_E_OK && review_store_ops.answer(t) == NULL) {
+        turn(r);
+    }
+    if (rc == SY_E_OK && review_store_ops.answer(t)->outcome == REVIEW_FAILED) {
+        rc = review_store_ops.answer(t)->err.code;
+    }
+    if (t != NULL) {
+        review_store_ops.leave(t);
+    }
+    review_free(r);
+    return rc;
+}
+
+static void
+each_allocation_may_fail(void **state)
+{
+    fault_run_lenient(ask_and_answer, *state);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, yard_setup, yard_teardown)
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_front_s_answer_counts_and_wakes),
+        TEST(an_answer_of_another_process_is_seen),
+        TEST(once_is_once_also_for_two_of_the_same),
+        TEST(without_anybody_it_is_pending_and_found_again),
+        TEST(a_session_remembers_and_ends),
+        TEST(what_was_not_offered_is_refused),
+        TEST(who_leaves_takes_the_question_back),
+        TEST(time_runs_out_by_the_hold_and_by_the_request),
+        TEST(a_store_that_goes_away_ends_the_wait),
+        TEST(rules_of_answers_are_read_with_their_version),
+        TEST(each_allocation_may_fail),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -223,6 +223,27 @@
 /* Scripts in scripts (sh -c, eval, trap, xargs): how deep they are looked into. */
 #define LIMIT_SCRIPT_LAYERS 8U
 
+/* A patch: its bytes (a model's whole answer is far below), files (each holds up to two
+ * descriptors, of the 1,024 that a process has by default), chunks and lines. */
+#define LIMIT_PATCH        4194304U /* 4 MiB */
+#define LIMIT_PATCH_FILES  256U
+#define LIMIT_PATCH_CHUNKS 10000U
+#define LIMIT_PATCH_LINES  1000000U
+
+/* A file that a patch changes, its lines, and all files of one patch together. They are held
+ * in memory, old and new. */
+#define LIMIT_PATCH_FILE       33554432U /* 32 MiB */
+#define LIMIT_PATCH_FILE_LINES 2000000U
+#define LIMIT_PATCH_TOTAL      134217728U /* 128 MiB */
+
+/* Places at which the chunks of one patch are looked for. A file of 10,000 lines with
+ * 200 chunks that fit by the last means has some six million; this takes a second. */
+#define LIMIT_PATCH_WORK 400000000U
+
+/* Notes about one patch, and the text of its difference. */
+#define LIMIT_PATCH_NOTES 20U
+#define LIMIT_PATCH_DIFF  1048576U /* 1 MiB */
+
 /* The store. How long a writer waits for others of the user: a commit on a disk under
  * load takes a second. Jobs that wait for the writer, and that it commits as one: more
  * than 64 gain little. */

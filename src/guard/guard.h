@@ -174,6 +174,14 @@ enum sy_code guard_begin(struct guard *g, struct guard_marks *changes,
 bool guard_holds(const struct guard *g, struct sandbox_explanation *ret, enum sandbox_operation op,
                  const char *path);
 
+/*
+ * For changes that we make ourselves, not by a command: is the file at `path` (absolute, without
+ * links) protected, whether it is there or not? `all` are the paths that come into being together
+ * (NULL-terminated): several can make a repository. Names decide, and what the last look has found.
+ */
+enum sy_code guard_forbids(bool *ret, enum guard_name *ret_rule, const struct guard *g,
+                           const char *path, char *const *all) SY_NODISCARD;
+
 /* What guard_after found. */
 enum guard_verdict {
     GUARD_HARMLESS,    /* told, left as it is */

@@ -197,12 +197,40 @@ on_lock(struct orch_call *c)
     }
 }
 
+/* A call without a command: all of it is one step. */
+static void
+on_work(struct orch_call *c)
+{
+    struct sy_error err = {0};
+    enum sy_code rc = call_protect_look(c, &err);
+
+    c->started_ns = clock_mono_ns();
+    if (rc == SY_E_OK) {
+        rc = call_make_argv(c, &err);
+    }
+    if (rc == SY_E_OK) {
+        call_emit_begin(c);
+        rc = c->request.work.run(c->request.work.arg, c, &err);
+    }
+    c->output.duration_ns = clock_mono_ns() - c->started_ns;
+    if (rc == SY_E_OK) {
+        finish(c, EXEC_EXITED);
+    } else {
+        call_fail(c, rc == SY_E_DENIED ? EXEC_DENIED : EXEC_FAILED, &err);
+    }
+}
+
 static void
 on_sandbox(struct orch_call *c)
 {
-    if (has_entry(c)) {
-        c->state = ORCH_SPAWN;
+    if (!has_entry(c)) {
+        return;
     }
+    if (c->request.work.run != NULL) {
+        on_work(c);
+        return;
+    }
+    c->state = ORCH_SPAWN;
 }
 
 /* Leaves the snapshot state towards the spawn. */

@@ -101,6 +101,9 @@ void call_add_note(struct orch_call *c, const char *text);
  * second may be called any number of times. */
 enum sy_code call_protect_begin(struct orch_call *c, struct sy_error *err) SY_NODISCARD;
 void call_protect_end(struct orch_call *c);
+/* For a call without a command: no run begins, and no names are held; what is protected is known
+ * then (guard_forbids). */
+enum sy_code call_protect_look(struct orch_call *c, struct sy_error *err) SY_NODISCARD;
 /* While it runs, where mounts hold them: readable when call_protect_refresh has something to do;
  * -1: never. A file that a person replaces is held again at once. */
 int call_protect_fd(const struct orch_call *c);

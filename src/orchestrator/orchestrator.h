@@ -159,14 +159,33 @@ struct orch_call;
 typedef void orch_asked_fn(void *arg, struct orch_call *call, const char *id, const char *question);
 
 /*
+ * What a call does inside of Shellyard instead of running a command: after approval, in its turn,
+ * with the sandbox's policy at hand. `run` makes no process and waits for nothing but the disk.
+ */
+struct orch_call;
+struct exec_work {
+    enum sy_code (*run)(void *arg, struct orch_call *call, struct sy_error *err); /* NULL: none */
+    void (*free)(void *arg);
+    void *arg;
+};
+
+/* For exec_work.run: may a file be touched as by a command of this call? SY_E_DENIED with a
+ * sentence: no. `path` is absolute and without links; `all` as in guard_forbids. */
+enum sy_code orch_judge_file(const struct orch_call *call, enum sandbox_operation op,
+                             const char *path, char *const *all, struct sy_error *err) SY_NODISCARD;
+const struct turn_context *orch_turn(const struct orch_call *call);
+
+/*
  * What a tool asks for: params with `argv` filled, or `script` for a shell to
  * run (then argv is derived in ORCH_SPAWN). Taken by orch_submit.
  */
 struct exec_request {
     struct exec_params params;
-    char *script;     /* NULL: params.argv is the command */
-    bool login;       /* script: with the login environment */
-    bool is_mutating; /* may change something: runs alone in its session (docs/adr/0008) */
+    struct exec_work work; /* then params.argv only says what is done */
+    struct strv keys;      /* under which an approval is remembered; empty: those of a command */
+    char *script;          /* NULL: params.argv is the command */
+    bool login;            /* script: with the login environment */
+    bool is_mutating;      /* may change something: runs alone in its session (docs/adr/0008) */
     char *call_id;
     char *turn_id;      /* may be NULL */
     const char *tool;   /* static: "shell", "shell_command", "exec" */

@@ -116,6 +116,40 @@ begin_with_marks(struct orch_call *c, struct sy_error *err)
     return rc;
 }
 
+/* Is anything protected under its policy? */
+static bool
+is_guarded(const struct orch_call *c)
+{
+    return session_protection(c->session)->is_on &&
+           c->entry->policy.mode == SANDBOX_WORKSPACE_WRITE && c->entry->ready != NULL;
+}
+
+enum sy_code
+call_protect_look(struct orch_call *c, struct sy_error *err)
+{
+    struct guard_marks marks = {0};
+    bool has_mounts = c->entry->template != NULL;
+    enum sy_code rc = SY_E_OK;
+
+    if (!is_guarded(c)) {
+        return SY_E_OK;
+    }
+    if (c->entry->guard == NULL) {
+        rc = make_guard(c, err);
+    }
+    if (rc == SY_E_OK) {
+        rc = guard_refresh(c->entry->guard, has_mounts ? &marks : NULL, err);
+    }
+    if (rc == SY_E_OK && has_mounts) {
+        rc = bind_marks(c, &marks, err); /* they are told once */
+    }
+    if (rc == SY_E_OK) {
+        tell_state(c);
+    }
+    guard_marks_fini(&marks);
+    return rc;
+}
+
 int
 call_protect_fd(const struct orch_call *c)
 {
@@ -145,8 +179,7 @@ call_protect_begin(struct orch_call *c, struct sy_error *err)
 {
     enum sy_code rc = SY_E_OK;
 
-    if (!session_protection(c->session)->is_on ||
-        c->entry->policy.mode != SANDBOX_WORKSPACE_WRITE || c->entry->ready == NULL) {
+    if (!is_guarded(c)) {
         return SY_E_OK;
     }
     if (c->entry->guard == NULL) {

@@ -153,6 +153,9 @@ call_approve(struct orch_call *c)
     if (a.note[0] != '\0') {
         call_add_note(c, a.note);
     }
+    if (c->request.work.run != NULL) {
+        strv_fini(&a.prefix); /* a rule about commands would say nothing about files */
+    }
     if (a.is_safe) {
         c->overlay = a.env;
         c->is_mutating = false;

@@ -159,7 +159,7 @@ call_make_argv(struct orch_call *c, struct sy_error *err)
     if (c->argv.n == 0 || c->argv.v[0][0] == '\0') {
         return sy_err_set(err, SY_E_ARG, "the command is empty");
     }
-    for (size_t i = 0; i < c->argv.n; i++) {
+    for (size_t i = 0; i < c->argv.n && c->request.work.run == NULL; i++) {
         size_t len = strlen(c->argv.v[i]);
 
         if (len >= LIMIT_ARG_STRLEN) {

@@ -55,6 +55,11 @@ void
 exec_request_fini(struct exec_request *r)
 {
     exec_params_fini(&r->params);
+    if (r->work.free != NULL) {
+        r->work.free(r->work.arg);
+    }
+    r->work = (struct exec_work){0};
+    strv_fini(&r->keys);
     strv_fini(&r->prefix);
     mem_free(r->script);
     mem_free(r->call_id);

@@ -27,6 +27,7 @@ static const struct {
 } uses[] = {
     {"shell_command", "shell_command: one shell command line. "        },
     {"shell",         "shell: one program with its list of arguments. "},
+    {"apply_patch",   "apply_patch: edit files. "                      },
 };
 
 static const char instructions[] =

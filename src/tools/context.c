@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "tools/approvals.h"
+#include "tools/patch_call.h"
 #include "tools/tools_internal.h"
 
 struct tool_context {
@@ -200,6 +201,8 @@ complete(struct tool_call *call)
 
     if (call->has_refusal) {
         rc = result_build_error(&output, &call->refusal);
+    } else if (call->patch != NULL) {
+        rc = patch_call_result(&output, call, orch_output(call->orch));
     } else {
         rc = result_build(&output, call, orch_output(call->orch));
     }

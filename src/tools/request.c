@@ -269,6 +269,15 @@ fill_env(struct exec_request *ret, const struct invocation *inv, struct sy_error
     return SY_E_OK;
 }
 
+size_t
+request_budget(const struct invocation *inv)
+{
+    const struct config *config = tool_context_config(inv->context);
+
+    return inv->front == FRONT_MCP ? (size_t)config->output.max_bytes
+                                   : (size_t)config->output.max_tokens * LIMIT_BYTES_PER_TOKEN;
+}
+
 static enum sy_code
 fill_budget(size_t *ret, const struct invocation *inv, struct sy_error *err)
 {
@@ -278,8 +287,7 @@ fill_budget(size_t *ret, const struct invocation *inv, struct sy_error *err)
     int64_t tokens = 0;
 
     if (v == NULL || js_type(v) == JS_NULL) {
-        *ret = inv->front == FRONT_MCP ? (size_t)config->output.max_bytes
-                                       : (size_t)most * LIMIT_BYTES_PER_TOKEN;
+        *ret = request_budget(inv);
         return SY_E_OK;
     }
     if (!js_int(&tokens, v) || tokens < 1) {

@@ -80,8 +80,8 @@ says_escalation(const struct exec_output *out)
 }
 
 /* What a person answered, where one had to be asked. */
-static void
-write_review(struct jw *w, const struct review_answer *a)
+void
+result_write_review(struct jw *w, const struct review_answer *a)
 {
     if (a == NULL) {
         return;
@@ -143,7 +143,7 @@ write_structured(struct buf *ret, const struct facts *f)
     if (says_escalation(f->out)) {
         jw_key_str(&w, "escalation", escalation);
     }
-    write_review(&w, f->out->review);
+    result_write_review(&w, f->out->review);
     if (f->out->note[0] != '\0') {
         jw_key_str(&w, "note", f->out->note);
     }

@@ -1,7 +1,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "tools/tools_internal.h"
+#include "tools/patch_call.h"
 
 static const char *const argument_names[] = {
     "command", "cmd", "login", REQUEST_COMMON_NAMES, NULL,
@@ -48,6 +48,7 @@ handle(const struct invocation *inv, struct tool_call *call, struct sy_error *er
 {
     SY_AUTO(exec_request_fini) struct exec_request request = {.tool = "shell_command"};
     size_t max_bytes = 0;
+    bool is_patch = false;
     enum sy_code rc = request_check_names(inv->arguments, argument_names, err);
 
     if (rc == SY_E_OK) {
@@ -56,7 +57,10 @@ handle(const struct invocation *inv, struct tool_call *call, struct sy_error *er
     if (rc == SY_E_OK) {
         rc = request_fill_common(&request, &max_bytes, inv, err);
     }
-    return rc != SY_E_OK ? rc : tool_submit(call, &request, max_bytes, err);
+    if (rc == SY_E_OK) {
+        rc = patch_call_intercept(&is_patch, call, &request, max_bytes, err);
+    }
+    return rc != SY_E_OK || is_patch ? rc : tool_submit(call, &request, max_bytes, err);
 }
 
 static const char *const aliases[] = {NULL};

@@ -19,6 +19,7 @@ struct tool_call {
     bool is_mutating;
     struct orch_call *orch;
     struct orch_driver *driver;
+    const struct patch_call *patch; /* of a call without a command (patch_call.h); borrowed */
     bool is_cancelled;
     /* An answer that needs no run (bad arguments), told from the loop. */
     bool has_refusal;
@@ -31,6 +32,8 @@ enum sy_code result_build(struct tool_output *ret, const struct tool_call *call,
                           const struct exec_output *output) SY_NODISCARD;
 /* The same for a call that was refused before it became one. */
 enum sy_code result_build_error(struct tool_output *ret, const struct sy_error *err) SY_NODISCARD;
+/* The member "approval" of an answer; nothing where nobody was asked (NULL). */
+void result_write_review(struct jw *w, const struct review_answer *a);
 /* The JSON text of the output schema that result_build fills. */
 extern const char result_schema[];
 
@@ -60,6 +63,8 @@ extern const char result_schema[];
  */
 enum sy_code request_fill_common(struct exec_request *ret, size_t *ret_max_bytes,
                                  const struct invocation *inv, struct sy_error *err) SY_NODISCARD;
+/* The size of the model text where no argument says. */
+size_t request_budget(const struct invocation *inv);
 /* May a command change something? Unsure means true. */
 bool request_is_mutating(const struct invocation *inv);
 /* The first of the names that is there; two of them at once are SY_E_ARG. */

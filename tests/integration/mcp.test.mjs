@@ -27,7 +27,7 @@ async function until(condition, what) {
 test('the list of tools is small, flat and fully annotated', limit, async (t) => {
   const { client } = await open(t);
   const list = await client.listTools();
-  assert.deepEqual(list.tools.map((tool) => tool.name), ['shell', 'shell_command']);
+  assert.deepEqual(list.tools.map((tool) => tool.name), ['shell', 'shell_command', 'apply_patch']);
   assert.ok(JSON.stringify(list).length <= 12 * 1024, `${JSON.stringify(list).length} bytes`);
   for (const tool of list.tools) {
     assert.equal(tool.inputSchema.type, 'object');
@@ -36,7 +36,7 @@ test('the list of tools is small, flat and fully annotated', limit, async (t) =>
       assert.ok(!(word in tool.inputSchema), `${tool.name} has ${word}`);
     }
     assert.deepEqual(tool.annotations, {
-      readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true,
+      readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: tool.name !== 'apply_patch',
       ...(tool.annotations.title ? { title: tool.annotations.title } : {}),
     });
   }
@@ -46,7 +46,8 @@ test('the list of tools is small, flat and fully annotated', limit, async (t) =>
 });
 
 for (const [type, names] of Object.entries({
-  default: ['shell'], shell_command: ['shell_command'], all: ['shell', 'shell_command'], disabled: [], unified_exec: [],
+  default: ['shell', 'apply_patch'], shell_command: ['shell_command', 'apply_patch'],
+  all: ['shell', 'shell_command', 'apply_patch'], disabled: [], unified_exec: ['apply_patch'],
 })) {
   test(`tools.shell_type ${type} lists [${names}]`, limit, async (t) => {
     const { client } = await open(t, { 'tools.shell_type': type });

@@ -117,10 +117,9 @@ write_down(void *arg, size_t i, const char *name, bool is_alone)
 {
     struct buf *out = arg;
 
-    if (out->len < out->max) {
-        (void)buf_addf(out, "%zu%s%s%s ", i, name != NULL ? "/" : "", name != NULL ? name : "",
-                       is_alone ? "" : "?");
-    }
+    assert_int_equal(buf_addf(out, "%zu%s%s%s ", i, name != NULL ? "/" : "",
+                              name != NULL ? name : "", is_alone ? "" : "?"),
+                     SY_E_OK);
 }
 
 static void

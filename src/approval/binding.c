@@ -11,6 +11,7 @@ _Static_assert(BINDING_SIZE == crypto_hash_sha256_BYTES, "digests are SHA-256");
 /* The forms of what is hashed: to be changed with what stands in them. */
 #define DIGEST_FORM "shellyard approval 1"
 #define KEY_FORM    "shellyard approval key 1"
+#define FILE_FORM   "shellyard approval file 1"
 
 static void
 add(crypto_hash_sha256_state *h, const void *bytes, size_t n)
@@ -96,12 +97,25 @@ binding_digest(unsigned char ret[BINDING_SIZE], const struct question *q)
     (void)crypto_hash_sha256_final(&h, ret);
 }
 
+size_t
+binding_keys(const struct question *q)
+{
+    return q->keys != NULL && q->keys->n > 0 ? q->keys->n : 1;
+}
+
 void
-binding_key(unsigned char ret[BINDING_SIZE], const struct question *q)
+binding_key(unsigned char ret[BINDING_SIZE], const struct question *q, size_t i)
 {
     crypto_hash_sha256_state h;
 
-    add_same(&h, KEY_FORM, q);
-    add_list(&h, q->env);
+    if (q->keys != NULL && q->keys->n > 0) {
+        (void)crypto_hash_sha256_init(&h);
+        add_text(&h, FILE_FORM);
+        add_text(&h, q->keys->v[i]);
+        add_flag(&h, q->leaves_sandbox);
+    } else {
+        add_same(&h, KEY_FORM, q);
+        add_list(&h, q->env);
+    }
     (void)crypto_hash_sha256_final(&h, ret);
 }

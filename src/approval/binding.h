@@ -15,7 +15,9 @@
 /* Of this one run: the command, its directory, variables and sandbox, no terminal, empty input. */
 void binding_digest(unsigned char ret[BINDING_SIZE], const struct question *q);
 /* Of what counts as the same for the rest of a session: the command, its directory, the
- * permissions and the terminal (specification, approval cache). */
-void binding_key(unsigned char ret[BINDING_SIZE], const struct question *q);
+ * permissions and the terminal (specification, approval cache); or a file that a patch changes. */
+size_t binding_keys(const struct question *q);
+/* The one of number i < binding_keys(q). */
+void binding_key(unsigned char ret[BINDING_SIZE], const struct question *q, size_t i);
 
 #endif

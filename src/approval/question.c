@@ -34,6 +34,7 @@ question_write(struct buf *ret, const struct question *q)
     write_text(&w, "client", q->client);
     write_list(&w, "command", q->argv);
     write_text(&w, "script", q->script);
+    write_text(&w, "patch", q->patch);
     jw_key_str(&w, "cwd", q->cwd);
     write_list(&w, "env", q->env);
     jw_key_str(&w, "reason", q->why);
@@ -169,10 +170,15 @@ static enum sy_code
 add_command(struct buf *ret, const struct js *q)
 {
     const char *script = text_of(q, "script");
+    const char *patch = text_of(q, "patch");
     enum sy_code rc = SY_E_OK;
 
     if (script[0] != '\0') {
         return add_lines(ret, "  | ", script);
+    }
+    if (patch[0] != '\0') {
+        rc = buf_add_str(ret, "This patch:\n");
+        return rc == SY_E_OK ? add_lines(ret, "  | ", patch) : rc;
     }
     rc = buf_add_str(ret, "  $ ");
     if (rc == SY_E_OK) {

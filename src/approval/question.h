@@ -17,9 +17,12 @@
 /* Borrowed. */
 struct question {
     const char *tool;
-    const char *client; /* who asks: the agent's program; "" unknown */
-    char *const *argv;  /* what would run */
-    const char *script; /* of a shell, whose argument list `argv` is then; or NULL */
+    const char *client;      /* who asks: the agent's program; "" unknown */
+    char *const *argv;       /* what would run */
+    const char *script;      /* of a shell, whose argument list `argv` is then; or NULL */
+    const char *patch;       /* that would be applied, whose words stand in `argv`; or NULL */
+    const struct strv *keys; /* what the session may remember: one for each file of a patch; NULL
+                                or empty: the command */
     const char *cwd;
     char *const *env;          /* "NAME=value" that the caller asks for; or NULL */
     const char *why;           /* a sentence: why a person is asked */

@@ -161,6 +161,7 @@ ticket_unref(struct review_ticket *t)
     }
     *at = t->next;
     mem_free(t->text);
+    mem_free(t->keys);
     mem_free(t->reply_reason);
     mem_free(t->reply_by);
     mem_free(t);
@@ -209,7 +210,7 @@ run_take(struct store *st, void *arg, struct sy_error *err)
 {
     struct review_ticket *t = arg;
     const struct review *r = t->review;
-    const struct store_grant grant = {.session = r->session, .keys = t->key, .n = t->n_keys};
+    const struct store_grant grant = {.session = r->session, .keys = t->keys, .n = t->n_keys};
     enum sy_code rc = store_request_use(&t->may, st, t->id, r->session, t->digest, err);
 
     if (rc == SY_E_OK && t->may && t->answer.status == STORE_APPROVED_FOR_SESSION) {
@@ -370,7 +371,7 @@ static enum sy_code
 find_before(bool *ret, struct review_ticket *t, struct sy_error *err)
 {
     struct review *r = t->review;
-    const struct store_grant grant = {.session = r->session, .keys = t->key, .n = t->n_keys};
+    const struct store_grant grant = {.session = r->session, .keys = t->keys, .n = t->n_keys};
     struct store_request q = {0};
     struct sy_error why = {0};
     enum sy_code rc = store_grant_has(ret, r->reader, &grant, err);
@@ -428,9 +429,16 @@ ticket_new(struct review_ticket **ret, struct review *r, const struct review_que
         return rc == SY_E_LIMIT ? sy_err_set(err, rc, "it is too long to be shown to a person")
                                 : sy_err_nomem(err);
     }
-    t->n_keys = q->question->may_remember ? 1 : 0;
+    t->n_keys = q->question->may_remember ? binding_keys(q->question) : 0;
+    t->keys = mem_alloc_zero(t->n_keys + 1, BINDING_SIZE);
+    if (t->keys == NULL) {
+        ticket_unref(t);
+        return sy_err_nomem(err);
+    }
+    for (size_t i = 0; i < t->n_keys; i++) {
+        binding_key(t->keys + i * BINDING_SIZE, q->question, i);
+    }
     binding_digest(t->digest, q->question);
-    binding_key(t->key, q->question);
     *ret = t;
     return SY_E_OK;
 }

@@ -22,8 +22,8 @@ struct review_ticket {
     bool is_left;
     /* The question. */
     unsigned char digest[BINDING_SIZE];
-    unsigned char key[BINDING_SIZE]; /* of what the session may remember */
-    size_t n_keys;                   /* 1, or 0: nothing */
+    unsigned char *keys; /* of what the session may remember: n_keys times BINDING_SIZE */
+    size_t n_keys;       /* 0: nothing */
     char *text;
     uint64_t hold_ms;
     review_wake_fn *wake;

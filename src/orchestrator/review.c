@@ -87,6 +87,8 @@ ask(struct orch_call *c, const struct assessment *a, struct sy_error *err)
         .client = c->client,
         .argv = strv_view(&c->argv),
         .script = c->request.script,
+        .patch = c->request.work.run != NULL && c->argv.n > 1 ? c->argv.v[1] : NULL,
+        .keys = &c->request.keys,
         .cwd = c->request.params.cwd,
         .env = strv_view(&c->request.params.env),
         .why = a->need.reason,
@@ -146,6 +148,10 @@ call_approve(struct orch_call *c)
     SY_AUTO(assessment_fini) struct assessment a = {0};
     struct sy_error err = {0};
 
+    if (c->request.work.run != NULL && !c->request.is_mutating) {
+        c->state = ORCH_LOCK; /* it only looks, and tells what it would do */
+        return;
+    }
     if (assess(c, &a, &err) != SY_E_OK) {
         call_fail(c, err.code == SY_E_CONFIG ? EXEC_DENIED : EXEC_FAILED, &err);
         return;

@@ -311,6 +311,32 @@ test('a store that cannot be used: what needs a person is refused, the rest runs
   assert.equal((await run('touch made')).exit_code, 0);
 });
 
+test('A30 a patch is remembered for the session by its files, one by one', limit, async (t) => {
+  const { client, asked, yard } = await open(t, { answer: says('session'), settings: { 'approval.policy': 'unless-trusted' } });
+  const patch = (files, extra = {}) => call(client, 'apply_patch', {
+    input: `*** Begin Patch\n${files.map((f) => `*** Update File: ${f}\n@@\n-${fs.readFileSync(path.join(yard.ws, f), 'utf8')}+more of ${f}${'x'.repeat(asked.length)}\n`).join('')}*** End Patch\n`,
+    ...extra,
+  });
+  for (const f of ['a', 'b', 'c']) {
+    fs.writeFileSync(path.join(yard.ws, f), 'text\n');
+  }
+  const dry = await patch(['a'], { dry_run: true });
+  assert.equal(dry.isError ?? false, false, textOf(dry));
+  assert.equal(asked.length, 0, 'what changes nothing needs nobody');
+  await patch(['a', 'b']);
+  assert.equal(asked.length, 1);
+  assert.match(asked[0].message, /\*\*\* Update File: a\n/);
+  assert.match(asked[0].message, /\+more of b/);
+  assert.match(fs.readFileSync(path.join(yard.ws, 'b'), 'utf8'), /more of b/);
+  await patch(['b']);
+  await patch(['a']);
+  assert.equal(asked.length, 1, 'each of its files by itself');
+  await patch(['b', 'c']);
+  assert.equal(asked.length, 2, 'c is new');
+  await patch(['c']);
+  assert.equal(asked.length, 2);
+});
+
 test('proto: the request goes out, the answer comes in, abort ends the turn', limit, async (t) => {
   const yard = makeYard(t);
   const child = spawn(program, ['proto'], { cwd: yard.ws, env: yard.env, stdio: ['pipe', 'pipe', 'inherit'] });

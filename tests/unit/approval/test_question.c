@@ -183,8 +183,8 @@ differs(const struct question *a, const struct question *b, bool digest, bool ke
     binding_digest(x, a);
     binding_digest(y, b);
     assert_int_equal(memcmp(x, y, sizeof(x)) != 0, digest);
-    binding_key(x, a);
-    binding_key(y, b);
+    binding_key(x, a, 0);
+    binding_key(y, b, 0);
     assert_int_equal(memcmp(x, y, sizeof(x)) != 0, key);
 }
 
@@ -225,6 +225,34 @@ an_answer_is_bound_to_exactly_what_will_run(void **state)
     differs(&a, &b, false, false);
     wider.has_network = true;
     differs(&a, &b, true, false);
+}
+
+static void
+a_patch_has_a_key_for_each_file(void **state)
+{
+    struct question a = sample();
+    struct question b = sample();
+    SY_AUTO(strv_fini) struct strv two = {.max = 4};
+    SY_AUTO(strv_fini) struct strv one = {.max = 4};
+    unsigned char x[BINDING_SIZE];
+    unsigned char y[BINDING_SIZE];
+
+    (void)state;
+    assert_int_equal(binding_keys(&a), 1);
+    assert_int_equal(strv_add(&two, "patch:/ws/a"), SY_E_OK);
+    assert_int_equal(strv_add(&two, "patch:/ws/b"), SY_E_OK);
+    assert_int_equal(strv_add(&one, "patch:/ws/b"), SY_E_OK);
+    a.keys = &two;
+    a.patch = "*** Begin Patch\nX\x1b\n";
+    b.keys = &one;
+    assert_int_equal(binding_keys(&a), 2);
+    assert_int_equal(binding_keys(&b), 1);
+    binding_key(x, &a, 1);
+    binding_key(y, &b, 0);
+    assert_memory_equal(x, y, sizeof(x)); /* whatever else the patches do */
+    binding_key(x, &a, 0);
+    assert_memory_not_equal(x, y, sizeof(x));
+    has(&a, "This patch:\n  | *** Begin Patch\n  | X\\x1b\n");
 }
 
 static enum sy_code
@@ -271,6 +299,7 @@ main(void)
         cmocka_unit_test(the_title_is_one_line_that_is_cut),
         cmocka_unit_test(what_it_offers_is_read_back),
         cmocka_unit_test(what_is_no_question_is_told),
+        cmocka_unit_test(a_patch_has_a_key_for_each_file),
         cmocka_unit_test(an_answer_is_bound_to_exactly_what_will_run),
         cmocka_unit_test(each_allocation_may_fail),
     };

@@ -215,6 +215,7 @@ struct commands {
     size_t n;
     bool is_whole;
     bool is_script;
+    bool is_literal;    /* no word of them is made by the shell */
     char cwd[PATH_MAX]; /* "" when it is not known */
 };
 
@@ -245,6 +246,10 @@ commands_make(struct commands *c, size_t n)
     return SY_E_OK;
 }
 
+/* In front of a word that the shell makes: no rule can have such a word, since rules hold none
+ * that people would not see. So "$X" is not what a rule allows as '$X'. */
+#define MADE_BY_SHELL "\x1f"
+
 /* To which command an assignment belongs is not kept: each that has one gets them all. A rule
  * that allows must name them, so that errs on the side of asking. */
 static enum sy_code
@@ -258,9 +263,22 @@ copy_command(struct strv *ret, const struct script *s, const struct script_comma
         }
     }
     for (size_t i = 0; i < from->n && rc == SY_E_OK; i++) {
-        rc = strv_add(ret, from->words[i].text);
+        bool is_made = (from->words[i].flags & WORD_DYNAMIC) != 0;
+
+        rc = strv_addf(ret, "%s%s", is_made ? MADE_BY_SHELL : "", from->words[i].text);
     }
     return rc;
+}
+
+static bool
+is_literal(const struct script_command *c)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        if ((c->words[i].flags & (WORD_DYNAMIC | WORD_GLOB | WORD_TILDE | WORD_BRACE)) != 0) {
+            return false;
+        }
+    }
+    return true;
 }
 
 static enum sy_code
@@ -278,6 +296,7 @@ commands_of_script(struct commands *c, struct assessor *a, const char *text, str
     rc = commands_make(c, a->script.n_commands);
     for (size_t i = 0; i < c->n && rc == SY_E_OK; i++) {
         rc = copy_command(&c->v[i], &a->script, &a->script.commands[i]);
+        c->is_literal = c->is_literal && is_literal(&a->script.commands[i]);
     }
     return rc == SY_E_LIMIT ? sy_err_set(err, rc, "a command has more than %u words", LIMIT_ARGV)
            : rc != SY_E_OK  ? sy_err_nomem(err)
@@ -309,6 +328,7 @@ commands_find(struct commands *c, struct assessor *a, const struct assess_input 
     const char *text = script_of(in->argv);
     enum sy_code rc = SY_E_OK;
 
+    c->is_literal = true;
     if (text != NULL) {
         rc = commands_of_script(c, a, text, err);
     } else {
@@ -428,7 +448,8 @@ tell_finding(struct assessment *ret, const struct danger_verdict *d)
 static enum sy_code
 propose(struct assessment *ret, const struct commands *c, const struct assess_input *in)
 {
-    if (!c->is_whole || c->n != 1 || (c->is_script && rule_assignments(&c->v[0]) > 0) ||
+    if (!c->is_whole || !c->is_literal || c->n != 1 ||
+        (c->is_script && rule_assignments(&c->v[0]) > 0) ||
         ret->class == APPROVAL_CLASS_CATASTROPHIC) {
         return SY_E_OK;
     }
@@ -521,7 +542,8 @@ assessor_assess(void *arg, struct assessment *ret, const struct assess_input *in
         .git_is_tame = git_is_tame,
         .programs = a->programs,
     };
-    enum sy_code rc = refresh_rules(a, in->cwd, err);
+    /* The workspace, not the call's directory: that may be any. */
+    enum sy_code rc = refresh_rules(a, in->roots[0], err);
 
     *ret = (struct assessment){.prefix = {.max = LIMIT_ARGV}};
     if (rc == SY_E_OK) {

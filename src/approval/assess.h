@@ -20,7 +20,7 @@ struct assess_input {
     const char *cwd;       /* absolute */
     const char *path_list; /* PATH that it will have; NULL: none */
     char *const *env;      /* "NAME=value" that the caller asks for; or NULL */
-    char *const *roots;    /* top directories of the workspace; NULL-terminated */
+    char *const *roots;    /* top directories of the workspace, itself first; NULL-terminated */
     enum approval_policy policy;
     struct approval_granular granular;
     bool asks_for_all; /* struct requirement_input */

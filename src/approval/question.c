@@ -234,7 +234,7 @@ add_all(struct buf *ret, const struct js *q)
         rc = add_list(ret, "Variables:", js_get(q, "env"));
     }
     if (rc == SY_E_OK) {
-        rc = add_named(ret, "Asked, as", text_of(q, "reason"));
+        rc = add_named(ret, "Asked as:", text_of(q, "reason"));
     }
     if (rc == SY_E_OK) {
         rc = add_named(ret, "Danger:", text_of(q, "finding"));

@@ -1,0 +1,340 @@
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "approval/assess.h"
+#include "approval/rules.h"
+#include "base/fd.h"
+#include "base/limits.h"
+#include "base/mem.h"
+#include "fault.h"
+
+/* The whole judgement on a call, from its argument list to what it needs. */
+
+struct yard {
+    char root[64];
+    char rules[96];
+    char ws[96];
+    char *roots[2];
+    struct assessor *a;
+    uint64_t version;    /* of rules from elsewhere */
+    const char *program; /* that they allow; NULL: they can't be read */
+};
+
+static enum sy_code
+more_version(void *arg, uint64_t *ret, struct sy_error *err)
+{
+    const struct yard *y = arg;
+
+    *ret = y->version;
+    return y->program != NULL || y->version == 0
+               ? SY_E_OK
+               : sy_err_set(err, SY_E_SYS, "the store is damaged");
+}
+
+static enum sy_code
+more_read(void *arg, struct rules *into, struct sy_error *err)
+{
+    const struct yard *y = arg;
+    struct rule rule = {.decision = RULE_ALLOW,
+                        .at = {.name = "test"},
+                        .programs = {.max = 1},
+                        .cwds = {.max = 1},
+                        .env = {.max = 1},
+                        .steer = {.max = 1}};
+    enum sy_code rc = y->version == 0 ? SY_E_OK : strv_add(&rule.programs, y->program);
+
+    if (rc == SY_E_OK && y->version != 0) {
+        rc = rules_add(into, &rule);
+    }
+    rule_fini(&rule);
+    return rc == SY_E_OK ? rc : sy_err_nomem(err);
+}
+
+static int
+setup(void **state)
+{
+    struct yard *y = mem_alloc_zero(1, sizeof(*y));
+
+    if (y == NULL) {
+        return -1;
+    }
+    (void)snprintf(y->root, sizeof(y->root), "/var/tmp/shellyard-assess-XXXXXX");
+    if (mkdtemp(y->root) == NULL) {
+        return -1;
+    }
+    (void)snprintf(y->rules, sizeof(y->rules), "%s/rules.yaml", y->root);
+    (void)snprintf(y->ws, sizeof(y->ws), "%s/ws", y->root);
+    if (mkdir(y->ws, 0700) != 0) {
+        return -1;
+    }
+    y->roots[0] = y->ws;
+
+    const struct assessor_options options = {
+        .home = "/nonexistent",
+        .user_path = y->rules,
+        .system_path = "/nonexistent/rules.yaml",
+        .more = {.version = more_version, .read = more_read, .arg = y},
+    };
+
+    *state = y;
+    return assessor_new(&y->a, &options, NULL) == SY_E_OK ? 0 : -1;
+}
+
+static int
+teardown(void **state)
+{
+    struct yard *y = *state;
+
+    assessor_free(y->a);
+    (void)unlink(y->rules);
+    (void)rmdir(y->ws);
+    (void)rmdir(y->root);
+    mem_free(y);
+    return 0;
+}
+
+static void
+write_rules(const struct yard *y, const char *text)
+{
+    int fd = open(y->rules, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+    fd_close(&fd);
+}
+
+static struct assess_input
+input(const struct yard *y, char *const *argv)
+{
+    return (struct assess_input){
+        .argv = argv,
+        .cwd = y->root, /* a call may run above its workspace */
+        .path_list = "/usr/bin:/bin",
+        .roots = y->roots,
+        .policy = APPROVAL_ON_REQUEST,
+        .mode = SANDBOX_WORKSPACE_WRITE,
+    };
+}
+
+static void
+judge_as(struct assessment *ret, const struct yard *y, const char *script,
+         const struct assess_input *as)
+{
+    const char *const argv[] = {"/bin/bash", "-c", script, NULL};
+    struct assess_input in = *as;
+    struct sy_error err = {0};
+
+    in.argv = mem_unconst(argv);
+    if (assessor_assess(y->a, ret, &in, &err) != SY_E_OK) {
+        fail_msg("%s: %s", script, err.msg);
+    }
+}
+
+/* "skip", "ask" or "no", and the class. */
+static void
+must(const struct yard *y, const char *script, enum requirement_kind kind,
+     enum approval_class class)
+{
+    const struct assess_input as = input(y, NULL);
+    struct assessment a;
+
+    judge_as(&a, y, script, &as);
+    if (a.need.kind != kind || a.class != class) {
+        fail_msg("'%s': kind %d, %s: %s", script, (int)a.need.kind, approval_class_name(a.class),
+                 a.need.reason);
+    }
+    assessment_fini(&a);
+}
+
+static void
+commands_are_put_into_their_class(void **state)
+{
+    const struct yard *y = *state;
+
+    must(y, "ls -la | head -3", REQUIREMENT_SKIP, APPROVAL_CLASS_SAFE);
+    must(y, "make all", REQUIREMENT_SKIP, APPROVAL_CLASS_OTHER);
+    must(y, "ls > listing", REQUIREMENT_SKIP, APPROVAL_CLASS_OTHER);
+    must(y, "ls; rm -rf build", REQUIREMENT_NEEDS_APPROVAL, APPROVAL_CLASS_DANGEROUS);
+    must(y, "rm -rf /", REQUIREMENT_NEEDS_APPROVAL, APPROVAL_CLASS_CATASTROPHIC);
+    must(y, "rm -rf \"$X\"/*", REQUIREMENT_NEEDS_APPROVAL, APPROVAL_CLASS_CATASTROPHIC);
+    /* Nobody knows what it is; the sandbox holds it. */
+    must(y, "echo 'x", REQUIREMENT_SKIP, APPROVAL_CLASS_OTHER);
+}
+
+static void
+what_cannot_be_read_is_dangerous_outside_of_a_sandbox(void **state)
+{
+    const struct yard *y = *state;
+    struct assess_input as = input(y, NULL);
+    struct assessment a;
+
+    as.mode = SANDBOX_DANGER_FULL_ACCESS;
+    judge_as(&a, y, "echo 'x", &as);
+    assert_int_equal(a.class, APPROVAL_CLASS_DANGEROUS);
+    assert_int_equal(a.need.kind, REQUIREMENT_NEEDS_APPROVAL);
+    assert_true(a.finding[0] != '\0');
+    assessment_fini(&a);
+}
+
+static void
+rules_of_the_file_count_as_soon_as_they_stand_there(void **state)
+{
+    const struct yard *y = *state;
+
+    must(y, "make all", REQUIREMENT_SKIP, APPROVAL_CLASS_OTHER);
+    write_rules(y, "rules:\n  - {program: make, decision: forbid, reason: no make}\n");
+    must(y, "make all", REQUIREMENT_FORBIDDEN, APPROVAL_CLASS_OTHER);
+    must(y, "ls && make all", REQUIREMENT_FORBIDDEN, APPROVAL_CLASS_OTHER);
+    must(y, "for i in 1 2; do make; done", REQUIREMENT_FORBIDDEN, APPROVAL_CLASS_OTHER);
+    write_rules(y, "rules:\n  - {program: make, decision: ask}\n");
+    must(y, "make all", REQUIREMENT_NEEDS_APPROVAL, APPROVAL_CLASS_OTHER);
+    assert_int_equal(unlink(y->rules), 0);
+    must(y, "make all", REQUIREMENT_SKIP, APPROVAL_CLASS_OTHER);
+}
+
+static void
+a_rule_lifts_the_question_for_its_own_commands_alone(void **state)
+{
+    const struct yard *y = *state;
+
+    write_rules(y, "rules:\n  - {program: rm, args: [\"-rf\", build], decision: allow}\n");
+    must(y, "rm -rf build", REQUIREMENT_SKIP, APPROVAL_CLASS_OTHER);
+    must(y, "rm -rf build && make", REQUIREMENT_SKIP, APPROVAL_CLASS_OTHER);
+    must(y, "rm -rf build && rm -rf src", REQUIREMENT_NEEDS_APPROVAL, APPROVAL_CLASS_DANGEROUS);
+    must(y, "rm -rf \"$X\"", REQUIREMENT_NEEDS_APPROVAL, APPROVAL_CLASS_CATASTROPHIC);
+    write_rules(y,
+                "rules:\n  - {program: git, args: [push, \"$X\", \"--force\"], decision: allow}\n");
+    must(y, "git push '$X' --force", REQUIREMENT_SKIP, APPROVAL_CLASS_OTHER);
+    must(y, "git push \"$X\" --force", REQUIREMENT_NEEDS_APPROVAL, APPROVAL_CLASS_DANGEROUS);
+    write_rules(y, "rules:\n  - {program: rm, args: [\"-rf\", build], decision: allow}\n");
+    must(y, "rm -rf build /", REQUIREMENT_NEEDS_APPROVAL, APPROVAL_CLASS_CATASTROPHIC);
+}
+
+static void
+rules_that_cannot_be_used_are_an_error(void **state)
+{
+    const struct yard *y = *state;
+    const char *const argv[] = {"ls", NULL};
+    const struct assess_input in = input(y, mem_unconst(argv));
+    struct assessment a;
+    struct sy_error err = {0};
+
+    write_rules(y, "rules:\n  - {program: [\n");
+    assert_int_equal(assessor_assess(y->a, &a, &in, &err), SY_E_CONFIG);
+    assert_non_null(strstr(err.msg, "rules.yaml"));
+    write_rules(y, "");
+    assert_int_equal(assessor_assess(y->a, &a, &in, &err), SY_E_OK);
+    assessment_fini(&a);
+}
+
+static void
+rules_from_elsewhere_follow_their_version(void **state)
+{
+    struct yard *y = *state;
+    const struct assess_input as = input(y, NULL);
+    struct assessment a;
+
+    must(y, "rm -rf build", REQUIREMENT_NEEDS_APPROVAL, APPROVAL_CLASS_DANGEROUS);
+    y->version = 2;
+    y->program = "rm";
+    must(y, "rm -rf build", REQUIREMENT_SKIP, APPROVAL_CLASS_OTHER);
+    /* They only allow: what can't be read is asked about, and said. */
+    y->version = 3;
+    y->program = NULL;
+    judge_as(&a, y, "rm -rf build", &as);
+    assert_int_equal(a.need.kind, REQUIREMENT_NEEDS_APPROVAL);
+    assert_non_null(strstr(a.note, "damaged"));
+    assessment_fini(&a);
+}
+
+static void
+a_rule_is_offered_for_one_plain_command(void **state)
+{
+    const struct yard *y = *state;
+    static const struct {
+        const char *script;
+        size_t n; /* words of the offer */
+    } rows[] = {
+        {"touch a",              2},
+        {"git push origin main", 4},
+        {"touch a; touch b",     0},
+        {"touch $X",             0},
+        {"A=1 touch a",          0},
+        {"sudo touch a",         0},
+        {"touch a > b",          0},
+        {"rm -rf /",             0},
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct assess_input as = input(y, NULL);
+        struct assessment a;
+
+        as.escalates = true;
+        judge_as(&a, y, rows[i].script, &as);
+        if (a.prefix.n != rows[i].n) {
+            fail_msg("'%s': %zu words", rows[i].script, a.prefix.n);
+        }
+        assessment_fini(&a);
+    }
+}
+
+static enum sy_code
+assess_once(void *arg)
+{
+    const struct yard *y = arg;
+    const char *const argv[] = {"/bin/bash", "-c", "A=1 ls | wc -l && git status; rm -rf x", NULL};
+    const struct assess_input in = input(y, mem_unconst(argv));
+    const struct assessor_options options = {.user_path = y->rules,
+                                             .system_path = "/nonexistent/rules.yaml"};
+    struct assessor *a = NULL;
+    struct assessment result;
+    struct sy_error err = {0};
+    enum sy_code rc = assessor_new(&a, &options, &err);
+
+    if (rc == SY_E_OK) {
+        rc = assessor_assess(a, &result, &in, &err);
+        if (rc == SY_E_OK) {
+            assessment_fini(&result);
+        }
+    }
+    assessor_free(a);
+    return rc;
+}
+
+static void
+each_allocation_may_fail(void **state)
+{
+    struct yard *y = *state;
+
+    write_rules(y, "rules:\n  - {program: ls, decision: allow}\n");
+    fault_run_lenient(assess_once, y);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(commands_are_put_into_their_class),
+        TEST(what_cannot_be_read_is_dangerous_outside_of_a_sandbox),
+        TEST(rules_of_the_file_count_as_soon_as_they_stand_there),
+        TEST(a_rule_lifts_the_question_for_its_own_commands_alone),
+        TEST(rules_that_cannot_be_used_are_an_error),
+        TEST(rules_from_elsewhere_follow_their_version),
+        TEST(a_rule_is_offered_for_one_plain_command),
+        TEST(each_allocation_may_fail),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -38,6 +38,7 @@ struct config {
     struct {
         const char *policy;     /* never | unless-trusted | on-failure | on-request */
         const char *on_request; /* default | all */
+        bool retry_on_request;  /* ask about what the sandbox refused, as on-failure does */
         int64_t hold_ms;        /* how long a call waits for a person */
         int64_t expires_ms;     /* how long a request can be answered */
     } approval;

@@ -75,6 +75,8 @@ void session_free(struct session *s);
 /* Who judges and who is asked, before the first call; zeroed: nobody. */
 void session_use_approval(struct session *s, const struct assess_by *judge,
                           const struct review_by *review);
+/* Can a person be asked? */
+bool session_can_ask(const struct session *s);
 /* Where shellyard-launch is, before the first call; NULL: nowhere, and so no sandbox of the full
  * tier. */
 enum sy_code session_use_launcher(struct session *s, const char *path,
@@ -185,7 +187,9 @@ struct exec_request {
     struct strv keys;      /* under which an approval is remembered; empty: those of a command */
     char *script;          /* NULL: params.argv is the command */
     bool login;            /* script: with the login environment */
-    bool is_mutating;      /* may change something: runs alone in its session (docs/adr/0008) */
+    char *failed;     /* what a first attempt in the sandbox printed and was refused: this is the
+                         second, outside of it, and only if a person says so; NULL: it is none */
+    bool is_mutating; /* may change something: runs alone in its session (docs/adr/0008) */
     char *call_id;
     char *turn_id;      /* may be NULL */
     const char *tool;   /* static: "shell", "shell_command", "exec" */
@@ -228,6 +232,8 @@ void orch_cancel(struct orch_call *call);
 void orch_signal(struct orch_call *call, int signal);
 enum orch_state orch_state(const struct orch_call *call);
 const struct exec_output *orch_output(const struct orch_call *call);
+/* Once it is over: its request back, for a second attempt. */
+void orch_take_request(struct orch_call *call, struct exec_request *ret);
 const char *orch_call_id(const struct orch_call *call);
 /* Last complete line of output so far, for progress; "" if none. Borrowed. */
 const char *orch_last_line(struct orch_call *call);

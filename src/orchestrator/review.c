@@ -87,6 +87,7 @@ ask(struct orch_call *c, const struct assessment *a, struct sy_error *err)
         .client = c->client,
         .argv = strv_view(&c->argv),
         .script = c->request.script,
+        .failed = c->request.failed,
         .patch = c->request.work.run != NULL && c->argv.n > 1 ? c->argv.v[1] : NULL,
         .keys = &c->request.keys,
         .cwd = c->request.params.cwd,
@@ -96,7 +97,8 @@ ask(struct orch_call *c, const struct assessment *a, struct sy_error *err)
         .justification = c->request.params.justification,
         .class = a->class,
         .sandbox = &c->turn.sandbox,
-        .leaves_sandbox = escalates(c) && sandbox_mode_is_enforced(c->turn.sandbox.mode),
+        .leaves_sandbox = (escalates(c) || c->request.failed != NULL) &&
+                          sandbox_mode_is_enforced(c->turn.sandbox.mode),
         .prefix = &a->prefix,
         .may_remember = a->class != APPROVAL_CLASS_CATASTROPHIC,
     };
@@ -165,6 +167,13 @@ call_approve(struct orch_call *c)
     if (a.is_safe) {
         c->overlay = a.env;
         c->is_mutating = false;
+    }
+    if (c->request.failed != NULL && a.need.kind != REQUIREMENT_FORBIDDEN) {
+        a.need = (struct requirement){
+            .kind = REQUIREMENT_NEEDS_APPROVAL,
+            .cause = REQUIREMENT_BY_ESCALATION,
+            .reason = "the sandbox refused what it needs; it would run again, outside the sandbox",
+        };
     }
     switch (a.need.kind) {
     case REQUIREMENT_SKIP:

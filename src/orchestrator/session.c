@@ -185,6 +185,12 @@ session_use_approval(struct session *s, const struct assess_by *judge,
     s->review = *review;
 }
 
+bool
+session_can_ask(const struct session *s)
+{
+    return s->review.ops != NULL;
+}
+
 const struct assess_by *
 session_judge(const struct session *s)
 {

@@ -62,6 +62,8 @@ exec_request_fini(struct exec_request *r)
     strv_fini(&r->keys);
     strv_fini(&r->prefix);
     mem_free(r->script);
+    mem_free(r->failed);
+    r->failed = NULL;
     mem_free(r->call_id);
     mem_free(r->turn_id);
     r->script = NULL;

@@ -3,6 +3,14 @@
 #include "guard/guard.h"
 #include "orchestrator/call_internal.h"
 
+void
+orch_take_request(struct orch_call *c, struct exec_request *ret)
+{
+    SY_ASSERT(c->state == ORCH_DONE);
+    *ret = c->request;
+    c->request = (struct exec_request){0};
+}
+
 const struct turn_context *
 orch_turn(const struct orch_call *c)
 {

@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "tools/approvals.h"
 #include "tools/patch_call.h"
+#include "tools/retry.h"
 #include "tools/tools_internal.h"
 
 struct tool_context {
@@ -185,6 +186,7 @@ static void
 call_free(struct tool_call *call)
 {
     orch_call_free(call->orch);
+    orch_call_free(call->first);
     mem_free(call->call_id);
     mem_free(call);
 }
@@ -204,7 +206,10 @@ complete(struct tool_call *call)
     } else if (call->patch != NULL) {
         rc = patch_call_result(&output, call, orch_output(call->orch));
     } else {
-        rc = result_build(&output, call, orch_output(call->orch));
+        struct exec_output answer;
+
+        retry_output(&answer, call);
+        rc = result_build(&output, call, &answer);
     }
     if (rc != SY_E_OK) {
         sy_err_set(&nomem, SY_E_NOMEM, "out of memory for the answer");
@@ -239,17 +244,6 @@ answer_refused(struct tool_context *c)
 }
 
 static void
-on_orch_done(void *arg, struct orch_call *orch)
-{
-    struct tool_call *call = arg;
-
-    (void)orch; /* call->orch, freed with the call */
-    call->driver = NULL;
-    uv_timer_start(call->context->rest_timer, on_rest, LIMIT_PLACEHOLDER_LINGER_MS, 0);
-    complete(call);
-}
-
-static void
 on_asked(void *arg, struct orch_call *orch, const char *id, const char *question)
 {
     struct tool_call *call = arg;
@@ -260,16 +254,14 @@ on_asked(void *arg, struct orch_call *orch, const char *id, const char *question
     }
 }
 
-enum sy_code
-tool_submit(struct tool_call *call, struct exec_request *request, size_t max_bytes,
-            struct sy_error *err)
+static void on_orch_done(void *arg, struct orch_call *orch);
+
+static enum sy_code
+submit(struct tool_call *call, const struct turn_context *turn, struct exec_request *request,
+       struct sy_error *err)
 {
     struct tool_context *c = call->context;
 
-    request->call_id = mem_strdup(call->call_id);
-    if (request->call_id == NULL) {
-        return sy_err_nomem(err);
-    }
     request->is_mutating = call->is_mutating;
     if (call->asker != NULL) {
         request->hold_ms = call->asker->hold_ms;
@@ -277,13 +269,60 @@ tool_submit(struct tool_call *call, struct exec_request *request, size_t max_byt
         request->on_asked = on_asked;
         request->on_asked_arg = call;
     }
-    call->timeout_ms = request->params.expiration.timeout_ms;
-    call->max_bytes = max_bytes;
 
-    enum sy_code rc = orch_submit(&call->orch, c->session, call->turn, request, err);
+    enum sy_code rc = orch_submit(&call->orch, c->session, turn, request, err);
 
     return rc == SY_E_OK ? orch_attach(&call->driver, call->orch, c->loop, on_orch_done, call, err)
                          : rc;
+}
+
+/* A second attempt; false: there is none, the first one is answered. */
+static bool
+try_again(struct tool_call *call)
+{
+    struct exec_request request = {0};
+    struct sy_error err = {0};
+    struct orch_call *first = call->orch;
+
+    if (!retry_make(&request, call)) {
+        return false;
+    }
+    call->first = first;
+    call->orch = NULL;
+    if (submit(call, orch_turn(first), &request, &err) == SY_E_OK) {
+        return true;
+    }
+    orch_call_free(call->orch);
+    call->orch = first;
+    call->first = NULL;
+    return false;
+}
+
+static void
+on_orch_done(void *arg, struct orch_call *orch)
+{
+    struct tool_call *call = arg;
+
+    (void)orch; /* call->orch, freed with the call */
+    call->driver = NULL;
+    if (try_again(call)) {
+        return;
+    }
+    uv_timer_start(call->context->rest_timer, on_rest, LIMIT_PLACEHOLDER_LINGER_MS, 0);
+    complete(call);
+}
+
+enum sy_code
+tool_submit(struct tool_call *call, struct exec_request *request, size_t max_bytes,
+            struct sy_error *err)
+{
+    request->call_id = mem_strdup(call->call_id);
+    if (request->call_id == NULL) {
+        return sy_err_nomem(err);
+    }
+    call->timeout_ms = request->params.expiration.timeout_ms;
+    call->max_bytes = max_bytes;
+    return submit(call, call->turn, request, err);
 }
 
 static struct tool_call *

@@ -18,6 +18,7 @@ struct tool_call {
     uint64_t timeout_ms;
     bool is_mutating;
     struct orch_call *orch;
+    struct orch_call *first; /* the attempt before that one (retry.h); NULL: none */
     struct orch_driver *driver;
     const struct patch_call *patch; /* of a call without a command (patch_call.h); borrowed */
     bool is_cancelled;

@@ -370,6 +370,51 @@ while True:
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 `;
 
+test('what the sandbox refused runs once more outside of it, if a person says so', limit, async (t) => {
+  const yard = makeYard(t);
+  const target = path.join(yard.outside, 'made');
+  for (const settings of [{ 'approval.policy': 'on-failure' }, { 'approval.policy': 'on-request', 'approval.retry_on_request': true }]) {
+    const yes = await open(t, { yard, settings, answer: says('once') });
+    const r = await yes.run(`echo tried; touch ${target}`);
+    assert.equal(r.exit_code, 0, r.text);
+    assert.equal(r.output, 'tried\n', 'of the second attempt alone');
+    assert.match(r.note, /a person approved this one, outside the sandbox/);
+    assert.equal(r.sandbox.mode, 'danger-full-access');
+    assert.ok(fs.existsSync(target));
+    fs.rmSync(target);
+    assert.equal(yes.asked.length, 1);
+    assert.match(yes.asked[0].message, /first attempt/);
+    assert.match(yes.asked[0].message, /> sandbox: .*made/);
+    assert.match(yes.asked[0].message, /> touch: cannot touch/);
+    await yes.run('false');
+    await yes.run('ls /nonexistent');
+    assert.equal(yes.asked.length, 1, 'a failure that is not the sandbox asks nobody');
+    await yes.close();
+  }
+  const no = await open(t, { yard, settings: { 'approval.policy': 'on-failure' }, answer: says('deny') });
+  const r = await no.run(`touch ${target}`);
+  assert.equal(r.status, 'exited');
+  assert.notEqual(r.exit_code, 0);
+  assert.ok(r.denials.length > 0);
+  assert.match(r.note, /said no/);
+  assert.equal(r.approval.decision, 'denied');
+  assert.equal(r.sandbox.mode, 'workspace-write');
+  assert.equal(fs.existsSync(target), false);
+
+  const nobody = await open(t, { yard, settings: { 'approval.policy': 'on-failure' } });
+  const pending = await nobody.run(`touch ${target}`);
+  assert.equal(pending.status, 'exited');
+  assert.equal(pending.approval.decision, 'pending');
+  assert.equal(approvals(yard, ['approve', pending.approval.id]).code, 0);
+  assert.equal((await nobody.run(`touch ${target}`)).exit_code, 0, 'the same call again');
+  assert.ok(fs.existsSync(target));
+
+  const asks = await open(t, { yard, answer: says('once') });
+  fs.rmSync(target);
+  assert.notEqual((await asks.run(`touch ${target}`)).exit_code, 0);
+  assert.equal(asks.asked.length, 0, 'on-request does not ask by itself');
+});
+
 test('approvals follow shows each request at a terminal and takes its answer', limit, async (t) => {
   mustRun(t, has('python3'), 'no python3');
   const { run, yard } = await open(t, { answer: () => new Promise(() => {}) });

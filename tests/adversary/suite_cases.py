@@ -221,7 +221,7 @@ def directory_of_a_call(world, tier):
     }
     for parameter in ("workdir", "cwd"):
         for place, real in places.items():
-            script = (f"pwd -P; echo x > made; echo x > {world.path('O/made')}; rm -f {world.path('O/removable')};"
+            script = (f"pwd -P; echo x > made; echo x > {world.path('O/made')}; unlink {world.path('O/removable')};"
                       f"cat {world.path('home/.ssh/id')}; echo x > {world.path('W/inside')}")
             run = world.mcp({"sandbox.tier": tier}, ["sh", "-c", script], **{parameter: place})
             text = (run.answer or {}).get("stdout", "")

@@ -415,6 +415,26 @@ test('what the sandbox refused runs once more outside of it, if a person says so
   assert.equal(asks.asked.length, 0, 'on-request does not ask by itself');
 });
 
+test('what changes nothing runs side by side, what may change something alone', limit, async (t) => {
+  const { run, yard } = await open(t);
+  const fifo = path.join(yard.ws, 'fifo');
+  assert.equal(spawnSync('mkfifo', [fifo]).status, 0);
+  const order = [];
+  const note = (name) => (r) => {
+    order.push(name);
+    return r;
+  };
+  const reader = run('cat fifo', { timeout_ms: 60_000 }).then(note('cat'));
+  const beside = run('ls').then(note('ls'));
+  const writer = run('touch made').then(note('touch'));
+  const behind = run('wc -c fifo2; pwd').then(note('pwd'));
+  assert.match((await beside).output, /fifo/, 'beside one that still reads');
+  fs.writeFileSync(fifo, 'through\n');
+  assert.equal((await reader).output, 'through\n');
+  await Promise.all([writer, behind]);
+  assert.deepEqual(order, ['ls', 'cat', 'touch', 'pwd'], 'nobody overtakes the one that writes');
+});
+
 test('approvals follow shows each request at a terminal and takes its answer', limit, async (t) => {
   mustRun(t, has('python3'), 'no python3');
   const { run, yard } = await open(t, { answer: () => new Promise(() => {}) });

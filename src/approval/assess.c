@@ -15,6 +15,9 @@
 #include "command/safe.h"
 #include "guard/git_tame.h"
 
+/* Versions of the rules from elsewhere: not to be used, not readable (UINT64_MAX). */
+#define NO_ANSWERS (UINT64_MAX - 1)
+
 /* How a file looked when it was read. Zeroed: it was not there. */
 struct stamp {
     dev_t dev;
@@ -139,7 +142,7 @@ read_more(struct assessor *a)
 {
     struct sy_error err = {0};
 
-    if (a->more.read != NULL && a->more_version != UINT64_MAX &&
+    if (a->more.read != NULL && a->more_version < NO_ANSWERS &&
         a->more.read(a->more.arg, &a->rules, &err) != SY_E_OK) {
         (void)snprintf(a->note, sizeof(a->note), "rules made by answers are not used: %.180s",
                        err.msg);
@@ -148,14 +151,16 @@ read_more(struct assessor *a)
 
 /* The rules as they are now. What can't be read stays unread: the next call tries again. */
 static enum sy_code
-refresh_rules(struct assessor *a, const char *workspace, struct sy_error *err)
+refresh_rules(struct assessor *a, const struct assess_input *in, struct sy_error *err)
 {
+    /* Not the call's directory: that may be any. */
+    const char *workspace = in->roots[0];
     struct stamp system_stamp;
     struct stamp user_stamp;
     uint64_t version = 0;
 
     a->note[0] = '\0';
-    version = version_of_more(a);
+    version = in->ignores_answers ? NO_ANSWERS : version_of_more(a);
 
     stamp_take(&system_stamp, a->system_path);
     stamp_take(&user_stamp, a->user_path);
@@ -542,8 +547,7 @@ assessor_assess(void *arg, struct assessment *ret, const struct assess_input *in
         .git_is_tame = git_is_tame,
         .programs = a->programs,
     };
-    /* The workspace, not the call's directory: that may be any. */
-    enum sy_code rc = refresh_rules(a, in->roots[0], err);
+    enum sy_code rc = refresh_rules(a, in, err);
 
     *ret = (struct assessment){.prefix = {.max = LIMIT_ARGV}};
     if (rc == SY_E_OK) {

@@ -35,10 +35,11 @@ review_new(struct review **ret, const struct review_options *options, struct sy_
     }
     r->ttl_ms = options->ttl_ms;
     r->state_dir = mem_strdup(options->state_dir);
+    r->db_path = store_path_in(options->state_dir);
     r->session = mem_strdup(options->session);
     r->principal = mem_strdup(options->principal);
     r->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    if (r->state_dir == NULL || r->session == NULL || r->principal == NULL) {
+    if (r->state_dir == NULL || r->db_path == NULL || r->session == NULL || r->principal == NULL) {
         review_free(r);
         return sy_err_nomem(err);
     }
@@ -98,6 +99,7 @@ review_free(struct review *r)
     SY_ASSERT(r->tickets == NULL);
     fd_close(&r->epoll_fd);
     mem_free(r->state_dir);
+    mem_free(r->db_path);
     mem_free(r->session);
     mem_free(r->principal);
     mem_free(r);
@@ -559,7 +561,14 @@ store_leave(struct review_ticket *t)
     ticket_unref(t);
 }
 
+static const char *
+store_place(const struct review *r)
+{
+    return r->db_path;
+}
+
 const struct review_ops review_store_ops = {
+    .place = store_place,
     .ask = store_ask,
     .answer = store_answer,
     .id = store_id,

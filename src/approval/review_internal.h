@@ -43,6 +43,7 @@ struct review_ticket {
 
 struct review {
     char *state_dir;
+    char *db_path;
     char *session;
     char *principal;
     uint64_t ttl_ms;

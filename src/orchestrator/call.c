@@ -141,9 +141,8 @@ call_add_note(struct orch_call *c, const char *text)
              text);
 }
 
-/* The sandbox of the call's policy, once needed; false: the call has failed. */
-static bool
-has_entry(struct orch_call *c)
+bool
+call_has_entry(struct orch_call *c)
 {
     struct sy_error err = {0};
     char note[SY_ERR_MSG_MAX] = "";
@@ -223,7 +222,7 @@ on_work(struct orch_call *c)
 static void
 on_sandbox(struct orch_call *c)
 {
-    if (!has_entry(c)) {
+    if (!call_has_entry(c)) {
         return;
     }
     if (c->request.work.run != NULL) {
@@ -253,7 +252,7 @@ on_snapshot(struct orch_call *c, uint64_t now_ns)
     switch (snapshot_state(snapshot, c->shell, session_home(c->session))) {
     case SNAPSHOT_NONE:
         /* Profiles that change all the time must not keep the call here. */
-        if (!has_entry(c)) {
+        if (!call_has_entry(c)) {
             return;
         }
         if (c->snapshot_tries++ < 2 &&

@@ -25,8 +25,9 @@ struct orch_call {
     /* ORCH_APPROVAL, ORCH_REVIEW */
     struct review_ticket *ticket;
     char *client;
-    bool was_asked;     /* the request was told */
-    bool lifts_sandbox; /* approval means running outside of it */
+    bool was_asked;      /* the request was told */
+    bool has_open_store; /* its command could answer for the person */
+    bool lifts_sandbox;  /* approval means running outside of it */
     const char *const
         *overlay; /* variables that make the command as safe as it was judged; or NULL */
     /* ORCH_LOCK */
@@ -67,6 +68,8 @@ enum sy_code call_make_argv(struct orch_call *c, struct sy_error *err) SY_NODISC
 void call_approve(struct orch_call *c);
 void call_review(struct orch_call *c);
 void call_leave_review(struct orch_call *c);
+/* The sandbox of the call's policy, once needed; false: the call has failed (call.c). */
+bool call_has_entry(struct orch_call *c);
 /* Ends a call that never ran (call.c). */
 void call_fail(struct orch_call *c, enum exec_status status, const struct sy_error *why);
 

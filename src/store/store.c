@@ -345,6 +345,15 @@ store_close(struct store *st)
     mem_free(st);
 }
 
+char *
+store_path_in(const char *dir)
+{
+    char path[LIMIT_PATH];
+    int n = snprintf(path, sizeof(path), "%s/%s", dir, STORE_FILE);
+
+    return n > 0 && (size_t)n < sizeof(path) ? mem_strdup(path) : NULL;
+}
+
 bool
 store_exists(const char *dir)
 {

@@ -38,6 +38,8 @@ enum sy_code store_open(struct store **ret, const struct store_options *options,
 /* Accepts NULL. */
 void store_close(struct store *st);
 
+/* Where the database of that directory stands; NULL when memory is out. */
+char *store_path_in(const char *dir);
 /* Is there a database in that directory? */
 bool store_exists(const char *dir);
 /* Another number after each commit of another connection. */

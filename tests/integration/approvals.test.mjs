@@ -285,8 +285,9 @@ test('what could deceive the reader is made visible', limit, async (t) => {
   assert.doesNotMatch(approvals(yard, ['list']).out, /\u202e/);
 });
 
-test('a command that an agent runs can neither answer nor read what waits', limit, async (t) => {
-  const { run, yard } = await open(t);
+async function answersNothing(t, tier) {
+  const { run, yard } = await open(t, { settings: { 'sandbox.tier': tier } });
+  assert.equal((await run('echo first')).output, 'first\n', 'the sandbox is there before the state directory is');
   const r = await run('rm -rf x');
   const inside = await run(`${program} approvals approve ${r.approval.id}`);
   assert.notEqual(inside.exit_code, 0);
@@ -297,6 +298,31 @@ test('a command that an agent runs can neither answer nor read what waits', limi
   const marked = approvals(yard, ['approve', r.approval.id], { SHELLYARD: '1' });
   assert.notEqual(marked.code, 0);
   assert.match(marked.err, /can't answer for a person/);
+}
+
+test('a command that an agent runs can neither answer nor read what waits', limit, async (t) => {
+  for (const tier of ['auto', 'no-namespace']) {
+    await answersNothing(t, tier);
+  }
+});
+
+test('where commands could write the answers nobody is asked, and none count', limit, async (t) => {
+  const yard = makeYard(t);
+  const other = await open(t, { yard, answer: says('rule') });
+  assert.equal((await other.run('mkdir ../outside/d', ESCALATE)).approval.decision, 'approved_with_rule');
+  fs.rmdirSync(path.join(yard.outside, 'd'));
+  assert.equal((await other.run('mkdir ../outside/d')).exit_code, 0, 'the control');
+  fs.rmdirSync(path.join(yard.outside, 'd'));
+  yard.ws = yard.home; // the workspace holds the state directory
+  const settings = { 'sandbox.tier': 'no-namespace', 'sandbox.writable_roots': `["${yard.home}"]` };
+  const { run, asked } = await open(t, { yard, answer: says('once'), settings });
+  const r = await run('rm -rf x');
+  assert.equal(r.status, 'denied');
+  assert.match(r.text, /could answer in their place/);
+  assert.match(r.text, /XDG_STATE_HOME/);
+  assert.equal(asked.length, 0);
+  assert.notEqual((await run('mkdir ../outside/d')).exit_code, 0, 'nor does a rule that an answer made');
+  assert.equal((await run('touch made; echo on')).output, 'on\n');
 });
 
 test('a store that cannot be used: what needs a person is refused, the rest runs', limit, async (t) => {

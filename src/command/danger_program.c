@@ -358,6 +358,22 @@ judge_crontab(struct danger *d, struct words w)
     }
 }
 
+/* Our own program: what a person answers, and what they have laid down. */
+static void
+judge_shellyard(struct danger *d, struct words w)
+{
+    const char *verb = w.n > 2 ? w.v[1].text : "";
+    const char *sub = w.n > 2 ? w.v[2].text : "";
+
+    if (str_eq(verb, "approvals") && !judge_in_list("list show", sub)) {
+        danger_found(d, DANGER_DANGEROUS, "shellyard.answers", w, sub,
+                     "it would answer in the person's place");
+    } else if (str_eq(verb, "rules") && judge_in_list("remove import", sub)) {
+        danger_found(d, DANGER_DANGEROUS, "shellyard.rules", w, sub,
+                     "it changes the person's rules");
+    }
+}
+
 static const struct {
     const char *names;
     void (*judge)(struct danger *d, struct words w);
@@ -374,6 +390,7 @@ static const struct {
     {"kill",                                                                    judge_kill          },
     {"shutdown reboot halt poweroff",                                           judge_power         },
     {"crontab",                                                                 judge_crontab       },
+    {"shellyard",                                                               judge_shellyard     },
     {"git",                                                                     danger_git          },
 };
 

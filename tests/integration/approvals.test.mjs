@@ -289,9 +289,12 @@ async function answersNothing(t, tier) {
   const { run, yard } = await open(t, { settings: { 'sandbox.tier': tier } });
   assert.equal((await run('echo first')).output, 'first\n', 'the sandbox is there before the state directory is');
   const r = await run('rm -rf x');
-  const inside = await run(`${program} approvals approve ${r.approval.id}`);
-  assert.notEqual(inside.exit_code, 0);
-  assert.equal(waiting(yard).length, 1);
+  const asked = await run(`${program} approvals approve ${r.approval.id}`);
+  assert.equal(asked.status, 'pending_approval', 'a person decides about that too');
+  // The same, so that nobody sees what it is.
+  const hidden = await run(`a=approv; p=${program}; $p "$a"als $(echo $a)e ${r.approval.id}`);
+  assert.notEqual(hidden.exit_code, 0);
+  assert.ok(waiting(yard).some((q) => q.id === r.approval.id), 'it waits on');
   const state = path.join(yard.home, '.local/state/shellyard');
   assert.ok(fs.existsSync(path.join(state, 'shellyard.db')), 'the control');
   assert.notEqual((await run(`cat ${state}/shellyard.db`)).exit_code, 0);

@@ -231,6 +231,10 @@ other_ways_to_destroy_are_dangerous(void **state)
         {"kill -9 -1",                                         "kill.all"                },
         {"sudo reboot",                                        "machine.power"           },
         {"crontab -r",                                         "crontab.remove"          },
+        {"shellyard approvals approve 3f2a",                   "shellyard.answers"       },
+        {"SHELLYARD= /opt/bin/shellyard approvals deny 3f2a",  "shellyard.answers"       },
+        {"env -u SHELLYARD shellyard approvals follow",        "shellyard.answers"       },
+        {"shellyard rules remove 3f2a",                        "shellyard.rules"         },
         {"pwsh -Command 'Remove-Item x -Force'",               "powershell.remove-forced"},
     };
 
@@ -270,6 +274,9 @@ their_harmless_uses_are_not(void **state)
         "rsync -a a/ b/",
         "kill -9 123",
         "crontab -l",
+        "shellyard approvals list",
+        "shellyard rules list",
+        "shellyard exec -- ls",
         "chmod -R u+w .",
         "chmod 600 ~/x",
         "ls > /dev/null",

@@ -336,26 +336,47 @@ act_proc_write(void)
     return fd < 0 ? errno : probe_result(write(fd, "x", 1));
 }
 
-/* A daemon that has left session and parent, and does not listen to signals. */
+/* Itself again as what stays; `ready` is closed by that. */
+static void
+be_daemon(int ready)
+{
+    struct sigaction deaf = {.sa_handler = SIG_IGN};
+
+    (void)sigaction(SIGTERM, &deaf, NULL);
+    (void)sigaction(SIGHUP, &deaf, NULL);
+    for (int fd = 0; fd < 64; fd++) {
+        if (fd != ready) {
+            (void)close(fd);
+        }
+    }
+    (void)execl("/proc/self/exe", "probe", "--linger", probe_env("PROBE_MARK"), NULL);
+    _exit(0);
+}
+
+/* A daemon that has left session and parent, and does not listen to signals. It is there when this
+ * returns. */
 static int
 act_daemon(void)
 {
-    pid_t pid = fork();
+    int ready[2];
+    char byte = 0;
+    pid_t pid = -1;
 
+    if (pipe2(ready, O_CLOEXEC) != 0) {
+        return errno;
+    }
+    pid = fork();
     if (pid == 0) {
         (void)setsid();
         if (fork() == 0) {
-            struct sigaction deaf = {.sa_handler = SIG_IGN};
-
-            (void)sigaction(SIGTERM, &deaf, NULL);
-            (void)sigaction(SIGHUP, &deaf, NULL);
-            for (int fd = 0; fd < 64; fd++) {
-                (void)close(fd);
-            }
-            (void)execl("/proc/self/exe", "probe", "--linger", probe_env("PROBE_MARK"), NULL);
+            be_daemon(ready[1]);
         }
         _exit(0);
     }
+    (void)close(ready[1]);
+    while (read(ready[0], &byte, 1) < 0 && errno == EINTR) {
+    }
+    (void)close(ready[0]);
     return waitpid(pid, NULL, 0) == pid ? 0 : errno;
 }
 

@@ -8,9 +8,12 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "cli/approvals.h"
 #include "cli/clients.h"
+#include "cli/rules.h"
 #include "cli/verbs.h"
 #include "command/command.h"
+#include "guard/guard.h"
 #include "orchestrator/orchestrator.h"
 #include "process/launcher.h"
 #include "tools/tools.h"
@@ -134,7 +137,8 @@ check_sandbox(struct doctor *d)
         enum sandbox_feature f = (enum sandbox_feature)i;
         size_t more = strlen(sandbox_feature_name(f)) + 2;
 
-        if (sandbox_plan_feature(plan, f) == FEATURE_ABSENT && len + more < sizeof(absent)) {
+        if (sandbox_plan_feature(plan, f) == FEATURE_ABSENT && sandbox_feature_is_wall(f) &&
+            len + more < sizeof(absent)) {
             len += (size_t)snprintf(absent + len, sizeof(absent) - len, "%s%s", len > 0 ? ", " : "",
                                     sandbox_feature_name(f));
         }
@@ -291,6 +295,53 @@ check_tmpdir(struct doctor *d)
 }
 
 static void
+check_rules(struct doctor *d)
+{
+    SY_AUTO(cli_rules_place_fini) struct cli_rules_place place = {0};
+    SY_AUTO(rules_fini) struct rules rules = {0};
+    struct sy_error err = {0};
+    enum sy_code rc = cli_rules_place_find(&place, &err);
+    const struct rules_sources sources = {
+        .user_path = place.user_path, .workspace = d->engine.cwd, .home = place.home};
+
+    if (rc == SY_E_OK) {
+        rc = rules_load(&rules, &sources, &err);
+    }
+    if (rc == SY_E_OK) {
+        find(d, LEVEL_OK, "rules", NULL, "%zu in files", rules.n);
+    } else {
+        find(d, LEVEL_FAIL, "rules", "mend the file: commands are refused until then", "%s",
+             err.msg);
+    }
+}
+
+/* Where people's answers are kept. */
+static void
+check_approvals(struct doctor *d)
+{
+    SY_AUTO(buf_fini) struct buf dir = {.max = LIMIT_PATH};
+    struct store *st = NULL;
+    struct sy_error err = {0};
+
+    if (guard_state_dir(&dir, environ) != SY_E_OK) {
+        find(d, LEVEL_WARN, "approvals", "set HOME or XDG_STATE_HOME where shellyard is started",
+             "no state directory: what needs a person's approval is refused");
+        return;
+    }
+    if (!store_exists(buf_view(&dir))) {
+        find(d, LEVEL_OK, "approvals", NULL, "nobody was asked so far");
+        return;
+    }
+    if (cli_approvals_open(&st, &err) == SY_E_OK) {
+        find(d, LEVEL_OK, "approvals", NULL, "%s", store_path(st));
+    } else {
+        find(d, LEVEL_FAIL, "approvals", "what needs a person's approval is refused until then",
+             "%s", err.msg);
+    }
+    store_close(st);
+}
+
+static void
 check_roots(struct doctor *d)
 {
     struct cli_wide list[CLI_WIDE_MAX];
@@ -429,6 +480,8 @@ doctor_main(const struct cli_args *args)
     check_path(&d);
     check_tmpdir(&d);
     check_roots(&d);
+    check_rules(&d);
+    check_approvals(&d);
     check_tool(&d, "git");
     check_tool(&d, "node");
     check_clients(&d);

@@ -21,6 +21,12 @@ static const char *const origins[] = {
 #undef ORIGIN_ROW
 };
 
+bool
+sandbox_feature_is_wall(enum sandbox_feature f)
+{
+    return f != FEATURE_AUDIT_RECORDS;
+}
+
 const char *
 sandbox_feature_name(enum sandbox_feature f)
 {

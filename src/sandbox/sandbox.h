@@ -112,6 +112,8 @@ enum sandbox_feature {
 enum feature_state { FEATURE_ENFORCED, FEATURE_EMULATED, FEATURE_ABSENT };
 
 const char *sandbox_feature_name(enum sandbox_feature f);
+/* Does it hold something? Else it only tells more of what is held: nobody need be warned. */
+bool sandbox_feature_is_wall(enum sandbox_feature f);
 const char *sandbox_feature_text(enum sandbox_feature f);
 const char *feature_state_name(enum feature_state s);
 

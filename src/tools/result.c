@@ -211,7 +211,7 @@ add_sandbox_line(struct buf *ret, const struct sandbox_plan *plan)
         enum sandbox_feature feature = (enum sandbox_feature)i;
         enum feature_state state = sandbox_plan_feature(plan, feature);
 
-        if (state == FEATURE_ENFORCED) {
+        if (state == FEATURE_ENFORCED || !sandbox_feature_is_wall(feature)) {
             continue;
         }
         rc = buf_addf(ret, "%s%s %s", is_first ? "; " : ", ", sandbox_feature_name(feature),

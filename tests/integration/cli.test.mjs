@@ -150,7 +150,7 @@ test('doctor finds the sandbox, runs a command, and fails where the sandbox fail
   const of = (name) => o.checks.find((c) => c.name === name);
   assert.equal(r.status, 0, r.stdout);
   assert.equal(o.ok, true);
-  for (const name of ['program', 'configuration', 'sandbox', 'shell', 'a command', 'TMPDIR']) {
+  for (const name of ['program', 'configuration', 'sandbox', 'shell', 'a command', 'TMPDIR', 'rules', 'approvals']) {
     assert.equal(of(name).level, 'ok', name);
   }
   assert.equal(of('clients').level, 'warn');
@@ -158,6 +158,14 @@ test('doctor finds the sandbox, runs a command, and fails where the sandbox fail
   assert.equal(broken.status, 1);
   assert.match(broken.stdout, /^fail\s+TMPDIR/m);
   assert.match(broken.stdout, /fix: point TMPDIR/);
+  fs.mkdirSync(path.join(yard.home, '.config/shellyard'), { recursive: true, mode: 0o700 });
+  fs.writeFileSync(path.join(yard.home, '.config/shellyard/rules.yaml'), 'rules: [{}]\n', { mode: 0o600 });
+  fs.mkdirSync(path.join(yard.home, '.local/state/shellyard'), { recursive: true, mode: 0o755 });
+  fs.writeFileSync(path.join(yard.home, '.local/state/shellyard/shellyard.db'), '', { mode: 0o600 });
+  const kept = run(yard, ['doctor']);
+  assert.equal(kept.status, 1);
+  assert.match(kept.stdout, /^fail\s+rules\s+.*rules\.yaml:1/m);
+  assert.match(kept.stdout, /^fail\s+approvals\s+.*0755/m);
   const config = run(yard, ['doctor', '-c', 'sandbox.mode=no']);
   assert.equal(config.status, 1);
   assert.match(config.stdout, /^fail\s+configuration/m);

@@ -66,6 +66,13 @@ ask(int fd, uint32_t number)
     return send(fd, &question, question.nlmsg_len, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
 }
 
+/* NLMSG_DATA(3), without taking `const` away. */
+static const void *
+payload_of(const struct nlmsghdr *m)
+{
+    return (const char *)m + NLMSG_HDRLEN;
+}
+
 /* Older kernels tell less; all of it is there since 2.6. */
 static bool
 read_status(struct audit_status *ret, const struct nlmsghdr *head, size_t n)
@@ -76,7 +83,7 @@ read_status(struct audit_status *ret, const struct nlmsghdr *head, size_t n)
     if (head->nlmsg_type != AUDIT_GET || n < needed) {
         return false;
     }
-    memcpy(ret, NLMSG_DATA(head), n < sizeof(*ret) ? n : sizeof(*ret));
+    memcpy(ret, payload_of(head), n < sizeof(*ret) ? n : sizeof(*ret));
     return true;
 }
 
@@ -101,7 +108,7 @@ ask_status(int fd, struct sy_error *why)
     if (got >= (ssize_t)NLMSG_LENGTH(sizeof(int32_t)) && head->nlmsg_type == NLMSG_ERROR) {
         int32_t sys = 0;
 
-        memcpy(&sys, NLMSG_DATA(head), sizeof(sys));
+        memcpy(&sys, payload_of(head), sizeof(sys));
         return sy_err_set(why, SY_E_NOTFOUND,
                           "asking whether auditing is on: %s; it needs CAP_AUDIT_CONTROL and "
                           "CAP_AUDIT_READ outside of all containers",
@@ -307,7 +314,7 @@ take_message(struct audit_reader *r, const struct nlmsghdr *head, size_t n)
         r->backlog = status.backlog;
         return;
     }
-    audit_record_parse(&record, head->nlmsg_type, NLMSG_DATA(head), n);
+    audit_record_parse(&record, head->nlmsg_type, payload_of(head), n);
     if (r->runs == 0 || record.domain == 0) {
         return;
     }

@@ -212,7 +212,11 @@ patch_call_new(const struct patch_order *order)
     p->diff.max = max;
     p->fault.max = FAULT_BYTES;
     p->notes.max = LIMIT_PATCH_NOTES;
-    p->text = mem_strndup(order->text, order->len);
+    p->text = mem_alloc(order->len + 1);
+    if (p->text != NULL) {
+        memcpy(p->text, order->text, order->len); /* whole: a NUL in it is the reader's to refuse */
+        p->text[order->len] = '\0';
+    }
     if (order->workdir == NULL || order->workdir[0] == '\0') {
         p->cwd = mem_strdup(order->cwd);
     } else if (path_join(&cwd, order->cwd, order->workdir) == SY_E_OK) {

@@ -197,21 +197,6 @@ refresh_rules(struct assessor *a, const struct assess_input *in, struct sy_error
     return rc;
 }
 
-/* The script of a Bourne shell that runs nothing else; NULL: it is none. */
-static const char *
-script_of(char *const *argv)
-{
-    const struct shell_kind *kind = shell_kind_of(argv[0]);
-    bool is_bourne = kind != NULL && (str_eq(kind->name, "bash") || str_eq(kind->name, "zsh") ||
-                                      str_eq(kind->name, "sh"));
-
-    if (is_bourne && argv[1] != NULL && argv[2] != NULL && argv[3] == NULL &&
-        (str_eq(argv[1], "-c") || str_eq(argv[1], "-lc"))) {
-        return argv[2];
-    }
-    return NULL;
-}
-
 /* What the rules look at. */
 struct commands {
     struct strv *v;
@@ -330,7 +315,7 @@ static enum sy_code
 commands_find(struct commands *c, struct assessor *a, const struct assess_input *in,
               const struct judge_world *world, struct sy_error *err)
 {
-    const char *text = script_of(in->argv);
+    const char *text = shell_script_of(in->argv);
     enum sy_code rc = SY_E_OK;
 
     c->is_literal = true;

@@ -6,17 +6,6 @@
 #include "base/str.h"
 
 static void
-write_list(struct jw *w, const char *key, char *const *list)
-{
-    jw_key(w, key);
-    jw_array(w);
-    for (; list != NULL && *list != NULL; list++) {
-        jw_str(w, *list);
-    }
-    jw_end_array(w);
-}
-
-static void
 write_text(struct jw *w, const char *key, const char *text)
 {
     if (text != NULL && text[0] != '\0') {
@@ -32,11 +21,11 @@ question_write(struct buf *ret, const struct question *q)
     jw_object(&w);
     jw_key_str(&w, "tool", q->tool);
     write_text(&w, "client", q->client);
-    write_list(&w, "command", q->argv);
+    jw_key_list(&w, "command", q->argv);
     write_text(&w, "script", q->script);
     write_text(&w, "patch", q->patch);
     jw_key_str(&w, "cwd", q->cwd);
-    write_list(&w, "env", q->env);
+    jw_key_list(&w, "env", q->env);
     jw_key_str(&w, "reason", q->why);
     write_text(&w, "finding", q->finding);
     write_text(&w, "justification", q->justification);
@@ -46,7 +35,7 @@ question_write(struct buf *ret, const struct question *q)
     jw_key_bool(&w, "leaves_sandbox", q->leaves_sandbox);
     jw_key_bool(&w, "network", sandbox_policy_has_network(q->sandbox));
     jw_key_bool(&w, "may_remember", q->may_remember);
-    write_list(&w, "prefix", q->prefix != NULL ? strv_view(q->prefix) : NULL);
+    jw_key_list(&w, "prefix", q->prefix != NULL ? strv_view(q->prefix) : NULL);
     jw_end_object(&w);
     return jw_done(&w);
 }

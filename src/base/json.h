@@ -90,6 +90,8 @@ void jw_key_str(struct jw *w, const char *key, const char *s);
 void jw_key_strn(struct jw *w, const char *key, const char *s, size_t n);
 void jw_key_int(struct jw *w, const char *key, int64_t v);
 void jw_key_bool(struct jw *w, const char *key, bool v);
+/* An array of strings; NULL-terminated, NULL is an empty one. */
+void jw_key_list(struct jw *w, const char *key, char *const *list);
 enum sy_code jw_done(struct jw *w) SY_NODISCARD;
 
 #endif

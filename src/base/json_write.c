@@ -286,6 +286,17 @@ jw_key_bool(struct jw *w, const char *key, bool v)
     jw_bool(w, v);
 }
 
+void
+jw_key_list(struct jw *w, const char *key, char *const *list)
+{
+    jw_key(w, key);
+    jw_array(w);
+    for (; list != NULL && *list != NULL; list++) {
+        jw_str(w, *list);
+    }
+    jw_end_array(w);
+}
+
 enum sy_code
 jw_done(struct jw *w)
 {

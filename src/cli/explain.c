@@ -157,19 +157,14 @@ make_argv(struct explain *e, const struct cli_args *args, struct sy_error *err)
 static enum sy_code
 read_script(struct explain *e, struct sy_error *err)
 {
-    char *const *argv = strv_view(&e->argv);
-    const struct shell_kind *kind = shell_kind_of(argv[0]);
-    bool is_bourne = kind != NULL && (str_eq(kind->name, "bash") || str_eq(kind->name, "zsh") ||
-                                      str_eq(kind->name, "sh"));
+    const char *text = shell_script_of(strv_view(&e->argv));
 
-    e->has_script =
-        is_bourne && e->argv.n == 3 && (str_eq(argv[1], "-c") || str_eq(argv[1], "-lc"));
-    if (!e->has_script) {
+    e->has_script = text != NULL;
+    if (text == NULL) {
         return SY_E_OK;
     }
 
-    enum sy_code rc =
-        script_read(e->reader, &e->script, SCRIPT_BASH, argv[2], strlen(argv[2]), err);
+    enum sy_code rc = script_read(e->reader, &e->script, SCRIPT_BASH, text, strlen(text), err);
 
     return rc == SY_E_NOMEM ? rc : SY_E_OK; /* what was refused, the verdicts tell */
 }

@@ -108,17 +108,6 @@ list_text(struct buf *out, const struct rules *r, size_t answers_len)
 }
 
 static void
-json_words(struct jw *w, const char *key, const struct strv *words)
-{
-    jw_key(w, key);
-    jw_array(w);
-    for (size_t i = 0; i < words->n; i++) {
-        jw_str(w, words->v[i]);
-    }
-    jw_end_array(w);
-}
-
-static void
 json_place(struct jw *w, const struct place *at)
 {
     jw_key_str(w, "file", at->name);
@@ -133,7 +122,7 @@ json_rule(struct jw *w, const struct rule *r, int64_t now)
     jw_object(w);
     jw_key_str(w, "decision", rule_decision_name(r->decision));
     jw_key_str(w, "title", rule_title(&title, r));
-    json_words(w, "program", &r->programs);
+    jw_key_list(w, "program", strv_view(&r->programs));
     jw_key(w, "args");
     jw_array(w);
     for (size_t i = 0; i < r->args_n; i++) {
@@ -145,11 +134,11 @@ json_rule(struct jw *w, const struct rule *r, int64_t now)
     }
     jw_end_array(w);
     jw_key_bool(w, "outside_sandbox", r->lifts_sandbox);
-    json_words(w, "cwd", &r->cwds);
-    json_words(w, "env", &r->env);
+    jw_key_list(w, "cwd", strv_view(&r->cwds));
+    jw_key_list(w, "env", strv_view(&r->env));
     jw_key_bool(w, "expired", rule_has_expired(r, now));
     if (r->steer.n > 0) {
-        json_words(w, "steer", &r->steer);
+        jw_key_list(w, "steer", strv_view(&r->steer));
         jw_key_bool(w, "steer_runs", r->steer_runs);
     }
     if (r->reason != NULL) {
@@ -169,7 +158,7 @@ write_answers(struct buf *out, bool is_json, const struct store_rules *list)
         for (size_t i = 0; i < list->n; i++) {
             jw_object(&w);
             jw_key_str(&w, "id", list->v[i].id);
-            json_words(&w, "prefix", &list->v[i].prefix);
+            jw_key_list(&w, "prefix", strv_view(&list->v[i].prefix));
             jw_key_bool(&w, "outside_sandbox", list->v[i].lifts_sandbox);
             jw_key_int(&w, "created_ms", list->v[i].created_ms);
             jw_key_str(&w, "decided_by", list->v[i].decided_by);
@@ -217,7 +206,7 @@ list_json(struct buf *out, const struct rules *r, const char *answers)
     for (size_t i = 0; i < r->programs_n; i++) {
         jw_object(&w);
         jw_key_str(&w, "name", r->programs[i].name);
-        json_words(&w, "paths", &r->programs[i].paths);
+        jw_key_list(&w, "paths", strv_view(&r->programs[i].paths));
         json_place(&w, &r->programs[i].at);
         jw_end_object(&w);
     }

@@ -40,6 +40,9 @@ void shell_fini(struct shell *s);
  * in ".exe" may be in either case and below backslashes, as Windows has it.
  * NULL when it is none that we know (fish, nu). */
 const struct shell_kind *shell_kind_of(const char *name_or_path);
+/* The script of an argument list that is bash, zsh or sh with -c or -lc, that and nothing else;
+ * NULL: it is another. */
+const char *shell_script_of(char *const *argv);
 /* All kinds, NULL-terminated, in the order of shells.def. */
 const struct shell_kind *const *shell_kinds(void);
 

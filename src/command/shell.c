@@ -28,6 +28,20 @@ shell_fini(struct shell *s)
     s->kind = NULL;
 }
 
+const char *
+shell_script_of(char *const *argv)
+{
+    const struct shell_kind *kind = shell_kind_of(argv[0]);
+    bool is_bourne = kind != NULL && (str_eq(kind->name, "bash") || str_eq(kind->name, "zsh") ||
+                                      str_eq(kind->name, "sh"));
+
+    if (is_bourne && argv[1] != NULL && argv[2] != NULL && argv[3] == NULL &&
+        (str_eq(argv[1], "-c") || str_eq(argv[1], "-lc"))) {
+        return argv[2];
+    }
+    return NULL;
+}
+
 const struct shell_kind *const *
 shell_kinds(void)
 {

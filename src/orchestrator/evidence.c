@@ -91,24 +91,6 @@ find_owner(const struct orch_call *c, struct limited_user *ret)
     return true;
 }
 
-static bool
-has_failed(const struct exec_output *o)
-{
-    switch (o->status) {
-    case EXEC_EXITED:
-        return o->exit_code != 0;
-    case EXEC_SIGNALED:
-        return true;
-    case EXEC_TIMED_OUT:
-    case EXEC_CANCELLED:
-    case EXEC_DENIED:
-    case EXEC_PENDING:
-    case EXEC_FAILED:
-        break;
-    }
-    return false;
-}
-
 /* The filter kills what calls the kernel as another architecture does. */
 static enum sy_code
 infer_signal(struct orch_call *c)
@@ -183,7 +165,7 @@ call_gather_denials(struct orch_call *c)
                       "sandbox.report: full is not possible here, since an outer sandbox has the "
                       "one listener of this process tree: what was refused is only inferred");
     }
-    if (c->chain != NULL && c->entry->ready != NULL && has_failed(&c->output)) {
+    if (c->chain != NULL && c->entry->ready != NULL && exec_has_failed(&c->output)) {
         c->evidence = infer(c, c->not_ours);
     }
 }

@@ -148,6 +148,9 @@ struct exec_output {
     char note[SY_ERR_MSG_MAX];          /* something the caller should know, or "" */
 };
 
+/* The command ran to its end, and that was no success: exit status not 0, or a signal. */
+bool exec_has_failed(const struct exec_output *o);
+
 /* A limit that was met, as a sentence's end ("memory ended the command (at most ...)") and
  * as the object that every answer carries under "limit". */
 #define EXEC_LIMIT_TEXT 200

@@ -1,4 +1,4 @@
-/* The words of statuses and signals, as answers and events have them. */
+/* What statuses and signals mean, and their words as answers and events have them. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -60,4 +60,22 @@ exec_hosts_write(struct jw *w, const struct strv *hosts)
         jw_str(w, hosts->v[i]);
     }
     jw_end_array(w);
+}
+
+bool
+exec_has_failed(const struct exec_output *o)
+{
+    switch (o->status) {
+    case EXEC_EXITED:
+        return o->exit_code != 0;
+    case EXEC_SIGNALED:
+        return true;
+    case EXEC_TIMED_OUT:
+    case EXEC_CANCELLED:
+    case EXEC_DENIED:
+    case EXEC_PENDING:
+    case EXEC_FAILED:
+        break;
+    }
+    return false;
 }

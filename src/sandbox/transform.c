@@ -142,17 +142,6 @@ list_is_utf8(char *const *list)
     return true;
 }
 
-static void
-write_list(struct jw *w, const char *key, char *const *list)
-{
-    jw_key(w, key);
-    jw_array(w);
-    for (; list != NULL && *list != NULL; list++) {
-        jw_str(w, *list);
-    }
-    jw_end_array(w);
-}
-
 /* The policy for the wrapper, in the specification's names. */
 static enum sy_code
 write_policy(struct buf *out, const struct elsewhere_request *r)
@@ -162,8 +151,8 @@ write_policy(struct buf *out, const struct elsewhere_request *r)
 
     jw_object(&w);
     sandbox_policy_write(&w, p);
-    write_list(&w, "deny_read", r->deny_read);
-    write_list(&w, "protected_names", elsewhere_names(r));
+    jw_key_list(&w, "deny_read", r->deny_read);
+    jw_key_list(&w, "protected_names", elsewhere_names(r));
     if (r->proxy_port != 0 && !p->has_network) {
         jw_key_int(&w, "proxy_port", r->proxy_port);
     }

@@ -24,12 +24,6 @@ is_asked_for(const struct tool_call *call, const struct turn_context *turn)
     return false;
 }
 
-static bool
-has_failed(const struct exec_output *o)
-{
-    return (o->status == EXEC_EXITED && o->exit_code != 0) || o->status == EXEC_SIGNALED;
-}
-
 static enum sy_code
 write_failed(struct buf *ret, const struct exec_output *o)
 {
@@ -57,7 +51,7 @@ retry_make(struct exec_request *ret, struct tool_call *call)
     const struct turn_context *turn = orch_turn(call->orch);
     SY_AUTO(buf_fini) struct buf failed = {.max = LIMIT_STORE_TEXT};
 
-    if (call->first != NULL || call->patch != NULL || call->is_cancelled || !has_failed(o) ||
+    if (call->first != NULL || call->patch != NULL || call->is_cancelled || !exec_has_failed(o) ||
         o->denials.n == 0 || !sandbox_mode_is_enforced(turn->sandbox.mode) ||
         !is_asked_for(call, turn) || !session_can_ask(tool_context_session(call->context))) {
         return false;
@@ -104,18 +98,16 @@ void
 retry_output(struct exec_output *ret, const struct tool_call *call)
 {
     const struct exec_output *second = orch_output(call->orch);
-    const char *note = NULL;
+    const char *note = "";
 
     *ret = *second;
     if (call->first == NULL) {
         return;
     }
-    if (second->output != NULL || second->status == EXEC_FAILED ||
-        second->status == EXEC_CANCELLED) {
+    if (second->output != NULL) {
         note = "the sandbox refused what the first attempt needed; a person approved this one, "
                "outside the sandbox";
-        note = second->output != NULL ? note : "";
-    } else {
+    } else if (second->status != EXEC_FAILED && second->status != EXEC_CANCELLED) {
         *ret = *orch_output(call->first);
         ret->review = second->review;
         note = why_not(second);

@@ -1,9 +1,10 @@
 /*
  * The interleaving runner: runs each command and BASE (a bare posix_spawn and
  * wait of /bin/true) once a round, and prints a table and, with -j, JSON. The
- * order within a round is shuffled, the same way each time: what one variant
- * leaves behind (the kernel tears a namespace down after its owner has ended)
- * would otherwise always fall on the same next one.
+ * order within a round is shuffled, the same way each time, and an untimed BASE
+ * runs before each: what one variant leaves behind (filters, rulesets and
+ * namespaces that the kernel frees after their owner has ended) would otherwise
+ * fall on the next one.
  *
  *     bench_run [-n ROUNDS] [-w WARMUP] [-t SECONDS] [-j FILE] -- NAME ARG... [::: NAME ARG...]
  *
@@ -63,7 +64,7 @@ timeval_ms(struct timeval t)
 }
 
 static void
-track_run(struct track *t, const posix_spawnattr_t *attr, const struct options *o, bool is_warmup)
+track_run(struct track *t, const posix_spawnattr_t *attr, const struct options *o, bool is_untimed)
 {
     struct rusage usage_of = {0};
     pid_t pid = 0;
@@ -86,7 +87,7 @@ track_run(struct track *t, const posix_spawnattr_t *attr, const struct options *
 
     running_pid = 0;
     alarm(0);
-    if (is_warmup) {
+    if (is_untimed) {
         return;
     }
     if (status != 0) {
@@ -212,6 +213,7 @@ run_rounds(struct track *tracks, size_t n, const posix_spawnattr_t *attr, const 
             order[k] = swap;
         }
         for (size_t i = 0; i < n; i++) {
+            track_run(&tracks[0], attr, o, true);
             track_run(&tracks[order[i]], attr, o, round < o->warmup);
         }
     }

@@ -55,4 +55,7 @@ struct review {
     struct review_ticket *tickets;
 };
 
+/* Opens the store for reading, if there is one; false without one, *err set if that is an error. */
+bool review_has_reader(struct review *r, struct sy_error *err);
+
 #endif

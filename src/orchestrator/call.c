@@ -32,13 +32,28 @@ orch_state_name(enum orch_state s)
     return state_names[s];
 }
 
+/* What only looks, asks, or is a second attempt uses nothing up. */
+static bool
+takes_grants(const struct exec_request *r)
+{
+    return r->work.look == NULL && r->failed == NULL && (r->work.run == NULL || r->is_mutating);
+}
+
 enum sy_code
 orch_submit(struct orch_call **ret, struct session *session, const struct turn_context *turn,
             struct exec_request *request, struct sy_error *err)
 {
     struct orch_call *c = mem_alloc_zero(1, sizeof(*c));
 
-    if (c == NULL || turn_context_copy(&c->turn, turn) != SY_E_OK) {
+    if (c == NULL || turn_context_copy(&c->turn, turn) != SY_E_OK ||
+        (request->work.look != NULL &&
+         sandbox_policy_copy(&c->base, &c->turn.sandbox) != SY_E_OK) ||
+        session_widen(session, &c->turn.sandbox, turn->sandbox_required,
+                      takes_grants(request) ? c : NULL) != SY_E_OK) {
+        if (c != NULL) {
+            sandbox_policy_fini(&c->base);
+            turn_context_fini(&c->turn);
+        }
         mem_free(c);
         exec_request_fini(request);
         return sy_err_nomem(err);
@@ -114,6 +129,7 @@ end(struct orch_call *c)
     call_tell_denials(c);
     call_leave_network(c);
     lock_leave(session_lock(c->session), c);
+    grants_settle(session_grants(c->session), c, c->has_begun);
     c->state = ORCH_DONE;
     call_emit_end(c);
 }
@@ -652,6 +668,9 @@ orch_call_free(struct orch_call *c)
     call_audit_end(c);
     output_free(c->chain);
     session_release_sandbox(c->session, c->entry);
+    session_release_sandbox(c->session, c->trial);
+    grants_settle(session_grants(c->session), c, c->has_begun);
+    sandbox_policy_fini(&c->base);
     strv_fini(&c->env);
     strv_fini(&c->argv);
     buf_fini(&c->program);

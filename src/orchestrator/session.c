@@ -33,6 +33,7 @@ struct session {
     struct session_lock lock;
     struct assess_by judge;
     struct review_by review;
+    struct grants *grants;
     struct sandbox_entry *cache[SANDBOX_CACHE];
     uint64_t cache_clock;
     enum session_spare spare_mode;
@@ -93,7 +94,8 @@ fill(struct session *s, const struct session_options *o)
     }
     s->bus = event_bus_new();
     s->snapshot = snapshot_new();
-    if (s->bus == NULL || s->snapshot == NULL) {
+    s->grants = grants_new();
+    if (s->bus == NULL || s->snapshot == NULL || s->grants == NULL) {
         return SY_E_NOMEM;
     }
     s->pool = o->pool;
@@ -148,6 +150,7 @@ session_free(struct session *s)
         process_pool_free(s->pool);
     }
     snapshot_free(s->snapshot);
+    grants_free(s->grants);
     cgroup_home_free(s->cgroups);
     for (size_t i = 0; i < SANDBOX_CACHE; i++) {
         entry_free(s->cache[i]);
@@ -201,6 +204,12 @@ const struct review_by *
 session_review(const struct session *s)
 {
     return &s->review;
+}
+
+struct grants *
+session_grants(const struct session *s)
+{
+    return s->grants;
 }
 
 struct session_lock *
@@ -346,8 +355,8 @@ same_list(const struct strv *a, const struct strv *b)
     return true;
 }
 
-static bool
-same_policy(const struct sandbox_policy *a, const struct sandbox_policy *b)
+bool
+session_same_policy(const struct sandbox_policy *a, const struct sandbox_policy *b)
 {
     if (a->mode != b->mode || a->has_network != b->has_network ||
         a->excludes_tmpdir != b->excludes_tmpdir ||
@@ -528,7 +537,7 @@ session_acquire_sandbox(struct session *s, const struct sandbox_policy *policy, 
     for (size_t i = 0; i < SANDBOX_CACHE; i++) {
         struct sandbox_entry *e = s->cache[i];
 
-        if (e == NULL || !same_policy(&e->policy, policy) || e->plan == NULL) {
+        if (e == NULL || !session_same_policy(&e->policy, policy) || e->plan == NULL) {
             continue;
         }
         if ((e->ready == NULL || sandbox_ready_is_fresh(e->ready)) &&

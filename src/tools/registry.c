@@ -37,9 +37,14 @@ tool_find(const char *name)
 }
 
 bool
-tool_is_listed(const struct tool_handler *t, const char *shell_type)
+tool_is_listed(const struct tool_handler *t, const struct config *config)
 {
+    const char *shell_type = config->tools.shell_type;
     size_t n = strlen(shell_type);
+
+    if (t->needs_person && str_eq(config->approval.policy, approval_policy_name(APPROVAL_NEVER))) {
+        return false;
+    }
 
     for (const char *word = t->shell_types; word != NULL; word = strchr(word, '|')) {
         word += *word == '|' ? 1 : 0;

@@ -122,6 +122,15 @@ conclude(struct orch_call *c, enum exec_status status)
     call_gather_denials(c);
 }
 
+/* A process that could not become the command was none. */
+static bool
+has_begun(const struct orch_call *c)
+{
+    return c->has_begun && (c->request.work.run != NULL ||
+                            (c->process != NULL &&
+                             process_result(c->process)->outcome != PROCESS_FAILED));
+}
+
 /* The one exit: result final, everything given back, end event told. */
 static void
 end(struct orch_call *c)
@@ -129,7 +138,7 @@ end(struct orch_call *c)
     call_tell_denials(c);
     call_leave_network(c);
     lock_leave(session_lock(c->session), c);
-    grants_settle(session_grants(c->session), c, c->has_begun);
+    grants_settle(session_grants(c->session), c, has_begun(c));
     c->state = ORCH_DONE;
     call_emit_end(c);
 }
@@ -669,7 +678,7 @@ orch_call_free(struct orch_call *c)
     output_free(c->chain);
     session_release_sandbox(c->session, c->entry);
     session_release_sandbox(c->session, c->trial);
-    grants_settle(session_grants(c->session), c, c->has_begun);
+    grants_settle(session_grants(c->session), c, has_begun(c));
     sandbox_policy_fini(&c->base);
     strv_fini(&c->env);
     strv_fini(&c->argv);

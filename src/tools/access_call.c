@@ -43,8 +43,8 @@ static const char *const scope_names[] = {
 };
 
 const char access_call_schema[] =
-    "{\"type\":\"object\",\"required\":[\"status\",\"exit_code\",\"timed_out\",\"output\","
-    "\"applied\"],\"properties\":{"
+    "{\"type\":\"object\",\"required\":[\"status\",\"exit_code\",\"timed_out\",\"output\"],"
+    "\"properties\":{"
     "\"status\":{\"type\":\"string\",\"enum\":[\"exited\",\"cancelled\",\"denied\","
     "\"pending_approval\",\"failed\"]},"
     "\"exit_code\":{\"type\":\"integer\"},"

@@ -160,17 +160,6 @@ narrow_switch(bool *value, const struct js *object, const char *key, bool may_li
     return SY_E_OK;
 }
 
-static bool
-strv_has(const struct strv *s, const char *text)
-{
-    for (size_t i = 0; i < s->n; i++) {
-        if (str_eq(s->v[i], text)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /*
  * The roots must be among those of configuration, as they are written there:
  * a path below one may be a link that the sandboxed command itself has made.

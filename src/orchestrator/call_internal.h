@@ -26,7 +26,6 @@ struct orch_call {
     struct review_ticket *ticket;
     char *client;
     bool was_asked;      /* the request was told */
-    bool has_open_store; /* its command could answer for the person */
     bool lifts_sandbox;  /* approval means running outside of it */
     const char *const
         *overlay; /* variables that make the command as safe as it was judged; or NULL */

@@ -25,8 +25,8 @@ struct orch_call {
     /* ORCH_APPROVAL, ORCH_REVIEW */
     struct review_ticket *ticket;
     char *client;
-    bool was_asked;      /* the request was told */
-    bool lifts_sandbox;  /* approval means running outside of it */
+    bool was_asked;     /* the request was told */
+    bool lifts_sandbox; /* approval means running outside of it */
     const char *const
         *overlay; /* variables that make the command as safe as it was judged; or NULL */
     /* ORCH_LOCK */

@@ -64,6 +64,7 @@ assess(struct orch_call *c, struct assessment *ret, struct sy_error *err)
         .roots = strv_view(&roots),
         .policy = c->turn.approval,
         .asks_for_all = c->turn.asks_for_all,
+        .granular = c->turn.granular,
         .mode = c->turn.sandbox.mode,
         .escalates = escalates(c),
         .wanted_prefix = c->request.prefix.n > 0 ? &c->request.prefix : NULL,

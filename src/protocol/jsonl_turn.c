@@ -254,7 +254,9 @@ narrow_approval(enum approval_policy *policy, enum approval_policy configured, c
     if (js_type(v) == JS_NULL) {
         return SY_E_OK;
     }
-    if (name == NULL || !approval_policy_parse(policy, name)) {
+    /* It says by parts, and the parts are configuration's. */
+    if (name == NULL || !approval_policy_parse(policy, name) ||
+        (*policy == APPROVAL_GRANULAR && configured != APPROVAL_GRANULAR)) {
         return sy_err_set(err, SY_E_ARG,
                           "approval_policy must be never, unless-trusted, on-failure or "
                           "on-request, not %.64s",

@@ -235,6 +235,10 @@ turn_from_config(struct turn_context *ret, const struct config *config, const ch
         return sy_err_set(err, SY_E_INTERNAL, "configuration holds a word that no room knows");
     }
     ret->asks_for_all = str_eq(config->approval.on_request, "all");
+    ret->granular = (struct approval_granular){
+        .sandbox_approval = config->approval.granular_sandbox_approval,
+        .rules = config->approval.granular_rules,
+    };
     fill_limits(&ret->limits, config);
     ret->cwd = mem_strdup(cwd);
 

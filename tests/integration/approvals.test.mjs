@@ -324,6 +324,26 @@ test('where commands could write the answers nothing runs, and nobody is asked i
   assert.ok(!fs.existsSync(path.join(yard.home, 'made')));
 });
 
+test('granular: by parts, and what no part lets through is refused', limit, async (t) => {
+  const granular = { 'approval.policy': 'granular' };
+  const none = await open(t, { answer: says('once'), settings: granular });
+  const refused = await none.run('rm -rf x');
+  assert.equal(refused.status, 'denied');
+  assert.match(refused.text, /the granular approval\.policy lets nobody be asked about it/);
+  assert.equal(none.asked.length, 0);
+  assert.equal((await none.run('echo on')).output, 'on\n');
+  const some = await open(t, { answer: says('once'), settings: { ...granular, 'approval.granular_sandbox_approval': true } });
+  assert.equal((await some.run('rm -rf x')).exit_code, 0);
+  assert.equal(some.asked.length, 1);
+  const yard = makeYard(t);
+  fs.mkdirSync(path.join(yard.home, '.config/shellyard'), { recursive: true });
+  fs.writeFileSync(path.join(yard.home, '.config/shellyard/rules.yaml'), 'rules:\n  - {program: uname, decision: ask}\n');
+  const ruled = await open(t, { yard, answer: says('once'), settings: { ...granular, 'approval.granular_rules': true } });
+  assert.equal((await ruled.run('uname')).exit_code, 0);
+  assert.equal(ruled.asked.length, 1);
+  assert.equal((await ruled.run('rm -rf x')).status, 'denied');
+});
+
 test('a store that is moved away while the server runs is made anew', limit, async (t) => {
   const yard = makeYard(t);
   const state = path.join(yard.home, '.local/state/shellyard');

@@ -43,7 +43,6 @@ struct review_ticket {
 
 struct review {
     char *state_dir;
-    char *db_path;
     char *session;
     char *principal;
     uint64_t ttl_ms;
@@ -57,5 +56,20 @@ struct review {
 
 /* Opens the store for reading, if there is one; false without one, *err set if that is an error. */
 bool review_has_reader(struct review *r, struct sy_error *err);
+
+/* review_store.c */
+
+/* The connection that reads, opened if need be; where the files were moved or removed, another
+ * one, to those that are there now. */
+enum sy_code review_open_reader(struct review *r, struct sy_error *err) SY_NODISCARD;
+/* That, the writer and the watch. */
+enum sy_code review_open_store(struct review *r, struct sy_error *err) SY_NODISCARD;
+void review_close_store(struct review *r);
+/* The files are no longer there: who waits for an answer gets none. */
+void review_lose_store(struct review *r);
+
+/* review.c */
+
+void review_settle_failed(struct review_ticket *t, const struct sy_error *err);
 
 #endif

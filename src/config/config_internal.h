@@ -75,7 +75,7 @@ struct config_row {
     size_t offset;    /* of the member in struct config */
 };
 
-#define CONFIG_KEYS 45U
+#define CONFIG_KEYS 47U
 
 extern const struct config_row config_rows[CONFIG_KEYS];
 

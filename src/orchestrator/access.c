@@ -25,7 +25,7 @@ orch_next_policy(struct orch_call *c, struct sandbox_policy *ret, const struct a
     enum sy_code rc = sandbox_policy_copy(&made, &c->base);
 
     if (rc == SY_E_OK) {
-        rc = session_widen(c->session, &made, c->turn.sandbox_required, NULL);
+        rc = session_widen(c->session, &made, NULL);
     }
     if (rc == SY_E_OK && more != NULL) {
         rc = access_widen(&made, more);
@@ -49,14 +49,19 @@ orch_try_policy(struct orch_call *c, const struct sandbox_policy *policy,
     session_release_sandbox(c->session, c->trial);
     c->trial = NULL;
 
-    enum sy_code rc = session_acquire_sandbox(c->session, policy, c->turn.sandbox_required,
-                                              &c->trial, note, err);
+    struct sy_error why = {0};
+    enum sy_code rc =
+        session_acquire_sandbox(c->session, policy, c->turn.sandbox_required, &c->trial, note, &why);
 
-    if (rc == SY_E_OK && c->trial->plan == NULL) {
-        return sy_err_set(err, SY_E_DENIED, "no sandbox can be made for it");
+    if (rc == SY_E_NOMEM) {
+        return sy_err_nomem(err);
     }
-    *ret = rc == SY_E_OK ? c->trial->plan : NULL;
-    return rc;
+    if (rc != SY_E_OK || c->trial->plan == NULL) {
+        return sy_err_set(err, SY_E_DENIED, "no sandbox can be made for it: %.180s",
+                          rc != SY_E_OK ? why.msg : note);
+    }
+    *ret = c->trial->plan;
+    return SY_E_OK;
 }
 
 enum sy_code

@@ -48,8 +48,7 @@ orch_submit(struct orch_call **ret, struct session *session, const struct turn_c
     if (c == NULL || turn_context_copy(&c->turn, turn) != SY_E_OK ||
         (request->work.look != NULL &&
          sandbox_policy_copy(&c->base, &c->turn.sandbox) != SY_E_OK) ||
-        session_widen(session, &c->turn.sandbox, turn->sandbox_required,
-                      takes_grants(request) ? c : NULL) != SY_E_OK) {
+        session_widen(session, &c->turn.sandbox, takes_grants(request) ? c : NULL) != SY_E_OK) {
         if (c != NULL) {
             sandbox_policy_fini(&c->base);
             turn_context_fini(&c->turn);

@@ -28,9 +28,8 @@ struct orch_call {
     /* ORCH_APPROVAL, ORCH_REVIEW */
     struct review_ticket *ticket;
     char *client;
-    bool was_asked;      /* the request was told */
-    bool has_open_store; /* its command could answer for the person */
-    bool lifts_sandbox;  /* approval means running outside of it */
+    bool was_asked;     /* the request was told */
+    bool lifts_sandbox; /* approval means running outside of it */
     const char *const
         *overlay; /* variables that make the command as safe as it was judged; or NULL */
     /* ORCH_LOCK */

@@ -50,12 +50,6 @@ grants_free(struct grants *g)
     mem_free(g);
 }
 
-bool
-grants_has_any(const struct grants *g)
-{
-    return g->n > 0;
-}
-
 /* Takes it. */
 static enum sy_code
 append(struct grants *g, struct grant *one)
@@ -135,17 +129,6 @@ holds_for(const struct grant *g, const struct sandbox_policy *base)
                                   : session_same_policy(&g->under, base);
 }
 
-bool
-grants_has_rule_for(const struct grants *g, const struct sandbox_policy *base)
-{
-    for (size_t i = 0; i < g->n; i++) {
-        if (g->v[i].scope == GRANT_RULE && holds_for(&g->v[i], base)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* A root that is gone would keep every command from running, and a link in its place would be
  * another one than the person saw. */
 static bool
@@ -161,8 +144,7 @@ is_usable(const struct access *a)
 }
 
 enum sy_code
-grants_take(struct grants *g, struct sandbox_policy *policy, bool takes_rules,
-            const struct orch_call *taker)
+grants_take(struct grants *g, struct sandbox_policy *policy, const struct orch_call *taker)
 {
     struct sandbox_policy wide = {0};
     enum sy_code rc = sandbox_policy_copy(&wide, policy);
@@ -170,8 +152,7 @@ grants_take(struct grants *g, struct sandbox_policy *policy, bool takes_rules,
     for (size_t i = 0; i < g->n && rc == SY_E_OK; i++) {
         struct grant *one = &g->v[i];
 
-        if (one->taker != NULL || (one->scope == GRANT_RULE && !takes_rules) ||
-            !holds_for(one, policy) || !is_usable(&one->what)) {
+        if (one->taker != NULL || !holds_for(one, policy) || !is_usable(&one->what)) {
             continue;
         }
         rc = access_widen(&wide, &one->what);
@@ -208,40 +189,10 @@ grants_settle(struct grants *g, const struct orch_call *taker, bool has_begun)
     }
 }
 
-/*
- * Could commands write where answers are kept? Then a rule that an answer made may be one of their
- * own, and none counts (review.c).
- */
-static bool
-trusts_rules(struct session *s, const struct sandbox_policy *base, bool required)
-{
-    const struct review_by *by = session_review(s);
-    struct sandbox_entry *entry = NULL;
-    struct sandbox_explanation e = {.is_allowed = true};
-    char note[SY_ERR_MSG_MAX];
-
-    if (by->ops == NULL || session_acquire_sandbox(s, base, required, &entry, note, NULL) != SY_E_OK) {
-        return false;
-    }
-
-    bool is_closed = entry->plan != NULL &&
-                     sandbox_explain(&e, entry->plan, OPERATION_WRITE, by->ops->place(by->review),
-                                     NULL) == SY_E_OK &&
-                     !e.is_allowed;
-
-    session_release_sandbox(s, entry);
-    return is_closed;
-}
-
 enum sy_code
-session_widen(struct session *s, struct sandbox_policy *policy, bool required,
-              const struct orch_call *taker)
+session_widen(struct session *s, struct sandbox_policy *policy, const struct orch_call *taker)
 {
     struct grants *g = session_grants(s);
 
-    if (!grants_has_any(g)) {
-        return SY_E_OK;
-    }
-    return grants_take(
-        g, policy, grants_has_rule_for(g, policy) && trusts_rules(s, policy, required), taker);
+    return g->n > 0 ? grants_take(g, policy, taker) : SY_E_OK;
 }

@@ -48,6 +48,11 @@ struct sandbox_entry {
     uint64_t used; /* clock of the cache, for the least recently used */
 };
 
+/* Makes those directories of Shellyard's own that a sandbox with mounts is to hold; and then has
+ * its template hold them, and all that must not be renamed (held.c). */
+enum sy_code held_make(const struct sandbox_policy *policy, struct sy_error *err) SY_NODISCARD;
+enum sy_code held_put_over(const struct sandbox_entry *e, struct sy_error *err) SY_NODISCARD;
+
 /* Has its template lay something empty over what is denied to read (hidden.c). */
 enum sy_code hidden_put_over(const struct sandbox_entry *e, struct sy_error *err) SY_NODISCARD;
 
@@ -153,20 +158,17 @@ struct session_lock {
 struct grants;
 struct grants *grants_new(void);
 void grants_free(struct grants *g);
-bool grants_has_any(const struct grants *g);
 enum sy_code grants_add(struct grants *g, const struct access *what, enum grant_scope scope,
                         const struct sandbox_policy *under) SY_NODISCARD;
 enum sy_code grants_set_rules(struct grants *g, const struct access_rule *rules,
                               size_t n) SY_NODISCARD;
-bool grants_has_rule_for(const struct grants *g, const struct sandbox_policy *base);
-enum sy_code grants_take(struct grants *g, struct sandbox_policy *policy, bool takes_rules,
+enum sy_code grants_take(struct grants *g, struct sandbox_policy *policy,
                          const struct orch_call *taker) SY_NODISCARD;
 void grants_settle(struct grants *g, const struct orch_call *taker, bool has_begun);
 struct grants *session_grants(const struct session *s);
 /* Do two policies ask for the same sandbox? */
 bool session_same_policy(const struct sandbox_policy *a, const struct sandbox_policy *b);
-/* Widens a policy by the grants that hold (access.c). */
-enum sy_code session_widen(struct session *s, struct sandbox_policy *policy, bool required,
+enum sy_code session_widen(struct session *s, struct sandbox_policy *policy,
                            const struct orch_call *taker) SY_NODISCARD;
 
 const struct assess_by *session_judge(const struct session *s);

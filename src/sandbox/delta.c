@@ -104,17 +104,6 @@ add_hidden(struct strv *ret, const struct sandbox_policy *p)
     return rc;
 }
 
-static bool
-has(const struct strv *list, const char *text)
-{
-    for (size_t i = 0; i < list->n; i++) {
-        if (str_eq(list->v[i], text)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static enum sy_code
 add_gain(struct sandbox_delta *d, enum access_kind kind, const char *object, bool is_secret)
 {
@@ -195,7 +184,7 @@ compare_files(struct sandbox_delta *d, const struct delta_input *in)
                                                : add_root(d, in, new_roots.v[i], &new_hidden);
     }
     for (size_t i = 0; i < old_hidden.n && rc == SY_E_OK; i++) {
-        rc = has(&new_hidden, old_hidden.v[i])
+        rc = strv_has(&new_hidden, old_hidden.v[i])
                  ? SY_E_OK
                  : add_gain(d, ACCESS_READ, old_hidden.v[i], true);
     }
@@ -215,7 +204,7 @@ compare_network(struct sandbox_delta *d, const struct delta_input *in)
         return add_gain(d, ACCESS_CONNECT, "*", false);
     }
     for (size_t i = 0; i < list->n && rc == SY_E_OK; i++) {
-        rc = has(&in->before->network_allow, list->v[i])
+        rc = strv_has(&in->before->network_allow, list->v[i])
                  ? SY_E_OK
                  : add_gain(d, ACCESS_CONNECT, list->v[i], false);
     }

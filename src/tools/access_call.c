@@ -186,15 +186,19 @@ find_lifts(struct access_call *a, struct orch_call *call, struct sy_error *err)
 static enum sy_code
 check_policy(const struct orch_call *call, struct sy_error *err)
 {
-    switch (orch_turn(call)->approval) {
+    const struct turn_context *turn = orch_turn(call);
+
+    switch (turn->approval) {
     case APPROVAL_NEVER:
         return sy_err_set(err, SY_E_DENIED,
                           "approval.policy is never: nobody can be asked for access; go on "
                           "without it");
     case APPROVAL_GRANULAR:
-        return sy_err_set(err, SY_E_DENIED,
-                          "approval.policy does not let anybody be asked for access; go on "
-                          "without it");
+        return turn->granular.sandbox_approval
+                   ? SY_E_OK
+                   : sy_err_set(err, SY_E_DENIED,
+                                "approval.policy is granular, and nobody may be asked about the "
+                                "sandbox; go on without it");
     case APPROVAL_UNLESS_TRUSTED:
     case APPROVAL_ON_FAILURE:
     case APPROVAL_ON_REQUEST:

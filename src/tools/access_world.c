@@ -81,7 +81,8 @@ add_homes(struct strv *homes, const struct sandbox_policy *policy, char *const *
 }
 
 static enum sy_code
-add_own(struct strv *own, const struct strv *homes, char *const *environ_list)
+add_own(struct strv *own, const struct sandbox_policy *policy, const struct strv *homes,
+        char *const *environ_list)
 {
     static const char *const in_home[] = {"/.config/shellyard", "/.local/state/shellyard",
                                           "/.cache/shellyard", "/.local/share/shellyard"};
@@ -97,7 +98,10 @@ add_own(struct strv *own, const struct strv *homes, char *const *environ_list)
     for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]) && rc == SY_E_OK; i++) {
         rc = add_variable(own, environ_list, variables[i], "/shellyard");
     }
-    return rc == SY_E_OK ? add_variable(own, environ_list, "SHELLYARD_CONFIG", "") : rc;
+    for (size_t i = 0; i < policy->own_dirs.n && rc == SY_E_OK; i++) {
+        rc = add_place(own, policy->own_dirs.v[i], "");
+    }
+    return rc;
 }
 
 /* Where this program is, which holds the launcher as well when it is not installed. */
@@ -119,17 +123,6 @@ add_programs(struct strv *programs)
     return add_place(programs, self, "");
 }
 
-static bool
-has(char *const *list, const char *name)
-{
-    for (; *list != NULL; list++) {
-        if (str_eq(*list, name)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Those that are the name of a file; the others are parts of a git directory. */
 static enum sy_code
 add_protected(struct strv *names, const struct config *config)
@@ -140,7 +133,7 @@ add_protected(struct strv *names, const struct config *config)
         const char *name = guard_name_text((enum guard_name)i);
 
         if (name[0] == '.' && strchr(name, '/') == NULL && !str_eq(name, ".git-file") &&
-            !has(strv_view(&config->sandbox.unprotected_names), name)) {
+            !strv_has(&config->sandbox.unprotected_names, name)) {
             rc = strv_add(names, name);
         }
     }
@@ -160,7 +153,7 @@ access_surroundings_find(struct access_surroundings *ret, const struct config *c
                                         .protected = {.max = GUARD_NAME_COUNT}};
     rc = add_homes(&ret->homes, policy, environ_list);
     if (rc == SY_E_OK) {
-        rc = add_own(&ret->own, &ret->homes, environ_list);
+        rc = add_own(&ret->own, policy, &ret->homes, environ_list);
     }
     if (rc == SY_E_OK) {
         rc = add_programs(&ret->programs);

@@ -88,7 +88,8 @@ add_same(crypto_hash_sha256_state *h, const char *form, const struct question *q
     add_flag(h, false); /* a terminal: none has one yet */
 }
 
-/* What would become possible, as it is shown: the words of the request may lead elsewhere by then. */
+/* What would become possible, as it is shown: the words of the request may lead elsewhere by then.
+ */
 static void
 add_access(crypto_hash_sha256_state *h, const struct question *q)
 {

@@ -156,9 +156,9 @@ question_access_read(struct question_access *ret, const char *json, struct sy_er
     enum sy_code rc = json_parse(&doc, json, strlen(json), &why);
 
     if (rc != SY_E_OK) {
-        return rc == SY_E_NOMEM ? sy_err_nomem(err)
-                                : sy_err_set(err, SY_E_PARSE,
-                                             "the request's text is not what Shellyard writes");
+        return rc == SY_E_NOMEM
+                   ? sy_err_nomem(err)
+                   : sy_err_set(err, SY_E_PARSE, "the request's text is not what Shellyard writes");
     }
     a = js_get(doc.root, "access");
     if (a == NULL) {

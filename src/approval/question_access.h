@@ -8,7 +8,7 @@
 
 /*
  * The part of a question that asks for a wider sandbox, not for a command: the member "access"
- * (docs/protocol/approvals.md). What becomes possible is shown whole, or nobody is asked.
+ * (docs/protocol/proto.md). What becomes possible is shown whole, or nobody is asked.
  */
 struct access_question {
     const struct access *access;

@@ -50,8 +50,8 @@ orch_try_policy(struct orch_call *c, const struct sandbox_policy *policy,
     c->trial = NULL;
 
     struct sy_error why = {0};
-    enum sy_code rc =
-        session_acquire_sandbox(c->session, policy, c->turn.sandbox_required, &c->trial, note, &why);
+    enum sy_code rc = session_acquire_sandbox(c->session, policy, c->turn.sandbox_required,
+                                              &c->trial, note, &why);
 
     if (rc == SY_E_NOMEM) {
         return sy_err_nomem(err);

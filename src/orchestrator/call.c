@@ -125,9 +125,9 @@ conclude(struct orch_call *c, enum exec_status status)
 static bool
 has_begun(const struct orch_call *c)
 {
-    return c->has_begun && (c->request.work.run != NULL ||
-                            (c->process != NULL &&
-                             process_result(c->process)->outcome != PROCESS_FAILED));
+    return c->has_begun &&
+           (c->request.work.run != NULL ||
+            (c->process != NULL && process_result(c->process)->outcome != PROCESS_FAILED));
 }
 
 /* The one exit: result final, everything given back, end event told. */

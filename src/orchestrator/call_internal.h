@@ -18,7 +18,7 @@ struct orch_call {
     struct sandbox_entry *entry; /* a reference */
     struct sandbox_entry *trial; /* a reference (access.c); NULL: none */
     struct exec_look look;
-    const struct shell *shell;   /* the session's, once needed */
+    const struct shell *shell; /* the session's, once needed */
     /* ORCH_SNAPSHOT */
     bool owns_snapshot;
     bool is_waiting;

@@ -182,10 +182,10 @@ struct exec_work {
 
 /* What exec_work.look has found; texts live as its `arg`. */
 struct exec_look {
-    bool is_done;        /* there is nothing to ask, and nothing to do */
-    const char *access;  /* question_access.h */
-    const char *why;     /* a sentence: why a person is asked */
-    bool may_remember;   /* the session may */
+    bool is_done;       /* there is nothing to ask, and nothing to do */
+    const char *access; /* question_access.h */
+    const char *why;    /* a sentence: why a person is asked */
+    bool may_remember;  /* the session may */
     bool may_be_rule;
     enum approval_class class;
 };
@@ -204,7 +204,8 @@ const struct turn_context *orch_turn(const struct orch_call *call);
  *     session  all, while the session lasts
  *     rule     all of its workspace, in any session, unless their mode is narrower
  *
- * What can't be used any more (a path that is gone or became a link) is left out and widens nothing.
+ * What can't be used any more (a path that is gone or became a link) is left out and widens
+ * nothing.
  */
 enum grant_scope { GRANT_ONCE, GRANT_SESSION, GRANT_RULE };
 struct access;
@@ -212,7 +213,8 @@ struct access;
 const struct sandbox_policy *orch_base_policy(const struct orch_call *call);
 /* The sandbox of the call as it is; NULL: none was made. */
 const struct sandbox_plan *orch_plan(const struct orch_call *call);
-/* The policy that the next call would have, widened by `more` (NULL: nothing). *ret is to be freed. */
+/* The policy that the next call would have, widened by `more` (NULL: nothing). *ret is to be freed.
+ */
 enum sy_code orch_next_policy(struct orch_call *call, struct sandbox_policy *ret,
                               const struct access *more, struct sy_error *err) SY_NODISCARD;
 /* Makes a sandbox ready for it, kept until the next trial or the call's end. */

@@ -90,7 +90,9 @@ ask(struct orch_call *c, const struct assessment *a, struct sy_error *err)
         .argv = strv_view(&c->argv),
         .script = c->request.script,
         .failed = c->request.failed,
-        .patch = c->request.work.run != NULL && c->look.access == NULL && c->argv.n > 1 ? c->argv.v[1] : NULL,
+        .patch = c->request.work.run != NULL && c->look.access == NULL && c->argv.n > 1
+                     ? c->argv.v[1]
+                     : NULL,
         .keys = &c->request.keys,
         .access = c->look.access,
         .cwd = c->request.params.cwd,
@@ -103,8 +105,8 @@ ask(struct orch_call *c, const struct assessment *a, struct sy_error *err)
         .leaves_sandbox = (escalates(c) || c->request.failed != NULL) &&
                           sandbox_mode_is_enforced(c->turn.sandbox.mode),
         .prefix = &a->prefix,
-        .may_remember = c->look.access != NULL ? c->look.may_remember
-                                               : a->class != APPROVAL_CLASS_CATASTROPHIC,
+        .may_remember =
+            c->look.access != NULL ? c->look.may_remember : a->class != APPROVAL_CLASS_CATASTROPHIC,
     };
     const struct review_question q = {
         .question = &question,

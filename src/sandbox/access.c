@@ -50,8 +50,8 @@ access_copy(struct access *ret, const struct access *from)
 
     copy.object = mem_strdup(from->object);
 
-    enum sy_code rc = copy.object == NULL ? SY_E_NOMEM
-                                          : strv_add_all(&copy.lifts, strv_view(&from->lifts));
+    enum sy_code rc =
+        copy.object == NULL ? SY_E_NOMEM : strv_add_all(&copy.lifts, strv_view(&from->lifts));
 
     if (rc != SY_E_OK) {
         access_fini(&copy);

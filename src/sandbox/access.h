@@ -19,8 +19,9 @@ bool access_kind_parse(enum access_kind *ret, const char *name) SY_NODISCARD;
 
 struct access {
     enum access_kind kind;
-    char *object;      /* an absolute path; ACCESS_CONNECT: an entry of network.allow */
-    struct strv lifts; /* ACCESS_READ, ACCESS_RUN: the defaults that hide it, as explain names them */
+    char *object; /* an absolute path; ACCESS_CONNECT: an entry of network.allow */
+    struct strv
+        lifts; /* ACCESS_READ, ACCESS_RUN: the defaults that hide it, as explain names them */
 };
 
 void access_fini(struct access *a);

@@ -288,8 +288,8 @@ covers_path(const struct sandbox_delta *d, enum access_kind kind, const char *pa
     for (size_t i = 0; i < d->n; i++) {
         const struct delta_gain *g = &d->v[i];
 
-        if (g->kind == kind && (kind == ACCESS_READ ? fits(g->object, path)
-                                                    : path_is_below(path, g->object))) {
+        if (g->kind == kind &&
+            (kind == ACCESS_READ ? fits(g->object, path) : path_is_below(path, g->object))) {
             return !is_hidden(d, path);
         }
     }

@@ -23,8 +23,8 @@ struct delta_input {
     char *const *protected; /* names that stay as they are below writable roots; NULL: none */
 };
 
-/* ACCESS_READ: a name or pattern (base/path_pattern.h), and all below; ACCESS_WRITE: a path, and all
- * below; ACCESS_CONNECT: an entry of network.allow, "*" for all, or "unix:PATH". */
+/* ACCESS_READ: a name or pattern (base/path_pattern.h), and all below; ACCESS_WRITE: a path, and
+ * all below; ACCESS_CONNECT: an entry of network.allow, "*" for all, or "unix:PATH". */
 struct delta_gain {
     enum access_kind kind;
     char *object;

@@ -67,10 +67,11 @@ insert(struct store *st, const char *id, const struct store_access_new *a, const
         rc = check_room(st, err);
     }
     if (rc == SY_E_OK) {
-        rc = store_prepare(&s, st,
-                           "INSERT INTO access_rule (id, kind, object, workspace, mode, created_ms,"
-                           " decided_by) VALUES (:id, :kind, :object, :workspace, :mode, :now, :by)",
-                           err);
+        rc =
+            store_prepare(&s, st,
+                          "INSERT INTO access_rule (id, kind, object, workspace, mode, created_ms,"
+                          " decided_by) VALUES (:id, :kind, :object, :workspace, :mode, :now, :by)",
+                          err);
     }
     if (rc != SY_E_OK) {
         return rc;

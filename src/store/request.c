@@ -3,8 +3,8 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "store/request.h"
 #include "store/access.h"
+#include "store/request.h"
 #include "store/rule.h"
 #include "store/store_internal.h"
 

@@ -59,7 +59,7 @@ const char access_call_schema[] =
     "\"sandbox\":{\"type\":\"object\"}}}";
 
 const char *
-access_scope_name(enum grant_scope scope)
+access_call_scope_name(enum grant_scope scope)
 {
     return scope_names[scope];
 }
@@ -101,8 +101,8 @@ judge_host(bool *ret, char rule[160], const struct sandbox_policy *p, const char
     }
     rc = host_parse_authority(&h, &port, &has_port, entry, n, err);
     if (rc == SY_E_OK) {
-        rc = allow_new(&list, (const char *const *)strv_view(&p->network_allow),
-                       p->network_allow.n, err);
+        rc = allow_new(&list, (const char *const *)strv_view(&p->network_allow), p->network_allow.n,
+                       err);
     }
     *ret = rc == SY_E_OK;
     for (size_t i = 0; i < (has_port ? 1U : 2U) && *ret; i++) {
@@ -182,7 +182,8 @@ find_lifts(struct access_call *a, struct orch_call *call, struct sy_error *err)
                : rc;
 }
 
-/* Does the policy let anybody be asked? Leaving the sandbox a little is asked about as leaving it. */
+/* Does the policy let anybody be asked? Leaving the sandbox a little is asked about as leaving it.
+ */
 static enum sy_code
 check_policy(const struct orch_call *call, struct sy_error *err)
 {
@@ -255,7 +256,7 @@ write_question(struct access_call *a, struct orch_call *call, const struct acces
     const struct access_question q = {
         .access = &a->found.access,
         .asked = buf_view(&a->found.asked),
-        .scope = access_scope_name(a->wish),
+        .scope = access_call_scope_name(a->wish),
         .workspace = base->cwd,
         .mode = sandbox_mode_name(base->mode),
         .warning = warning,
@@ -304,8 +305,8 @@ ask(struct access_call *a, struct orch_call *call, struct exec_look *ret, struct
             .why = "the agent asks for a wider sandbox",
             .may_remember = true,
             .may_be_rule = verdict.weight == ACCESS_PLAIN,
-            .class = verdict.weight == ACCESS_PLAIN ? APPROVAL_CLASS_OTHER
-                                                    : APPROVAL_CLASS_DANGEROUS,
+            .class =
+                verdict.weight == ACCESS_PLAIN ? APPROVAL_CLASS_OTHER : APPROVAL_CLASS_DANGEROUS,
         };
     }
     return rc;
@@ -397,7 +398,7 @@ run(void *arg, struct orch_call *call, struct sy_error *err)
     if (answer == NULL) {
         return sy_err_set(err, SY_E_DENIED, "nobody has approved it");
     }
-    if (!access_is_same(&a->found)) {
+    if (!access_find_is_same(&a->found)) {
         return sy_err_set(err, SY_E_DENIED,
                           "it was approved and is not applied: what stands there now is another "
                           "one than the person saw; ask again");
@@ -448,7 +449,7 @@ fill_request(struct exec_request *request, const struct access_call *a,
         rc = strv_add(argv, a->object);
     }
     if (rc == SY_E_OK) {
-        rc = strv_add(argv, access_scope_name(a->wish));
+        rc = strv_add(argv, access_call_scope_name(a->wish));
     }
     return rc == SY_E_OK ? strv_addf(&request->keys, "%s\n%s\n%s", access_kind_name(a->kind),
                                      a->object, bound)
@@ -465,16 +466,14 @@ access_call_submit(struct tool_call *call, const struct invocation *inv,
     if (a == NULL) {
         return sy_err_nomem(err);
     }
-    request.work =
-        (struct exec_work){.look = look, .run = run, .free = access_call_free, .arg = a};
+    request.work = (struct exec_work){.look = look, .run = run, .free = access_call_free, .arg = a};
     a->kind = order->kind;
     a->wish = order->wish;
     a->config = tool_context_config(inv->context);
     a->environ_list = session_environ(tool_context_session(inv->context));
     a->json.max = LIMIT_STORE_TEXT / 2;
     a->object = mem_strdup(order->object);
-    if (a->object == NULL ||
-        fill_request(&request, a, order, &inv->turn->sandbox) != SY_E_OK) {
+    if (a->object == NULL || fill_request(&request, a, order, &inv->turn->sandbox) != SY_E_OK) {
         return sy_err_nomem(err);
     }
     call->access = a;
@@ -519,7 +518,7 @@ write_structured(struct tool_output *ret, const struct access_call *a,
         jw_key_bool(&w, "already_allowed", true);
     }
     if (a->state == ACCESS_APPLIED) {
-        jw_key_str(&w, "scope", access_scope_name(a->granted));
+        jw_key_str(&w, "scope", access_call_scope_name(a->granted));
     }
     if (a->json.len > 0) {
         jw_key(&w, "access");

@@ -13,7 +13,7 @@ struct access_order {
 };
 
 /* "once", "session", "rule". */
-const char *access_scope_name(enum grant_scope scope);
+const char *access_call_scope_name(enum grant_scope scope);
 
 /* Starts the call. */
 enum sy_code access_call_submit(struct tool_call *call, const struct invocation *inv,
@@ -30,8 +30,8 @@ extern const char access_call_schema[];
 /* What was asked for, found in the file system or read as a host. */
 struct access_found {
     struct access access;
-    struct buf asked;   /* the path that was looked for, if it is another one */
-    uint64_t dev;       /* of the file; 0: a host */
+    struct buf asked; /* the path that was looked for, if it is another one */
+    uint64_t dev;     /* of the file; 0: a host */
     uint64_t ino;
 };
 void access_found_fini(struct access_found *f);
@@ -39,6 +39,6 @@ void access_found_fini(struct access_found *f);
 enum sy_code access_find(struct access_found *ret, enum access_kind kind, const char *object,
                          const char *path_list, struct sy_error *err) SY_NODISCARD;
 /* Is the same file still there? */
-bool access_is_same(const struct access_found *f);
+bool access_find_is_same(const struct access_found *f);
 
 #endif

@@ -88,8 +88,7 @@ find_for_read(struct access_found *ret, const char *path, bool is_program, struc
         return sy_err_set(err, SY_E_DENIED, "%s is not there", place_visible_path(&shown, path));
     }
     if (is_program && (!S_ISREG(st.st_mode) || (st.st_mode & 0111) == 0)) {
-        return sy_err_set(err, SY_E_DENIED, "%s is no program",
-                          place_visible_path(&shown, path));
+        return sy_err_set(err, SY_E_DENIED, "%s is no program", place_visible_path(&shown, path));
     }
     return take_path(ret, &walk, path, err);
 }
@@ -167,7 +166,7 @@ access_find(struct access_found *ret, enum access_kind kind, const char *object,
 {
     struct access_found f = {
         .access = {.kind = kind, .lifts = {.max = LIMIT_DENY_ROUNDS}},
-        .asked = {.max = (size_t)LIMIT_PATH * 2},
+        .asked = {.max = (size_t)LIMIT_PATH * 2           },
     };
     enum sy_code rc = SY_E_OK;
 
@@ -199,7 +198,7 @@ access_find(struct access_found *ret, enum access_kind kind, const char *object,
 }
 
 bool
-access_is_same(const struct access_found *f)
+access_find_is_same(const struct access_found *f)
 {
     SY_AUTO(walk_fini) struct walk walk = {0};
     struct file_id id = {0};

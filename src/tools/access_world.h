@@ -16,7 +16,6 @@ struct access_surroundings {
 void access_surroundings_fini(struct access_surroundings *s);
 enum sy_code access_surroundings_find(struct access_surroundings *ret, const struct config *config,
                                       const struct sandbox_policy *policy,
-                                      char *const *environ_list,
-                                      struct sy_error *err) SY_NODISCARD;
+                                      char *const *environ_list, struct sy_error *err) SY_NODISCARD;
 
 #endif

@@ -133,8 +133,7 @@ read_access(struct access *ret, struct access_rule *rule, const struct store_acc
     *ret = (struct access){.object = from->object};
     rule->access = ret;
     rule->workspace = from->workspace;
-    return access_kind_parse(&ret->kind, from->kind) &&
-           sandbox_mode_parse(&rule->mode, from->mode);
+    return access_kind_parse(&ret->kind, from->kind) && sandbox_mode_parse(&rule->mode, from->mode);
 }
 
 static enum sy_code
@@ -175,7 +174,8 @@ approvals_refresh(struct approvals *a)
     if (rc != SY_E_OK) {
         a->access_version = UINT64_MAX;
         if (session_set_access_rules(a->session, NULL, 0) == SY_E_OK) {
-            LOG(LOG_DEBUG, "approval", "what answers granted for good can't be read: it is not in force",
+            LOG(LOG_DEBUG, "approval",
+                "what answers granted for good can't be read: it is not in force",
                 kv_str("error", err.msg));
         }
     }

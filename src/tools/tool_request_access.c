@@ -43,7 +43,7 @@ read_scope(enum grant_scope *ret, const struct invocation *inv, struct sy_error 
         return SY_E_OK;
     }
     for (int i = GRANT_ONCE; text != NULL && i <= GRANT_RULE; i++) {
-        if (str_eq(text, access_scope_name((enum grant_scope)i))) {
+        if (str_eq(text, access_call_scope_name((enum grant_scope)i))) {
             *ret = (enum grant_scope)i;
             return SY_E_OK;
         }
@@ -93,9 +93,10 @@ const struct tool_handler tool_request_access = {
     .name = "request_access",
     .aliases = aliases,
     .title = "Ask for access",
-    .description = "Ask a person to let sandboxed commands read or write one path, reach one host or "
-                   "run one program. Better than running a command outside of the sandbox. It "
-                   "holds once the answer says applied.",
+    .description =
+        "Ask a person to let sandboxed commands read or write one path, reach one host or "
+        "run one program. Better than running a command outside of the sandbox. It "
+        "holds once the answer says applied.",
     .input_schema = input_schema,
     .output_schema = access_call_schema,
     .is_read_only = false,

@@ -72,7 +72,7 @@ struct tool_handler {
     bool is_destructive;
     bool is_idempotent;
     bool is_open_world;
-    bool needs_person;         /* is of no use where nobody may be asked: not listed then */
+    bool needs_person;       /* is of no use where nobody may be asked: not listed then */
     const char *shell_types; /* "default|all": values of tools.shell_type that list it */
     enum tool_kind kind;
     bool (*matches_kind)(enum payload_kind payload);

@@ -217,8 +217,8 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(once_is_for_one_call_that_begins, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_session_has_it_under_the_policy_it_was_asked_under,
-                                        setup, teardown),
+        cmocka_unit_test_setup_teardown(a_session_has_it_under_the_policy_it_was_asked_under, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(a_rule_is_for_its_workspace_and_no_narrower_mode, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(what_is_gone_or_a_link_widens_nothing, setup, teardown),

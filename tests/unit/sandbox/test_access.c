@@ -1,6 +1,6 @@
 /*
- * The narrowest widening of a policy, and what a person is told of it: the same as what explain says
- * before and after.
+ * The narrowest widening of a policy, and what a person is told of it: the same as what explain
+ * says before and after.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -78,18 +78,18 @@ what_nobody_gets_is_refused_and_what_is_beside_it_is_not(void **state)
         enum access_weight weight; /* of `beside` */
         const char *beside;
     } cases[] = {
-        {"/",                               "everything",       ACCESS_PLAIN, "/data"              },
-        {"/etc",                            "whole directory",  ACCESS_GRAVE, "/etc/ssl"           },
-        {"/usr",                            "whole directory",  ACCESS_GRAVE, "/usr/lib"           },
-        {"/proc/sys/kernel",                "kernel",           ACCESS_PLAIN, "/processes"         },
-        {"/dev/sda",                        "kernel",           ACCESS_PLAIN, "/devel"             },
-        {"/home",                           "whole",            ACCESS_PLAIN, "/home/other/x"      },
-        {"/home/me",                        "whole home",       ACCESS_PLAIN, "/home/me/work"      },
+        {"/",                               "everything",        ACCESS_PLAIN, "/data"             },
+        {"/etc",                            "whole directory",   ACCESS_GRAVE, "/etc/ssl"          },
+        {"/usr",                            "whole directory",   ACCESS_GRAVE, "/usr/lib"          },
+        {"/proc/sys/kernel",                "kernel",            ACCESS_PLAIN, "/processes"        },
+        {"/dev/sda",                        "kernel",            ACCESS_PLAIN, "/devel"            },
+        {"/home",                           "whole",             ACCESS_PLAIN, "/home/other/x"     },
+        {"/home/me",                        "whole home",        ACCESS_PLAIN, "/home/me/work"     },
         {"/home/me/.local/state/shellyard", "rules and answers", ACCESS_GRAVE,
          "/home/me/.local/state/other"                                                             },
         {"/home/me/.local/state",           "rules and answers", ACCESS_GRAVE, "/home/me/.config"  },
-        {"/opt/shellyard",                  "own programs",     ACCESS_PLAIN, "/opt/other"         },
-        {"/data/repo/.git/hooks",           "protected name",   ACCESS_PLAIN, "/data/repo/.github" },
+        {"/opt/shellyard",                  "own programs",      ACCESS_PLAIN, "/opt/other"        },
+        {"/data/repo/.git/hooks",           "protected name",    ACCESS_PLAIN, "/data/repo/.github"},
     };
 
     (void)state;
@@ -136,20 +136,19 @@ secrets_are_grave(void **state)
 /* --- the delta is what explain says --- */
 
 static const char *const names[] = {
-    "W",         "W/a",         "O",           "O/x",       "O/x/a",     "O/x/a/b",
-    "O/x2",      "O/y",         "O/file",      "O/file2",   "H/.netrc",  "H/.pgpass",
-    "H/.aws",    "H/.aws/key",  "H/work",      "O/x/new",   "O/x/a/new", "O/new",
-    "H/.netrc2", "H/.aws/none", "O/x/a/b/new",
+    "W",      "W/a",     "O",         "O/x",      "O/x/a",     "O/x/a/b",     "O/x2",
+    "O/y",    "O/file",  "O/file2",   "H/.netrc", "H/.pgpass", "H/.aws",      "H/.aws/key",
+    "H/work", "O/x/new", "O/x/a/new", "O/new",    "H/.netrc2", "H/.aws/none", "O/x/a/b/new",
 };
 
 static const char *const hosts[] = {"example.com:443", "example.com:80", "example.com:8080",
-                                    "127.0.0.1:80", "127.0.0.1:81", "other.example:443"};
+                                    "127.0.0.1:80",    "127.0.0.1:81",   "other.example:443"};
 
 static void
 make_files(struct place *p)
 {
     static const char *const dirs[] = {"O/x", "O/x/a", "O/x2", "H", "H/.aws", "H/work"};
-    static const char *const files[] = {"O/x/a/b", "O/y",       "O/file",    "O/file2",
+    static const char *const files[] = {"O/x/a/b",  "O/y",       "O/file",     "O/file2",
                                         "H/.netrc", "H/.pgpass", "H/.aws/key", "W/a"};
 
     for (size_t i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++) {

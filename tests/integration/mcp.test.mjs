@@ -27,7 +27,7 @@ async function until(condition, what) {
 test('the list of tools is small, flat and fully annotated', limit, async (t) => {
   const { client } = await open(t);
   const list = await client.listTools();
-  assert.deepEqual(list.tools.map((tool) => tool.name), ['shell', 'shell_command', 'apply_patch']);
+  assert.deepEqual(list.tools.map((tool) => tool.name), ['shell', 'shell_command', 'apply_patch', 'request_access']);
   assert.ok(JSON.stringify(list).length <= 12 * 1024, `${JSON.stringify(list).length} bytes`);
   for (const tool of list.tools) {
     assert.equal(tool.inputSchema.type, 'object');
@@ -35,8 +35,9 @@ test('the list of tools is small, flat and fully annotated', limit, async (t) =>
     for (const word of ['oneOf', 'anyOf', 'allOf', 'if', '$ref']) {
       assert.ok(!(word in tool.inputSchema), `${tool.name} has ${word}`);
     }
+    const asks = tool.name === 'request_access'; // changes nothing, and twice is once
     assert.deepEqual(tool.annotations, {
-      readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: tool.name !== 'apply_patch',
+      readOnlyHint: false, destructiveHint: !asks, idempotentHint: asks, openWorldHint: !asks && tool.name !== 'apply_patch',
       ...(tool.annotations.title ? { title: tool.annotations.title } : {}),
     });
   }
@@ -46,8 +47,8 @@ test('the list of tools is small, flat and fully annotated', limit, async (t) =>
 });
 
 for (const [type, names] of Object.entries({
-  default: ['shell', 'apply_patch'], shell_command: ['shell_command', 'apply_patch'],
-  all: ['shell', 'shell_command', 'apply_patch'], disabled: [], unified_exec: ['apply_patch'],
+  default: ['shell', 'apply_patch', 'request_access'], shell_command: ['shell_command', 'apply_patch', 'request_access'],
+  all: ['shell', 'shell_command', 'apply_patch', 'request_access'], disabled: [], unified_exec: ['apply_patch', 'request_access'],
 })) {
   test(`tools.shell_type ${type} lists [${names}]`, limit, async (t) => {
     const { client } = await open(t, { 'tools.shell_type': type });

@@ -531,13 +531,17 @@ assessor_assess(void *arg, struct assessment *ret, const struct assess_input *in
     };
     enum sy_code rc = refresh_rules(a, in, err);
 
-    *ret = (struct assessment){.prefix = {.max = LIMIT_ARGV}};
+    *ret = (struct assessment){.prefix = {.max = LIMIT_ARGV}, .better = {.max = LIMIT_ARGV}};
     if (rc == SY_E_OK) {
         rc = commands_find(&commands, a, in, &world, err);
     }
     if (rc == SY_E_OK) {
         ask_rules(&rule, &a->rules, &commands, in->cwd);
         rc = judge(ret, in, &commands, &world, err);
+    }
+    if (rc == SY_E_OK && rule.steer_runs &&
+        rule_steer(&ret->better, rule.by, &commands.v[0], commands.is_script) != SY_E_OK) {
+        rc = sy_err_nomem(err);
     }
     if (rc != SY_E_OK) {
         assessment_fini(ret);

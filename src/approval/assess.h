@@ -40,6 +40,9 @@ struct assessment {
     char finding[SY_ERR_MSG_MAX];
     /* What the caller should know, or "". */
     char note[SY_ERR_MSG_MAX];
+    /* Where a rule forbids it and says to run a better command instead: that command, which has to
+     * be judged as if it had been sent; else empty. */
+    struct strv better;
     /* The prefix that a rule may be made of, exactly as it will be; empty: none may. */
     struct strv prefix;
 };

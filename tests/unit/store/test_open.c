@@ -260,6 +260,7 @@ files_that_were_moved_or_removed_are_noticed(void **state)
     st = yard_open(y);
     assert_false(store_is_lost(st));
     store_close(st);
+    assert_int_equal(unlink(old), 0);
 }
 
 /* 0: as it should be; else the line that was wrong. */

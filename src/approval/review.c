@@ -177,11 +177,30 @@ wake(struct review_ticket *t)
     }
 }
 
+static const char *
+word_of(const struct review_answer *a)
+{
+    switch (a->outcome) {
+    case REVIEW_TIMED_OUT:
+        return store_status_name(STORE_TIMED_OUT);
+    case REVIEW_PENDING:
+        return store_status_name(STORE_PENDING);
+    case REVIEW_FAILED:
+        return "failed";
+    case REVIEW_APPROVED:
+    case REVIEW_DENIED:
+    case REVIEW_ABORTED:
+        break;
+    }
+    return store_status_name(a->status);
+}
+
 static void
 settle(struct review_ticket *t, enum review_outcome outcome)
 {
     t->state = TICKET_ANSWERED;
     t->answer.outcome = outcome;
+    t->answer.word = word_of(&t->answer);
     memcpy(t->answer.id, t->id, sizeof(t->answer.id));
     wake(t);
 }
@@ -244,6 +263,8 @@ apply(struct review_ticket *t, const struct store_request *q, bool is_remembered
 {
     t->answer.status = q->status;
     t->answer.is_remembered = is_remembered && q->status != STORE_PENDING;
+    t->answer.waited_ms =
+        q->decided_ms > q->created_ms ? (uint64_t)(q->decided_ms - q->created_ms) : 0;
     copy_text(t->answer.reason, sizeof(t->answer.reason), q->reason);
     copy_text(t->answer.decided_by, sizeof(t->answer.decided_by), q->decided_by);
     switch (q->status) {

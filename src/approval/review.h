@@ -52,6 +52,9 @@ enum review_outcome {
 struct review_answer {
     enum review_outcome outcome;
     enum store_status status;
+    const char *word;   /* static, what became of it: that of the status, or "failed" */
+    uint64_t waited_ms; /* from the request to the decision, where a person decided; by the wall
+                           clock, so at times 0 */
     bool is_remembered; /* an answer from before; nobody was asked */
     char id[STORE_ID_SIZE];
     char reason[SY_ERR_MSG_MAX]; /* of who denied it; "" none given */

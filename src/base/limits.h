@@ -267,6 +267,17 @@
 #define LIMIT_GRANT_MS 86400000U /* 24 h */
 /* Rules that answers made. */
 #define LIMIT_STORE_RULES 4096U
+/* Requests of one session that were told and that nobody has decided: as many calls may be under
+ * way, and more than a person answers. */
+#define LIMIT_ASKED 256U
+
+/* Counters (docs/metrics.md). What can be a label is short, and the longest name of ours has half
+ * of it. Counts are stored this often at most: what a crash loses. How long a store that
+ * others use may hold up the end of a server, and how long the last export may. */
+#define LIMIT_METRIC_LABEL    32U
+#define LIMIT_METRICS_KEEP_MS 5000U
+#define LIMIT_METRICS_BUSY_MS 500U
+#define LIMIT_METRICS_ROWS    8192U
 
 /* Findings of one run that are told; more are counted. */
 #define LIMIT_GUARD_FINDINGS 64U

@@ -25,7 +25,8 @@ struct orch_call {
     /* ORCH_APPROVAL, ORCH_REVIEW */
     struct review_ticket *ticket;
     char *client;
-    bool was_asked;      /* the request was told */
+    bool was_asked; /* the request was told */
+    char asked_id[STORE_ID_SIZE];
     bool has_open_store; /* its command could answer for the person */
     bool lifts_sandbox;  /* approval means running outside of it */
     const char *const
@@ -134,6 +135,9 @@ void call_audit_end(struct orch_call *c);
 /* Events (emit.c). */
 void call_emit_begin(struct orch_call *c);
 void call_emit_end(struct orch_call *c);
+/* About a request for approval; each tells nothing where it was told already. */
+void call_emit_asked(struct orch_call *c, const char *id, const char *text);
+void call_emit_decided(struct orch_call *c, const struct review_answer *a);
 void call_on_delta(void *arg, enum output_stream s, uint64_t seq, const char *text, size_t n);
 
 #endif

@@ -1,3 +1,4 @@
+#include <stdio.h>
 #include <string.h>
 
 #include "approval/question.h"
@@ -282,9 +283,36 @@ tell_asked(struct orch_call *c, const char *id, const char *text)
         return;
     }
     c->was_asked = true;
+    (void)snprintf(c->asked_id, sizeof(c->asked_id), "%s", id);
+    call_emit_asked(c, id, text);
     if (c->request.on_asked != NULL) {
         c->request.on_asked(c->request.on_asked_arg, c, id, text);
     }
+}
+
+static void
+tell_decided(struct orch_call *c, const struct review_answer *a)
+{
+    if (a->id[0] == '\0') {
+        return; /* it was approved for the session, or could not be asked: no request */
+    }
+    if (!c->was_asked && !a->is_remembered) {
+        c->was_asked = true; /* answered, or told as pending, before the call looked */
+        call_emit_asked(c, a->id, session_review(c->session)->ops->text(c->ticket));
+    }
+    if (a->outcome != REVIEW_PENDING) {
+        call_emit_decided(c, a);
+    }
+}
+
+/* The call ends before anybody has answered. */
+static void
+tell_cancelled(struct orch_call *c)
+{
+    struct review_answer a = {.word = "cancelled"};
+
+    memcpy(a.id, c->asked_id, sizeof(a.id));
+    call_emit_decided(c, &a);
 }
 
 void
@@ -298,6 +326,7 @@ call_review(struct orch_call *c)
         return;
     }
     c->output.review = a;
+    tell_decided(c, a);
     if (a->outcome != REVIEW_APPROVED) {
         refuse(c, a);
         return;
@@ -312,6 +341,9 @@ void
 call_leave_review(struct orch_call *c)
 {
     if (c->ticket != NULL) {
+        if (c->was_asked && c->output.review == NULL) {
+            tell_cancelled(c);
+        }
         session_review(c->session)->ops->leave(c->ticket);
         c->ticket = NULL;
         c->output.review = NULL;

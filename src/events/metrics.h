@@ -18,28 +18,28 @@
  *
  * Families (X-macro): id, kind, name after "shellyard_", labels, how many series, help.
  */
-#define METRICS(X)                                                                                 \
-    X(METRIC_APPROVAL_REQUESTED, METRIC_COUNTER, "approval_requested_total", "tool", "decision",   \
-      96, "Requests for approval that were decided, by what was decided.")                         \
-    X(METRIC_APPROVAL_ASKED, METRIC_COUNTER, "approval_asked_total", "tool", NULL, 12,             \
-      "Requests for approval that were put to a person.")                                          \
-    X(METRIC_APPROVAL_WAIT, METRIC_HISTOGRAM, "approval_wait_seconds", "tool", NULL, 12,           \
-      "Time from a request for approval to its decision.")                                         \
-    X(METRIC_TOOL_CALLS, METRIC_COUNTER, "tool_calls_total", "tool", "status", 96,                 \
-      "Calls of tools that were answered, by how they ended.")                                     \
-    X(METRIC_TOOL_DURATION, METRIC_HISTOGRAM, "tool_call_duration_seconds", "tool", NULL, 12,      \
+#define METRICS(X)                                                                                  \
+    X(METRIC_APPROVAL_REQUESTED, METRIC_COUNTER, "approval_requested_total", "tool", "decision",    \
+      96, "Requests for approval that were decided, by what was decided.")                          \
+    X(METRIC_APPROVAL_ASKED, METRIC_COUNTER, "approval_asked_total", "tool", NULL, 12,              \
+      "Requests for approval that were put to a person.")                                           \
+    X(METRIC_APPROVAL_WAIT, METRIC_HISTOGRAM, "approval_wait_seconds", "tool", NULL, 12,            \
+      "Time from a request for approval to its decision.")                                          \
+    X(METRIC_TOOL_CALLS, METRIC_COUNTER, "tool_calls_total", "tool", "status", 96,                  \
+      "Calls of tools that were answered, by how they ended.")                                      \
+    X(METRIC_TOOL_DURATION, METRIC_HISTOGRAM, "tool_call_duration_seconds", "tool", NULL, 12,       \
       "Time from a call of a tool to its answer, waits for a person and for other calls included.") \
-    X(METRIC_COMMAND_DURATION, METRIC_HISTOGRAM, "command_duration_seconds", "tool", NULL, 12,     \
-      "Time that commands ran.")                                                                   \
-    X(METRIC_COMMANDS_FAILED, METRIC_COUNTER, "commands_failed_total", "tool", NULL, 12,           \
-      "Commands that ended with another status than 0, or by a signal.")                           \
-    X(METRIC_COMMANDS_TIMED_OUT, METRIC_COUNTER, "commands_timed_out_total", "tool", NULL, 12,     \
-      "Commands that were ended because their time was over.")                                     \
-    X(METRIC_LIMITS, METRIC_COUNTER, "command_limits_total", "limit", NULL, 12,                    \
-      "Commands that met a limit of what they may use.")                                           \
-    X(METRIC_DENIALS, METRIC_COUNTER, "sandbox_denials_total", "layer", "operation", 64,           \
-      "Acts of commands that the sandbox refused.")                                                \
-    X(METRIC_EXPORTS, METRIC_COUNTER, "otlp_exports_total", "result", NULL, 4,                     \
+    X(METRIC_COMMAND_DURATION, METRIC_HISTOGRAM, "command_duration_seconds", "tool", NULL, 12,      \
+      "Time that commands ran.")                                                                    \
+    X(METRIC_COMMANDS_FAILED, METRIC_COUNTER, "commands_failed_total", "tool", NULL, 12,            \
+      "Commands that ended with another status than 0, or by a signal.")                            \
+    X(METRIC_COMMANDS_TIMED_OUT, METRIC_COUNTER, "commands_timed_out_total", "tool", NULL, 12,      \
+      "Commands that were ended because their time was over.")                                      \
+    X(METRIC_LIMITS, METRIC_COUNTER, "command_limits_total", "limit", NULL, 12,                     \
+      "Commands that met a limit of what they may use.")                                            \
+    X(METRIC_DENIALS, METRIC_COUNTER, "sandbox_denials_total", "layer", "operation", 64,            \
+      "Acts of commands that the sandbox refused.")                                                 \
+    X(METRIC_EXPORTS, METRIC_COUNTER, "otlp_exports_total", "result", NULL, 4,                      \
       "Exports of metrics by OTLP, by their result.")
 
 enum metric_kind { METRIC_COUNTER, METRIC_HISTOGRAM };
@@ -56,7 +56,7 @@ enum metric {
 
 struct metric_family {
     enum metric_kind kind;
-    const char *name; /* without the prefix */
+    const char *name;                  /* without the prefix */
     const char *labels[METRIC_LABELS]; /* NULL: it has fewer */
     size_t series_max;
     const char *help;
@@ -96,20 +96,19 @@ void metrics_on_event(void *arg, const struct event *e);
 #define METRIC_PART_REST INT64_MAX
 
 struct metric_cell {
-    const char *name;                  /* static, without the prefix */
+    const char *name;                               /* static, without the prefix */
     char labels[METRIC_LABELS][LIMIT_METRIC_LABEL]; /* "" where there are fewer */
     int64_t part;
     uint64_t value;
 };
 
 /*
- * What was counted since it was last kept. Begin gives copies (freed by the caller), or none and
- * n 0, and remembers them; end says whether they are kept: if not, they come again. One at a time.
+ * What was counted since it was last taken, as copies that the caller frees; n 0 and NULL: nothing.
+ * Give back what could not be kept, and it comes again.
  */
 bool metrics_has_news(const struct metrics *m);
-enum sy_code metrics_keep_begin(struct metrics *m, struct metric_cell **ret,
-                                size_t *ret_n) SY_NODISCARD;
-void metrics_keep_end(struct metrics *m, bool is_kept);
+enum sy_code metrics_take(struct metrics *m, struct metric_cell **ret, size_t *ret_n) SY_NODISCARD;
+void metrics_give_back(struct metrics *m, const struct metric_cell *cells, size_t n);
 
 /* Adds a cell to its series. One of an unknown family is left out; a bound that is none of ours
  * counts in the first bucket that holds it. */

@@ -9,8 +9,8 @@
 struct metric_series {
     char labels[METRIC_LABELS][LIMIT_METRIC_LABEL];
     uint64_t sum;
-    uint64_t kept_sum;
-    uint64_t *buckets; /* METRIC_BUCKETS, and behind them as many that are kept; NULL: a counter */
+    uint64_t taken;
+    uint64_t *buckets; /* METRIC_BUCKETS, and behind them what of each was taken; NULL: a counter */
 };
 
 /* Series 0 to n-1 of a family, in the order in which they came. */

@@ -268,6 +268,13 @@
 /* Rules that answers made. */
 #define LIMIT_STORE_RULES 4096U
 
+/* One HTTP exchange as a client: headers that a request may have, its body and the body of the
+ * answer (metrics of a busy day have some hundred KiB), and the head of the answer. */
+#define LIMIT_HTTP_HEADERS 64U
+#define LIMIT_HTTP_BODY    4194304U /* 4 MiB */
+#define LIMIT_HTTP_ANSWER  4194304U /* 4 MiB */
+#define LIMIT_HTTP_HEAD    65536U   /* 64 KiB */
+
 /* Findings of one run that are told; more are counted. */
 #define LIMIT_GUARD_FINDINGS 64U
 

@@ -275,6 +275,13 @@
 #define LIMIT_HTTP_ANSWER  4194304U /* 4 MiB */
 #define LIMIT_HTTP_HEAD    65536U   /* 64 KiB */
 
+/* A model's comment on a request for approval: time for it, size of the answer, the key, and
+ * how many are asked for at a time. A form waits for it, so it must not take long. */
+#define LIMIT_COMMENT_MS     5000U
+#define LIMIT_COMMENT_ANSWER 65536U /* 64 KiB */
+#define LIMIT_COMMENT_KEY    4096U
+#define LIMIT_COMMENTS       8U
+
 /* Findings of one run that are told; more are counted. */
 #define LIMIT_GUARD_FINDINGS 64U
 

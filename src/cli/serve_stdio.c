@@ -123,7 +123,12 @@ use_approval(struct tool_context *context, struct sy_error *err)
 {
     SY_AUTO(cli_rules_place_fini) struct cli_rules_place place = {0};
     enum sy_code rc = cli_rules_place_find(&place, err);
-    const struct tool_approval options = {.home = place.home, .rules_path = place.user_path};
+    char http[LIMIT_PATH];
+    const struct tool_approval options = {
+        .home = place.home,
+        .rules_path = place.user_path,
+        .http_path = cli_http_path(http),
+    };
 
     return rc == SY_E_OK ? tool_context_use_approval(context, &options, err) : rc;
 }

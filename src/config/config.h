@@ -43,6 +43,12 @@ struct config {
         int64_t expires_ms;     /* how long a request can be answered */
     } approval;
     struct {
+        const char *url; /* of a model that comments on requests for approval; "" = none does */
+        const char *model;
+        const char *style;    /* anthropic | openai */
+        const char *key_file; /* "" = no key is sent */
+    } assessment;
+    struct {
         const char *path; /* "" = detect */
         bool login;       /* default of a call's `login` */
         bool snapshot;    /* login shell once per engine */

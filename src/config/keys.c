@@ -15,6 +15,7 @@ static const char *const identities[] = {"owner", "self", NULL};
 static const char *const approval_policies[] = {"unless-trusted", "on-request", "on-failure",
                                                 "never", NULL};
 static const char *const on_requests[] = {"all", "default", NULL};
+static const char *const assessment_styles[] = {"anthropic", "openai", NULL};
 static const char *const inherits[] = {"none", "core", "all", NULL};
 static const char *const shell_types[] = {"default", "shell_command", "unified_exec",
                                           "all",     "disabled",      NULL};
@@ -185,6 +186,29 @@ const struct config_row config_rows[CONFIG_KEYS] = {
      .min = 1000,
      .max = LIMIT_APPROVAL_MS,
      .offset = AT(approval.expires_ms)},
+    {.info = {"assessment.url", "string", "", "",
+              "Where a model is asked for a comment on requests for approval; empty: nowhere"},
+     .type = CONFIG_STRING,
+     .order = CONFIG_ORDER_EQUAL,
+     .content = CONFIG_URL_OR_EMPTY,
+     .offset = AT(assessment.url)},
+    {.info = {"assessment.model", "string", "", "", "The model's name there"},
+     .type = CONFIG_STRING,
+     .order = CONFIG_ORDER_EQUAL,
+     .content = CONFIG_NAME_OR_EMPTY,
+     .offset = AT(assessment.model)},
+    {.info = {"assessment.style", "choice", "anthropic|openai", "anthropic",
+              "How it is asked: Messages, or Chat Completions"},
+     .type = CONFIG_CHOICE,
+     .order = CONFIG_ORDER_EQUAL,
+     .words = assessment_styles,
+     .offset = AT(assessment.style)},
+    {.info = {"assessment.key_file", "string", "", "",
+              "The file that holds the key for it, an absolute path; empty: no key is sent"},
+     .type = CONFIG_STRING,
+     .order = CONFIG_ORDER_EQUAL,
+     .content = CONFIG_PATH_OR_EMPTY,
+     .offset = AT(assessment.key_file)},
     {.info = {"shell.path", "string", "", "",
               "The shell that runs command strings, an absolute path; empty: detect it"},
      .type = CONFIG_STRING,
@@ -339,8 +363,9 @@ const struct config_row config_rows[CONFIG_KEYS] = {
      .offset = AT(log.format)                                                                                                                                                                                                          },
 };
 
-static const char *const sections[] = {"sandbox", "network", "approval", "shell", "environment",
-                                       "tools",   "output",  "limits",   "log",   "requirements"};
+static const char *const sections[] = {
+    "sandbox", "network", "approval", "assessment", "shell",       "environment",
+    "tools",   "output",  "limits",   "log",        "requirements"};
 /* `requirements` is no section of keys. */
 #define SECTIONS (sizeof(sections) / sizeof(sections[0]) - 1)
 

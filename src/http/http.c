@@ -306,7 +306,15 @@ exchange_new(struct http_exchange **ret, const struct http_client *client,
     }
     x->timer.data = x;
     x->loop = client->loop;
-    x->watches = (struct watch_set){.loop = client->loop, .ready = step, .arg = x};
+    x->watches = (struct watch_set){
+        .loop = client->loop,
+        .ready = step,
+        .arg = x,
+        .keeps_no_loop = client->keeps_no_loop,
+    };
+    if (client->keeps_no_loop) {
+        uv_unref((uv_handle_t *)&x->timer);
+    }
     x->env.max = sizeof(passed) / sizeof(passed[0]);
     x->out.max = request->max_bytes + LIMIT_HTTP_HEAD;
     x->timeout_ms = request->timeout_ms;

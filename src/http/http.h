@@ -1,6 +1,7 @@
 #ifndef SY_HTTP_HTTP_H
 #define SY_HTTP_HTTP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,6 +20,7 @@ struct http_client {
     struct uv_loop_s *loop;
     const char *helper;        /* shellyard-http, absolute; NULL: this installation has none */
     char *const *environ_list; /* of which it gets what is about proxies and certificates */
+    bool keeps_no_loop;        /* a loop that has nothing else may end; then http_cancel */
 };
 
 /* Borrowed for the call of http_post alone. */
@@ -49,7 +51,7 @@ typedef void http_done_fn(void *arg, const struct http_answer *answer);
 
 struct http_exchange; /* gone once `done` was called */
 
-/* SY_E_NOTFOUND: no shellyard-http. The exchange keeps its loop running. */
+/* SY_E_NOTFOUND: no shellyard-http. */
 enum sy_code http_post(struct http_exchange **ret, const struct http_client *client,
                        const struct http_request *request, http_done_fn *done, void *arg,
                        struct sy_error *err) SY_NODISCARD;

@@ -25,7 +25,7 @@ struct orch_call {
     /* ORCH_APPROVAL, ORCH_REVIEW */
     struct review_ticket *ticket;
     char *client;
-    bool was_asked;      /* the request was told */
+    const char *told;    /* the request's text as it was told; NULL: not yet */
     bool has_open_store; /* its command could answer for the person */
     bool lifts_sandbox;  /* approval means running outside of it */
     const char *const

@@ -1,4 +1,5 @@
 #include <string.h>
+#include <unistd.h>
 
 #include "approval/question.h"
 #include "base/limits.h"
@@ -100,12 +101,15 @@ ask(struct orch_call *c, const struct assessment *a, struct sy_error *err)
         .sandbox = &c->turn.sandbox,
         .leaves_sandbox = (escalates(c) || c->request.failed != NULL) &&
                           sandbox_mode_is_enforced(c->turn.sandbox.mode),
+        .is_root = geteuid() == 0,
+        .asks_for_rights = a->asks_for_rights,
         .prefix = &a->prefix,
         .may_remember = a->class != APPROVAL_CLASS_CATASTROPHIC,
     };
     const struct review_question q = {
         .question = &question,
         .hold_ms = c->request.hold_ms,
+        .asks_once = c->request.asks_once,
         .wake = on_review_wake,
         .arg = c,
     };
@@ -278,10 +282,10 @@ refuse(struct orch_call *c, const struct review_answer *a)
 static void
 tell_asked(struct orch_call *c, const char *id, const char *text)
 {
-    if (c->was_asked || id[0] == '\0') {
+    if (text == c->told || id[0] == '\0') {
         return;
     }
-    c->was_asked = true;
+    c->told = text;
     if (c->request.on_asked != NULL) {
         c->request.on_asked(c->request.on_asked_arg, c, id, text);
     }

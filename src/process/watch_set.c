@@ -58,6 +58,9 @@ watch_new(struct watch_set *s, const struct process_watch *wanted)
         watch_end(w);
         return NULL;
     }
+    if (s->keeps_no_loop) {
+        uv_unref((uv_handle_t *)&w->handle);
+    }
     return w;
 }
 

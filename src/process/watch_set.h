@@ -19,6 +19,7 @@ struct watch_set {
     struct uv_loop_s *loop;
     watch_set_fn *ready; /* some descriptor is readable: step. May end the set */
     void *arg;
+    bool keeps_no_loop; /* a loop that has nothing else may end */
     struct watch *watches[PROCESS_WATCHES];
 };
 

@@ -13,6 +13,10 @@ jsonl_asked(void *arg, struct tool_call *tool, const char *id, const char *quest
     struct jsonl_call *c = arg;
 
     (void)tool;
+    if (str_eq(c->request, id)) {
+        jsonl_send_assessment(c->group->front, c, question);
+        return;
+    }
     (void)snprintf(c->request, sizeof(c->request), "%s", id);
     jsonl_send_request(c->group->front, c, id, question);
 }

@@ -116,6 +116,8 @@ void jsonl_send_output(struct jsonl *j, const struct jsonl_call *c);
 void jsonl_send_error(struct jsonl *j, const char *call_id, const char *text);
 void jsonl_send_request(struct jsonl *j, const struct jsonl_call *c, const char *id,
                         const char *question);
+/* The comment in that question, which came after the request. */
+void jsonl_send_assessment(struct jsonl *j, const struct jsonl_call *c, const char *question);
 void jsonl_send_turn(struct jsonl *j, const struct jsonl_turn *t);
 void jsonl_send_tools(struct jsonl *j);
 /* Subscribed to the bus; arg is the front. */

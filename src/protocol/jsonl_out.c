@@ -83,6 +83,23 @@ jsonl_send_request(struct jsonl *j, const struct jsonl_call *c, const char *id,
 }
 
 void
+jsonl_send_assessment(struct jsonl *j, const struct jsonl_call *c, const char *question)
+{
+    SY_AUTO(json_doc_fini) struct json_doc doc = {0};
+    struct jw w;
+
+    if (json_parse(&doc, question, strlen(question), NULL) != SY_E_OK) {
+        return; /* out of memory: a comment less */
+    }
+    open_message(j, &w, "exec_approval_assessment");
+    jw_key_str(&w, "call_id", c->call_id);
+    jw_key_str(&w, "id", c->request);
+    jw_key(&w, "assessment");
+    jw_value(&w, js_get(doc.root, "assessment"));
+    (void)close_message(j, &w);
+}
+
+void
 jsonl_send_turn(struct jsonl *j, const struct jsonl_turn *t)
 {
     struct jw w;

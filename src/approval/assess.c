@@ -434,6 +434,26 @@ tell_finding(struct assessment *ret, const struct danger_verdict *d)
     memcpy(ret->finding, sentence.msg, sizeof(ret->finding));
 }
 
+/* Wherever it stands among the words: behind wrappers (env, xargs, timeout), and where it is only
+ * meant as text, which costs a word in what people read. */
+static bool
+asks_for_rights(const struct commands *c)
+{
+    static const char *const programs[] = {"sudo", "sudoedit", "doas",    "su",
+                                           "run0", "pkexec",   "runuser", "machinectl"};
+
+    for (size_t i = 0; i < c->n; i++) {
+        for (size_t k = 0; k < c->v[i].n; k++) {
+            for (size_t p = 0; p < sizeof(programs) / sizeof(programs[0]); p++) {
+                if (str_eq(path_base(c->v[i].v[k]), programs[p])) {
+                    return true;
+                }
+            }
+        }
+    }
+    return false;
+}
+
 /* A rule is offered for one command alone, which stands by itself. */
 static enum sy_code
 propose(struct assessment *ret, const struct commands *c, const struct assess_input *in)
@@ -467,6 +487,7 @@ judge(struct assessment *ret, const struct assess_input *in, struct commands *c,
     ret->class = class_of(&danger, &safe, in);
     ret->is_safe = ret->class == APPROVAL_CLASS_SAFE;
     ret->env = ret->is_safe ? safe.env : NULL;
+    ret->asks_for_rights = asks_for_rights(c);
     tell_finding(ret, &danger);
     return propose(ret, c, in) == SY_E_OK ? SY_E_OK : sy_err_nomem(err);
 }

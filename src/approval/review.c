@@ -150,7 +150,7 @@ review_fd(const struct review *r)
 
 /* Tickets. A job holds its ticket, so that it is there when the job has ended. */
 
-static void
+void
 ticket_unref(struct review_ticket *t)
 {
     struct review_ticket **at = &t->review->tickets;
@@ -163,14 +163,15 @@ ticket_unref(struct review_ticket *t)
     }
     *at = t->next;
     mem_free(t->text);
+    mem_free(t->commented);
     mem_free(t->keys);
     mem_free(t->reply_reason);
     mem_free(t->reply_by);
     mem_free(t);
 }
 
-static void
-wake(struct review_ticket *t)
+void
+ticket_wake(struct review_ticket *t)
 {
     if (!t->is_left && t->wake != NULL) {
         t->wake(t->arg);
@@ -202,7 +203,7 @@ settle(struct review_ticket *t, enum review_outcome outcome)
     t->answer.outcome = outcome;
     t->answer.word = word_of(&t->answer);
     memcpy(t->answer.id, t->id, sizeof(t->answer.id));
-    wake(t);
+    ticket_wake(t);
 }
 
 static void
@@ -339,20 +340,26 @@ done_cancel(void *arg, enum sy_code rc, const struct sy_error *err)
     ticket_unref(arg);
 }
 
-/* How long its call waits, from the moment at which it can be answered. */
+/* How long, from the moment at which a person can look at it. */
+void
+ticket_hold(struct review_ticket *t)
+{
+    t->hold_ns = t->hold_ms >= t->review->ttl_ms ? UINT64_MAX
+                                                 : clock_mono_ns() + t->hold_ms * NS_PER_MS;
+    ticket_wake(t);
+}
+
 static void
 open_ticket(struct review_ticket *t)
 {
-    uint64_t now = clock_mono_ns();
-
     t->state = TICKET_OPEN;
-    t->expires_ns = now + t->review->ttl_ms * NS_PER_MS;
+    t->expires_ns = clock_mono_ns() + t->review->ttl_ms * NS_PER_MS;
+    ticket_begin_comment(t);
     if (t->hold_ms == 0) {
         settle(t, REVIEW_PENDING);
-        return;
+    } else if (!t->is_commenting || !t->asks_once) {
+        ticket_hold(t);
     }
-    t->hold_ns = t->hold_ms >= t->review->ttl_ms ? UINT64_MAX : now + t->hold_ms * NS_PER_MS;
-    wake(t);
 }
 
 static void
@@ -417,13 +424,16 @@ find_before(bool *ret, struct review_ticket *t, struct sy_error *err)
     *ret = !is_held(r, t, q.id);
     if (*ret) {
         memcpy(t->id, q.id, sizeof(t->id));
+        rc = ticket_take_comment(t, err);
+    }
+    if (*ret && rc == SY_E_OK) {
         apply(t, &q, true);
         if (t->state == TICKET_OPEN) {
             open_ticket(t);
         }
     }
     store_request_fini(&q);
-    return SY_E_OK;
+    return rc;
 }
 
 static enum sy_code
@@ -441,6 +451,7 @@ ticket_new(struct review_ticket **ret, struct review *r, const struct review_que
     t->next = r->tickets;
     r->tickets = t;
     t->hold_ms = q->hold_ms;
+    t->asks_once = q->asks_once;
     t->hold_ns = UINT64_MAX;
     t->expires_ns = UINT64_MAX;
 
@@ -506,13 +517,15 @@ store_answer(const struct review_ticket *t)
 static const char *
 store_id(const struct review_ticket *t)
 {
-    return t->state == TICKET_OPEN || t->state == TICKET_ANSWERED ? t->id : "";
+    bool is_due = t->state == TICKET_OPEN && !(t->asks_once && t->is_commenting);
+
+    return is_due || t->state == TICKET_ANSWERED ? t->id : "";
 }
 
 static const char *
 store_text(const struct review_ticket *t)
 {
-    return t->text;
+    return t->commented != NULL ? t->commented : t->text;
 }
 
 static enum sy_code

@@ -87,6 +87,20 @@ check_program(struct doctor *d)
     find(d, LEVEL_OK, "program", NULL, "shellyard %s, %s", SY_VERSION, path);
 }
 
+/* What needs it does without, and says so in the log; hence no failure. */
+static void
+check_http(struct doctor *d)
+{
+    char path[LIMIT_PATH];
+
+    if (cli_http_path(path) != NULL) {
+        find(d, LEVEL_OK, "connections", NULL, "%.200s", path);
+    } else {
+        find(d, LEVEL_WARN, "connections", "install Shellyard whole (libexec/shellyard)",
+             "shellyard-http is missing: nothing can be sent anywhere");
+    }
+}
+
 static void
 check_config(struct doctor *d)
 {
@@ -473,6 +487,7 @@ doctor_main(const struct cli_args *args)
     bool is_failed = false;
 
     check_program(&d);
+    check_http(&d);
     check_config(&d);
     check_sandbox(&d);
     check_shell(&d);

@@ -19,10 +19,11 @@ enum event_kind {
     EVENT_EXEC_OUTPUT_DELTA,
     EVENT_EXEC_END,
     EVENT_APPROVAL_REQUESTED, /* a person is asked about a call */
+    EVENT_APPROVAL_COMMENTED, /* a model's comment has come to the question: u.request again */
     EVENT_APPROVAL_DECIDED,   /* what became of it, once for each request */
     EVENT_TOOL_DONE           /* a tool's call is answered, whether anything ran or not */
 };
-#define EVENT_KINDS 6U
+#define EVENT_KINDS 7U
 
 /* A set of kinds, to subscribe to. */
 #define EVENT_BIT(kind) (1U << (unsigned)(kind))

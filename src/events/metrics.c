@@ -10,23 +10,16 @@
 
 static const struct metric_family families[METRIC_COUNT] = {
 #define METRIC_ROW(id, kind, name, label, label2, series, help)                                    \
-    [id] = {                                                                                       \
-        kind, name, {label, label2},
-          series, help
-    },
+    [id] = {kind, name, label, label2, series, help},
     METRICS(METRIC_ROW)
 #undef METRIC_ROW
 };
 
-enum {
-#define METRIC_SUM(id, kind, name, label, label2, series, help) +(series)
-    SERIES_ALL = 0 METRICS(METRIC_SUM),
-#undef METRIC_SUM
-#define METRIC_SUM(id, kind, name, label, label2, series, help)                                    \
+#define METRIC_ALL(id, kind, name, label, label2, series, help) +(series)
+#define METRIC_HISTOGRAMS(id, kind, name, label, label2, series, help)                             \
     +((kind) == METRIC_HISTOGRAM ? (series) : 0)
-    HISTOGRAMS_ALL = 0 METRICS(METRIC_SUM)
-#undef METRIC_SUM
-};
+#define SERIES_ALL     ((size_t)(0 METRICS(METRIC_ALL)))
+#define HISTOGRAMS_ALL ((size_t)(0 METRICS(METRIC_HISTOGRAMS)))
 
 #define MS(n) ((uint64_t)(n)*1000000U)
 
@@ -49,6 +42,12 @@ const struct metric_family *
 metric_family(enum metric m)
 {
     return &families[m];
+}
+
+const char *
+metric_label(const struct metric_family *f, size_t k)
+{
+    return k == 0 ? f->first : f->second;
 }
 
 enum metric
@@ -133,7 +132,7 @@ copy_label(char ret[LIMIT_METRIC_LABEL], const char *text)
 static void
 fill_labels(struct metric_series *s, const struct metric_family *f, const char *const *labels)
 {
-    for (size_t k = 0; k < METRIC_LABELS && f->labels[k] != NULL; k++) {
+    for (size_t k = 0; k < METRIC_LABELS && metric_label(f, k) != NULL; k++) {
         copy_label(s->labels[k], labels[k] != NULL ? labels[k] : OTHER);
     }
 }
@@ -239,6 +238,7 @@ metrics_on_event(void *arg, const struct event *e)
     case EVENT_EXEC_BEGIN:
     case EVENT_EXEC_OUTPUT_DELTA:
     case EVENT_EXEC_END:
+    case EVENT_APPROVAL_COMMENTED:
         break;
     }
 }

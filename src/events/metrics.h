@@ -56,13 +56,16 @@ enum metric {
 
 struct metric_family {
     enum metric_kind kind;
-    const char *name;                  /* without the prefix */
-    const char *labels[METRIC_LABELS]; /* NULL: it has fewer */
+    const char *name;  /* without the prefix */
+    const char *first; /* label; NULL: it has fewer */
+    const char *second;
     size_t series_max;
     const char *help;
 };
 
 const struct metric_family *metric_family(enum metric m);
+/* The name of its k-th label from 0; NULL: it has fewer. */
+const char *metric_label(const struct metric_family *f, size_t k);
 /* By its name without the prefix; METRIC_COUNT: none. */
 enum metric metric_find(const char *name);
 

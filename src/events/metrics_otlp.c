@@ -75,8 +75,8 @@ write_point(struct jw *w, enum metric id, const struct metric_series *s, const s
     jw_object(w);
     jw_key(w, "attributes");
     jw_array(w);
-    for (size_t k = 0; k < METRIC_LABELS && f->labels[k] != NULL; k++) {
-        attribute(w, f->labels[k], s->labels[k]);
+    for (size_t k = 0; k < METRIC_LABELS && metric_label(f, k) != NULL; k++) {
+        attribute(w, metric_label(f, k), s->labels[k]);
     }
     jw_end_array(w);
     key_u64(w, "startTimeUnixNano", (uint64_t)metrics_since_ns(m));

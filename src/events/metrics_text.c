@@ -48,8 +48,8 @@ add_labels(struct buf *out, enum metric id, const struct metric_series *s)
     const struct metric_family *f = metric_family(id);
     enum sy_code rc = SY_E_OK;
 
-    for (size_t k = 0; k < METRIC_LABELS && f->labels[k] != NULL && rc == SY_E_OK; k++) {
-        rc = buf_addf(out, "%c%s=\"", k == 0 ? '{' : ',', f->labels[k]);
+    for (size_t k = 0; k < METRIC_LABELS && metric_label(f, k) != NULL && rc == SY_E_OK; k++) {
+        rc = buf_addf(out, "%c%s=\"", k == 0 ? '{' : ',', metric_label(f, k));
         rc = rc == SY_E_OK ? add_escaped(out, s->labels[k], true) : rc;
         rc = rc == SY_E_OK ? buf_add_char(out, '"') : rc;
     }
@@ -180,8 +180,8 @@ json_series(struct jw *w, enum metric id, const struct metric_series *s)
     jw_object(w);
     jw_key(w, "labels");
     jw_object(w);
-    for (size_t k = 0; k < METRIC_LABELS && f->labels[k] != NULL; k++) {
-        jw_key_str(w, f->labels[k], s->labels[k]);
+    for (size_t k = 0; k < METRIC_LABELS && metric_label(f, k) != NULL; k++) {
+        jw_key_str(w, metric_label(f, k), s->labels[k]);
     }
     jw_end_object(w);
     if (f->kind == METRIC_COUNTER) {

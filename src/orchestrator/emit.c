@@ -45,6 +45,16 @@ call_emit_asked(struct orch_call *c, const char *id, const char *text)
 }
 
 void
+call_emit_commented(struct orch_call *c, const char *id, const char *text)
+{
+    struct event e = event_of(c, EVENT_APPROVAL_COMMENTED);
+
+    e.u.request = (struct event_approval_request){
+        .id = id, .tool = c->request.tool, .text = text, .is_repeated = true};
+    event_emit(session_bus(c->session), &e);
+}
+
+void
 call_emit_decided(struct orch_call *c, const struct review_answer *a)
 {
     struct event e = event_of(c, EVENT_APPROVAL_DECIDED);

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/str.h"
+
 static void
 open_message(struct jsonl *j, struct jw *w, const char *type)
 {
@@ -178,6 +180,21 @@ write_request(struct jw *w, const struct event_approval_request *e)
     jw_raw(w, e->text + 1, strlen(e->text) - 2); /* its members, without the braces */
 }
 
+/* The comment in the question, which came after the request. */
+static void
+write_assessment(struct jw *w, const struct event_approval_request *e)
+{
+    SY_AUTO(json_doc_fini) struct json_doc doc = {0};
+
+    jw_key_str(w, "id", e->id);
+    if (json_parse(&doc, e->text, strlen(e->text), NULL) == SY_E_OK) {
+        jw_key(w, "assessment");
+        jw_value(w, js_get(doc.root, "assessment"));
+    } else {
+        w->rc = SY_E_NOMEM;
+    }
+}
+
 static void
 write_decision(struct jw *w, const struct event_approval_decision *e)
 {
@@ -210,6 +227,9 @@ takes(struct jsonl *j, struct jsonl_call *c, const struct event *e)
         c->deltas_dropped++;
         return false;
     }
+    if (e->kind == EVENT_APPROVAL_COMMENTED) {
+        return str_eq(c->request, e->u.request.id); /* not while it is answered */
+    }
     if (e->kind == EVENT_APPROVAL_REQUESTED) {
         if (j->asker.hold_ms == 0) {
             return false; /* nobody sends answers any more */
@@ -227,6 +247,7 @@ jsonl_on_event(void *arg, const struct event *e)
         [EVENT_EXEC_OUTPUT_DELTA] = "exec_command_output_delta",
         [EVENT_EXEC_END] = "exec_command_end",
         [EVENT_APPROVAL_REQUESTED] = "exec_approval_request",
+        [EVENT_APPROVAL_COMMENTED] = "exec_approval_assessment",
         [EVENT_APPROVAL_DECIDED] = "exec_approval_decided",
     };
     struct jsonl *j = arg;
@@ -253,6 +274,9 @@ jsonl_on_event(void *arg, const struct event *e)
         break;
     case EVENT_APPROVAL_REQUESTED:
         write_request(&w, &e->u.request);
+        break;
+    case EVENT_APPROVAL_COMMENTED:
+        write_assessment(&w, &e->u.request);
         break;
     case EVENT_APPROVAL_DECIDED:
         write_decision(&w, &e->u.decision);

@@ -149,6 +149,7 @@ tool_context_use_approval(struct tool_context *c, const struct tool_approval *op
         .loop = c->loop,
         .home = options->home,
         .rules_path = options->rules_path,
+        .http_path = options->http_path,
     };
 
     return approvals_new(&c->approvals, &place, err);
@@ -303,6 +304,7 @@ submit(struct tool_call *call, const struct turn_context *turn, struct exec_requ
     request->is_mutating = call->is_mutating;
     if (call->asker != NULL) {
         request->hold_ms = call->asker->hold_ms;
+        request->asks_once = call->asker->asks_once;
         request->client = call->asker->client;
         request->on_asked = on_asked;
         request->on_asked_arg = call;

@@ -4,6 +4,7 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/path_pattern.h"
 #include "base/str.h"
 #include "command/command.h"
 #include "sandbox/deny.h"
@@ -118,6 +119,20 @@ fill_homes(struct strv *homes, const char *cwd, char *const *environ_list, struc
     return rc;
 }
 
+/* A key of ours is nobody's business in the sandbox. */
+static enum sy_code
+hide_key(struct strv *ret, const char *path)
+{
+    SY_AUTO(buf_fini) struct buf pattern = {.max = (size_t)LIMIT_PATH * 3};
+    enum sy_code rc = SY_E_OK;
+
+    if (path == NULL || path[0] == '\0') {
+        return rc;
+    }
+    rc = path_pattern_quote(&pattern, path);
+    return rc == SY_E_OK ? strv_add(ret, buf_view(&pattern)) : rc;
+}
+
 static enum sy_code
 fill_deny_read(struct sandbox_policy *ret, const struct config *config, const char *cwd,
                char *const *environ_list, struct sy_error *err)
@@ -145,8 +160,10 @@ fill_deny_read(struct sandbox_policy *ret, const struct config *config, const ch
     if (rc == SY_E_OK) {
         rc = copy_list(&ret->allow_read, &config->sandbox.allow_read, LIMIT_DENY_READ);
     }
-    return rc == SY_E_OK ? strv_add_all(&ret->deny_read, strv_view(&config->sandbox.deny_read))
-                         : rc;
+    if (rc == SY_E_OK) {
+        rc = strv_add_all(&ret->deny_read, strv_view(&config->sandbox.deny_read));
+    }
+    return rc == SY_E_OK ? hide_key(&ret->deny_read, config->assessment.key_file) : rc;
 }
 
 static enum sy_code

@@ -278,9 +278,10 @@
 #define LIMIT_METRICS_KEEP_MS 5000U
 #define LIMIT_METRICS_BUSY_MS 500U
 #define LIMIT_METRICS_ROWS    8192U
-/* An export by OTLP: how long it may take, at the end of a server too, and its answer's size. */
+/* An export by OTLP: how long it may take, and the last one, since clients kill a server that does
+ * not end within some 2 s; its answer's size. */
 #define LIMIT_EXPORT_MS     10000U
-#define LIMIT_EXPORT_END_MS 2000U
+#define LIMIT_EXPORT_END_MS 1000U
 #define LIMIT_EXPORT_ANSWER 65536U
 
 /* One HTTP exchange as a client: headers that a request may have, its body and the body of the

@@ -172,6 +172,12 @@ fill_env(struct env_policy *ret, const struct config *config)
     ret->default_excludes = config->environment.default_excludes;
 
     enum sy_code rc = copy_list(&ret->exclude, &config->environment.exclude, LIMIT_ENV);
+    const char *ours = config->telemetry.otlp_headers_env;
+
+    /* It holds a secret of Shellyard's own. */
+    if (rc == SY_E_OK && ours != NULL && ours[0] != '\0') {
+        rc = strv_add(&ret->exclude, ours);
+    }
 
     if (rc == SY_E_OK) {
         rc = copy_list(&ret->set, &config->environment.set, LIMIT_ENV);

@@ -97,7 +97,12 @@ text_tells_each_value_and_where_it_comes_from(void **state)
         "limits.output_bytes: 0                   # default\n"
         "limits.temp_bytes: 0                     # default\n"
         "log.level: warn                          # default\n"
-        "log.format: logfmt                       # default\n";
+        "log.format: logfmt                       # default\n"
+        "telemetry.metrics: true                  # default\n"
+        "telemetry.otlp_endpoint: \"\"              # default\n"
+        "telemetry.otlp_headers_file: \"\"          # default\n"
+        "telemetry.otlp_headers_env: \"\"           # default\n"
+        "telemetry.otlp_interval_ms: 60000        # default\n";
     SY_AUTO(config_fini) struct config c = {0};
     SY_AUTO(buf_fini) struct buf out = {.max = 100000};
     SY_AUTO(buf_fini) struct buf shown = {.max = 100000};
@@ -163,7 +168,12 @@ json_has_the_types_of_the_values(void **state)
         "\"limits.output_bytes\":{\"value\":0,\"source\":\"default\"},"
         "\"limits.temp_bytes\":{\"value\":0,\"source\":\"default\"},"
         "\"log.level\":{\"value\":\"warn\",\"source\":\"default\"},"
-        "\"log.format\":{\"value\":\"logfmt\",\"source\":\"default\"}}\n";
+        "\"log.format\":{\"value\":\"logfmt\",\"source\":\"default\"},"
+        "\"telemetry.metrics\":{\"value\":true,\"source\":\"default\"},"
+        "\"telemetry.otlp_endpoint\":{\"value\":\"\",\"source\":\"default\"},"
+        "\"telemetry.otlp_headers_file\":{\"value\":\"\",\"source\":\"default\"},"
+        "\"telemetry.otlp_headers_env\":{\"value\":\"\",\"source\":\"default\"},"
+        "\"telemetry.otlp_interval_ms\":{\"value\":60000,\"source\":\"default\"}}\n";
     SY_AUTO(config_fini) struct config c = {0};
     SY_AUTO(buf_fini) struct buf out = {.max = 100000};
     SY_AUTO(buf_fini) struct buf shown = {.max = 100000};

@@ -323,8 +323,8 @@ done_cancel(void *arg, enum sy_code rc, const struct sy_error *err)
 void
 ticket_hold(struct review_ticket *t)
 {
-    t->hold_ns = t->hold_ms >= t->review->ttl_ms ? UINT64_MAX
-                                                 : clock_mono_ns() + t->hold_ms * NS_PER_MS;
+    t->hold_ns =
+        t->hold_ms >= t->review->ttl_ms ? UINT64_MAX : clock_mono_ns() + t->hold_ms * NS_PER_MS;
     ticket_wake(t);
 }
 

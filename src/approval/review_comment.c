@@ -101,8 +101,7 @@ keep(struct review *r, const char *id, const struct risk *risk, const char *mode
     c->model = mem_strdup(model);
 
     const struct store_job job = {.run = run_comment, .done = done_comment, .arg = c};
-    enum sy_code rc =
-        c->model == NULL ? SY_E_NOMEM : store_writer_submit(r->writer, &job, &err);
+    enum sy_code rc = c->model == NULL ? SY_E_NOMEM : store_writer_submit(r->writer, &job, &err);
 
     if (rc != SY_E_OK) {
         comment_free(c);

@@ -434,20 +434,29 @@ tell_finding(struct assessment *ret, const struct danger_verdict *d)
     memcpy(ret->finding, sentence.msg, sizeof(ret->finding));
 }
 
+static bool
+gives_rights(const char *word)
+{
+    static const char *const programs[] = {"sudo", "sudoedit", "doas",    "su",
+                                           "run0", "pkexec",   "runuser", "machinectl"};
+
+    for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
+        if (str_eq(path_base(word), programs[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Wherever it stands among the words: behind wrappers (env, xargs, timeout), and where it is only
  * meant as text, which costs a word in what people read. */
 static bool
 asks_for_rights(const struct commands *c)
 {
-    static const char *const programs[] = {"sudo", "sudoedit", "doas",    "su",
-                                           "run0", "pkexec",   "runuser", "machinectl"};
-
     for (size_t i = 0; i < c->n; i++) {
         for (size_t k = 0; k < c->v[i].n; k++) {
-            for (size_t p = 0; p < sizeof(programs) / sizeof(programs[0]); p++) {
-                if (str_eq(path_base(c->v[i].v[k]), programs[p])) {
-                    return true;
-                }
+            if (gives_rights(c->v[i].v[k])) {
+                return true;
             }
         }
     }

@@ -19,19 +19,19 @@ write_facts(struct jw *w, const struct question *q)
 {
     bool is_free = q->leaves_sandbox || !sandbox_mode_is_enforced(q->sandbox->mode);
     enum sandbox_network network = is_free ? NETWORK_ON : sandbox_policy_network(q->sandbox);
-    const char *writes = is_free                                     ? "anywhere"
-                         : q->sandbox->mode == SANDBOX_READ_ONLY     ? "nowhere"
-                         : q->sandbox->writable_roots.n > 0          ? "workspace-and-roots"
-                                                                     : "workspace";
+    const char *writes = is_free                                 ? "anywhere"
+                         : q->sandbox->mode == SANDBOX_READ_ONLY ? "nowhere"
+                         : q->sandbox->writable_roots.n > 0      ? "workspace-and-roots"
+                                                                 : "workspace";
 
     jw_key(w, "facts");
     jw_object(w);
     jw_key_str(w, "writes", writes);
     jw_key_str(w, "network", sandbox_network_name(network));
     jw_key_str(w, "rights",
-               is_free && q->is_root         ? "root"
+               is_free && q->is_root           ? "root"
                : is_free && q->asks_for_rights ? "more"
-                                             : "yours");
+                                               : "yours");
     jw_key_bool(w, "irreversible",
                 q->class == APPROVAL_CLASS_DANGEROUS || q->class == APPROVAL_CLASS_CATASTROPHIC);
     jw_end_object(w);

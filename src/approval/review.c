@@ -151,7 +151,7 @@ review_fd(const struct review *r)
 /* Tickets. A job holds its ticket, so that it is there when the job has ended. */
 
 void
-ticket_unref(struct review_ticket *t)
+review_ticket_unref(struct review_ticket *t)
 {
     struct review_ticket **at = &t->review->tickets;
 
@@ -171,7 +171,7 @@ ticket_unref(struct review_ticket *t)
 }
 
 void
-ticket_wake(struct review_ticket *t)
+review_ticket_wake(struct review_ticket *t)
 {
     if (!t->is_left && t->wake != NULL) {
         t->wake(t->arg);
@@ -203,7 +203,7 @@ settle(struct review_ticket *t, enum review_outcome outcome)
     t->answer.outcome = outcome;
     t->answer.word = word_of(&t->answer);
     memcpy(t->answer.id, t->id, sizeof(t->answer.id));
-    ticket_wake(t);
+    review_ticket_wake(t);
 }
 
 static void
@@ -255,7 +255,7 @@ done_take(void *arg, enum sy_code rc, const struct sy_error *err)
         (void)sy_err_set(&gone, SY_E_DENIED, "the approval was used already, or its time is over");
         settle_failed(t, &gone);
     }
-    ticket_unref(t);
+    review_ticket_unref(t);
 }
 
 /* By what stands in the store. */
@@ -337,16 +337,16 @@ done_cancel(void *arg, enum sy_code rc, const struct sy_error *err)
         LOG(LOG_DEBUG, "approval", "a request for approval could not be taken back",
             kv_str("error", err->msg));
     }
-    ticket_unref(arg);
+    review_ticket_unref(arg);
 }
 
 /* How long, from the moment at which a person can look at it. */
 void
-ticket_hold(struct review_ticket *t)
+review_ticket_hold(struct review_ticket *t)
 {
-    t->hold_ns = t->hold_ms >= t->review->ttl_ms ? UINT64_MAX
-                                                 : clock_mono_ns() + t->hold_ms * NS_PER_MS;
-    ticket_wake(t);
+    t->hold_ns =
+        t->hold_ms >= t->review->ttl_ms ? UINT64_MAX : clock_mono_ns() + t->hold_ms * NS_PER_MS;
+    review_ticket_wake(t);
 }
 
 static void
@@ -354,11 +354,11 @@ open_ticket(struct review_ticket *t)
 {
     t->state = TICKET_OPEN;
     t->expires_ns = clock_mono_ns() + t->review->ttl_ms * NS_PER_MS;
-    ticket_begin_comment(t);
+    review_ticket_begin_comment(t);
     if (t->hold_ms == 0) {
         settle(t, REVIEW_PENDING);
     } else if (!t->is_commenting || !t->asks_once) {
-        ticket_hold(t);
+        review_ticket_hold(t);
     }
 }
 
@@ -369,12 +369,12 @@ done_create(void *arg, enum sy_code rc, const struct sy_error *err)
 
     if (rc != SY_E_OK) {
         settle_failed(t, err);
-        ticket_unref(t);
+        review_ticket_unref(t);
         return;
     }
     memcpy(t->id, t->made_id, sizeof(t->id));
     if (t->is_left && t->review->is_ending) {
-        ticket_unref(t); /* all of the session are taken back */
+        review_ticket_unref(t); /* all of the session are taken back */
         return;
     }
     if (t->is_left) {
@@ -382,7 +382,7 @@ done_create(void *arg, enum sy_code rc, const struct sy_error *err)
     } else {
         open_ticket(t);
     }
-    ticket_unref(t);
+    review_ticket_unref(t);
 }
 
 static bool
@@ -424,7 +424,7 @@ find_before(bool *ret, struct review_ticket *t, struct sy_error *err)
     *ret = !is_held(r, t, q.id);
     if (*ret) {
         memcpy(t->id, q.id, sizeof(t->id));
-        rc = ticket_take_comment(t, err);
+        rc = review_ticket_take_comment(t, err);
     }
     if (*ret && rc == SY_E_OK) {
         apply(t, &q, true);
@@ -459,14 +459,14 @@ ticket_new(struct review_ticket **ret, struct review *r, const struct review_que
 
     t->text = rc == SY_E_OK ? buf_take(&text) : NULL;
     if (t->text == NULL) {
-        ticket_unref(t);
+        review_ticket_unref(t);
         return rc == SY_E_LIMIT ? sy_err_set(err, rc, "it is too long to be shown to a person")
                                 : sy_err_nomem(err);
     }
     t->n_keys = q->question->may_remember ? binding_keys(q->question) : 0;
     t->keys = mem_alloc_zero(t->n_keys + 1, BINDING_SIZE);
     if (t->keys == NULL) {
-        ticket_unref(t);
+        review_ticket_unref(t);
         return sy_err_nomem(err);
     }
     for (size_t i = 0; i < t->n_keys; i++) {
@@ -494,7 +494,7 @@ store_ask(struct review *r, struct review_ticket **ret, const struct review_ques
     SY_ASSERT(t != NULL);
     rc = find_before(&is_known, t, err);
     if (rc != SY_E_OK) {
-        ticket_unref(t);
+        review_ticket_unref(t);
         return rc;
     }
     if (!is_known) {
@@ -552,7 +552,7 @@ done_reply(void *arg, enum sy_code rc, const struct sy_error *err)
     } else if (!t->is_left) {
         refresh(t);
     }
-    ticket_unref(t);
+    review_ticket_unref(t);
 }
 
 static void
@@ -592,7 +592,7 @@ store_leave(struct review_ticket *t)
     if (is_open) {
         submit(t, run_cancel, done_cancel);
     }
-    ticket_unref(t);
+    review_ticket_unref(t);
 }
 
 static const char *
@@ -674,7 +674,7 @@ review_step(struct review *r, uint64_t now_ns)
         t->refs++;
         look(t, now_ns, has_changed);
         next = t->next;
-        ticket_unref(t);
+        review_ticket_unref(t);
         t = next;
     }
 }

@@ -71,7 +71,8 @@ typedef bool review_commenter_fn(void *arg, const char *id, const char *text);
 /* Before the first question. */
 void review_use_commenter(struct review *r, review_commenter_fn *fn, void *arg);
 /* The comment on a request, by that model; `risk` NULL: there is none. Whoever waits for it is
- * asked now, whoever looks later sees it; it decides nothing, and what is decided it changes no more.
+ * asked now, whoever looks later sees it; it decides nothing, and what is decided it changes no
+ * more.
  */
 void review_comment(struct review *r, const char *id, const struct risk *risk, const char *model);
 
@@ -102,7 +103,8 @@ struct review_ops {
     const struct review_answer *(*answer)(const struct review_ticket *t);
     /* The request's id once it can be answered and is to be shown; "" before. */
     const char *(*id)(const struct review_ticket *t);
-    /* question_write; lives as long as the ticket. Another pointer once there is a comment in it. */
+    /* question_write; lives as long as the ticket. Another pointer once there is a comment in it.
+     */
     const char *(*text)(const struct review_ticket *t);
     /* A front's answer. Counts if it is the first. */
     void (*reply)(struct review_ticket *t, const struct review_reply *reply);

@@ -22,7 +22,7 @@ review_use_commenter(struct review *r, review_commenter_fn *fn, void *arg)
 }
 
 void
-ticket_begin_comment(struct review_ticket *t)
+review_ticket_begin_comment(struct review_ticket *t)
 {
     const struct review *r = t->review;
 
@@ -31,7 +31,7 @@ ticket_begin_comment(struct review_ticket *t)
 }
 
 enum sy_code
-ticket_take_comment(struct review_ticket *t, struct sy_error *err)
+review_ticket_take_comment(struct review_ticket *t, struct sy_error *err)
 {
     struct store_request q = {0};
     bool is_added = false;
@@ -101,8 +101,7 @@ keep(struct review *r, const char *id, const struct risk *risk, const char *mode
     c->model = mem_strdup(model);
 
     const struct store_job job = {.run = run_comment, .done = done_comment, .arg = c};
-    enum sy_code rc =
-        c->model == NULL ? SY_E_NOMEM : store_writer_submit(r->writer, &job, &err);
+    enum sy_code rc = c->model == NULL ? SY_E_NOMEM : store_writer_submit(r->writer, &job, &err);
 
     if (rc != SY_E_OK) {
         comment_free(c);
@@ -132,9 +131,9 @@ commented(struct review_ticket *t, const struct risk *risk, const char *model)
         add_to_ticket(t, risk, model);
     }
     if (is_open && t->asks_once) {
-        ticket_hold(t);
+        review_ticket_hold(t);
     } else if (is_open) {
-        ticket_wake(t);
+        review_ticket_wake(t);
     }
 }
 
@@ -154,7 +153,7 @@ review_comment(struct review *r, const char *id, const struct risk *risk, const 
             commented(t, risk, model);
         }
         next = t->next;
-        ticket_unref(t);
+        review_ticket_unref(t);
         t = next;
     }
 }

@@ -61,14 +61,14 @@ struct review {
 };
 
 /* Frees it with its last holder. */
-void ticket_unref(struct review_ticket *t);
+void review_ticket_unref(struct review_ticket *t);
 /* Tells whoever asked, unless they left. */
-void ticket_wake(struct review_ticket *t);
+void review_ticket_wake(struct review_ticket *t);
 /* Its call waits from now on. */
-void ticket_hold(struct review_ticket *t);
+void review_ticket_hold(struct review_ticket *t);
 /* Has it commented on, if somebody does. (review_comment.c) */
-void ticket_begin_comment(struct review_ticket *t);
+void review_ticket_begin_comment(struct review_ticket *t);
 /* What stands in the store of a request that was asked before. */
-enum sy_code ticket_take_comment(struct review_ticket *t, struct sy_error *err) SY_NODISCARD;
+enum sy_code review_ticket_take_comment(struct review_ticket *t, struct sy_error *err) SY_NODISCARD;
 
 #endif

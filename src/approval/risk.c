@@ -9,6 +9,7 @@
 #include "base/utf8.h"
 
 #define TEXT_BYTES   16384U
+#define LINE_BYTES   ((size_t)RISK_SENTENCE_MAX * 4)
 #define ANSWER_WORDS 200 /* tokens */
 
 static const char instructions[] =
@@ -192,9 +193,9 @@ read_level(enum risk_level *ret, const char *word)
 static enum sy_code
 clean(struct risk *ret, const char *text)
 {
-    SY_AUTO(buf_fini) struct buf line = {.max = RISK_SENTENCE_MAX * 4};
+    SY_AUTO(buf_fini) struct buf line = {.max = LINE_BYTES};
     SY_AUTO(buf_fini) struct buf shown = {.max = RISK_SENTENCE_MAX - 1};
-    size_t n = utf8_cut(text, strlen(text), RISK_SENTENCE_MAX * 4);
+    size_t n = utf8_cut(text, strlen(text), LINE_BYTES);
     enum sy_code rc = buf_add(&line, text, n);
 
     for (size_t i = 0; i < line.len && rc == SY_E_OK; i++) {

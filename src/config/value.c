@@ -250,7 +250,8 @@ is_safe_url(const char *text)
             return strcspn(text + n, "@") == strlen(text + n);
         }
     }
-    return at > 0 && strcspn(text + at, ":/?#@") > 0 && text[at + strcspn(text + at, "/?#@")] != '@';
+    return at > 0 && strcspn(text + at, ":/?#@") > 0 &&
+           text[at + strcspn(text + at, "/?#@")] != '@';
 }
 
 static bool

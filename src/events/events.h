@@ -100,8 +100,8 @@ struct event_denial {
 
 struct event_tool_done {
     const char *tool;         /* its name in the list of tools */
-    const char *status;       /* of event_end, or "rejected": bad arguments; "pending": a person has
-                                 still to answer */
+    const char *status;       /* of event_end, "pending_approval": a person has still to answer, or
+                                 "rejected": bad arguments */
     bool has_run;             /* a command was started */
     bool has_failed;          /* and ended with another status than 0, or by a signal */
     uint64_t duration_ns;     /* from the call to its answer */

@@ -452,7 +452,8 @@ store_request_amend(struct store *st, const char *id, const char *text, struct s
     if (rc != SY_E_OK) {
         return rc;
     }
-    rc = store_prepare(&s, st, "UPDATE request SET text = :text WHERE id = :id AND status = 0", err);
+    rc =
+        store_prepare(&s, st, "UPDATE request SET text = :text WHERE id = :id AND status = 0", err);
     if (rc == SY_E_OK) {
         rc = store_run(st, s, store_bind_text(s, ":text", text) | store_bind_text(s, ":id", id),
                        NULL, err);

@@ -16,7 +16,7 @@ struct approvals {
     struct session *session;
     uv_loop_t *loop;
     struct assessor *assessor;
-    struct review *review; /* NULL: there is no state directory */
+    struct review *review;       /* NULL: there is no state directory */
     struct commenter *commenter; /* NULL: no model is asked */
     /* Of their own memory: they outlive us until libuv lets go. */
     uv_poll_t *poll;

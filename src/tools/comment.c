@@ -159,9 +159,9 @@ make_key_header(struct buf *ret, const struct commenter *c, struct sy_error *err
         rc = sy_err_nomem(err);
     }
     if (rc == SY_E_OK) {
-        rc = buf_addf(ret, "%s%s",
-                      c->style == RISK_OPENAI ? "Authorization: Bearer " : "x-api-key: ",
-                      buf_view(&key));
+        rc = buf_addf(
+            ret, "%s%s",
+            c->style == RISK_OPENAI ? "Authorization: Bearer " : "x-api-key: ", buf_view(&key));
     }
     mem_free_secret(key.data, key.cap);
     return rc;
@@ -175,8 +175,7 @@ post(struct comment *m, const char *text, struct sy_error *err)
     struct buf key = {.max = HEADER_BYTES + 1};
     char *headers[4] = {mem_unconst("Content-Type: application/json")};
     size_t n = 1;
-    enum sy_code rc =
-        risk_write_request(&body, c->style, c->config->assessment.model, text, err);
+    enum sy_code rc = risk_write_request(&body, c->style, c->config->assessment.model, text, err);
 
     if (rc == SY_E_OK) {
         rc = make_key_header(&key, c, err);

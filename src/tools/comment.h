@@ -29,6 +29,7 @@ void commenter_free(struct commenter *c);
 
 /* The key in assessment.key_file, to be wiped (mem_free_secret); SY_E_CONFIG for a file that
  * others may read, that holds none, or that is not there. */
-enum sy_code commenter_read_key(struct buf *ret, const char *path, struct sy_error *err) SY_NODISCARD;
+enum sy_code commenter_read_key(struct buf *ret, const char *path,
+                                struct sy_error *err) SY_NODISCARD;
 
 #endif

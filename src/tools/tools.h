@@ -25,8 +25,8 @@ enum tool_front { FRONT_MCP, FRONT_PROTO };
 /* How a front asks the person at its other end (docs/approvals.md). */
 struct tool_call;
 struct tool_asker {
-    uint64_t hold_ms;   /* how long a call waits; 0: nobody is there; UINT64_MAX: to the end */
-    bool asks_once;     /* a request that was shown can't be shown again: with its comment, or none */
+    uint64_t hold_ms; /* how long a call waits; 0: nobody is there; UINT64_MAX: to the end */
+    bool asks_once;   /* a request that was shown can't be shown again: with its comment, or none */
     const char *client; /* the agent's program, for the person; NULL unknown */
     /* The request `id` can be answered, by tool_reply or elsewhere; `question` is its JSON
      * (approval/question.h). Again, unless asks_once, when a comment has come to it. From the loop.

@@ -163,7 +163,8 @@ fill_deny_read(struct sandbox_policy *ret, const struct config *config, const ch
     if (rc == SY_E_OK) {
         rc = strv_add_all(&ret->deny_read, strv_view(&config->sandbox.deny_read));
     }
-    return rc == SY_E_OK ? hide_key(&ret->deny_read, config->assessment.key_file) : rc;
+    rc = rc == SY_E_OK ? hide_key(&ret->deny_read, config->assessment.key_file) : rc;
+    return rc == SY_E_OK ? hide_key(&ret->deny_read, config->telemetry.otlp_headers_file) : rc;
 }
 
 static enum sy_code
@@ -178,7 +179,6 @@ fill_env(struct env_policy *ret, const struct config *config)
     if (rc == SY_E_OK && ours != NULL && ours[0] != '\0') {
         rc = strv_add(&ret->exclude, ours);
     }
-
     if (rc == SY_E_OK) {
         rc = copy_list(&ret->set, &config->environment.set, LIMIT_ENV);
     }

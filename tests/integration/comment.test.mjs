@@ -7,7 +7,7 @@ import path from 'node:path';
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
 import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
-import { call, listen, makeYard, program, startMcp, STUCK_MS, waitFor } from './lib/client.mjs';
+import { call, followApprovals, has, listen, makeYard, mustRun, program, startMcp, STUCK_MS, waitFor } from './lib/client.mjs';
 import { openProto } from './lib/proto.mjs';
 
 const limit = { timeout: STUCK_MS };
@@ -225,6 +225,40 @@ test('while a form waits for the comment, a terminal can answer', limit, async (
   approvals(yard, ['deny', waiting(yard)[0].id]);
   assert.equal((await running).status, 'denied');
   assert.equal(asked.length, 0);
+});
+
+test('approvals follow shows a comment that comes while the request stands there', limit, async (t) => {
+  if (!mustRun(t, has('python3'), 'no python3')) {
+    return;
+  }
+  let go;
+  const model = await startModel(t, (res) => {
+    go = () => res.end(anthropic(says('medium', 'Late words.')));
+  });
+  const { run, yard } = await open(t, { settings: model.settings });
+  const r = await run('rm -rf x');
+  const terminal = followApprovals(t, yard);
+  await waitFor(() => terminal.seen.text.includes('[q]uit'), 'the question');
+  assert.doesNotMatch(terminal.seen.text, /Comment/);
+  go();
+  await waitFor(() => /risk medium\. Late words\./.test(terminal.seen.text), 'the comment');
+  await waitFor(() => terminal.seen.text.split('[q]uit').length === 3, 'the prompt again');
+  terminal.type('y');
+  await waitFor(() => terminal.seen.text.includes(`${r.approval.id.slice(0, 12)} approved`), 'the answer');
+  assert.equal(terminal.seen.text.split('Late words').length, 2, 'it is shown once');
+});
+
+test('doctor looks at the key and names where commands go', limit, async (t) => {
+  const yard = makeYard(t);
+  const key = path.join(yard.home, 'key');
+  fs.writeFileSync(key, 'k', { mode: 0o644 });
+  const check = () => JSON.parse(spawnSync(program, ['doctor', '--json', '-c', 'assessment.url=https://model.test/v1', '-c', 'assessment.model=m',
+    '-c', `assessment.key_file=${key}`], { cwd: yard.ws, env: yard.env, encoding: 'utf8' }).stdout).checks.find((c) => c.name === 'assessment');
+  assert.equal(check().level, 'warn');
+  assert.match(check().text, /others may read/);
+  fs.chmodSync(key, 0o600);
+  assert.equal(check().level, 'ok');
+  assert.match(check().text, /https:\/\/model\.test\/v1/);
 });
 
 test('what the model writes can\'t deceive, and is short', limit, async (t) => {

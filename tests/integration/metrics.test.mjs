@@ -192,8 +192,8 @@ test('requests for approval are counted once, by what was decided', limit, async
 
 test('a request that is answered while no call waits is counted when the call comes back', limit, async (t) => {
   const { run, yard, close } = await open(t);
-  assert.equal((await run('rm -rf a')).structuredContent.status, 'pending');
-  assert.equal((await run('rm -rf a')).structuredContent.status, 'pending');
+  assert.equal((await run('rm -rf a')).structuredContent.status, 'pending_approval');
+  assert.equal((await run('rm -rf a')).structuredContent.status, 'pending_approval');
   const { requests } = JSON.parse(spawnSync(program, ['approvals', 'list', '--json'], { env: yard.env, encoding: 'utf8' }).stdout);
   assert.equal(requests.length, 1);
   assert.equal(spawnSync(program, ['approvals', 'approve', requests[0].id], { env: yard.env }).status, 0);
@@ -203,7 +203,7 @@ test('a request that is answered while no call waits is counted when the call co
   const tool = 'shell_command';
   assert.equal(value(families, 'approval_asked_total', { tool }), 1);
   assert.equal(value(families, 'approval_requested_total', { tool, decision: 'approved' }), 1);
-  assert.equal(value(families, 'tool_calls_total', { tool, status: 'pending' }), 2);
+  assert.equal(value(families, 'tool_calls_total', { tool, status: 'pending_approval' }), 2);
 });
 
 test('proto tells requests and decisions as events, once each', limit, async (t) => {

@@ -98,8 +98,9 @@ the_facts_of_the_risk_are_always_shown(void **state)
     struct sandbox_policy other = policy;
 
     (void)state;
-    has(&q, "Risk:       writes in the workspace alone, no network, no rights beyond yours, may not "
-            "be undone\n");
+    has(&q,
+        "Risk:       writes in the workspace alone, no network, no rights beyond yours, may not "
+        "be undone\n");
     q.class = APPROVAL_CLASS_OTHER;
     has(&q, "nothing known that can't be undone\n");
     q.asks_for_rights = true; /* in the sandbox that has no effect */

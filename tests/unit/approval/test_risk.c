@@ -128,9 +128,10 @@ read_text(struct risk *ret, const char *body)
 static void
 answers_of_both_styles_are_read(void **state)
 {
-    static const char messages[] = "{\"content\":[{\"type\":\"thinking\"},{\"type\":\"text\",\"text\":"
-                                   "\"{\\\"risk_level\\\":\\\"Medium\\\",\\\"description\\\":\\\"It "
-                                   "does.\\\"}\"}]}";
+    static const char messages[] =
+        "{\"content\":[{\"type\":\"thinking\"},{\"type\":\"text\",\"text\":"
+        "\"{\\\"risk_level\\\":\\\"Medium\\\",\\\"description\\\":\\\"It "
+        "does.\\\"}\"}]}";
     static const char completions[] =
         "{\"choices\":[{\"message\":{\"content\":\"Here:\\n{\\\"risk_level\\\":\\\"low\\\"} ok\"}}]}";
     struct risk risk = {0};
@@ -186,10 +187,10 @@ the_sentence_is_one_short_line_that_can_t_deceive(void **state)
     struct risk risk = {0};
 
     (void)state;
-    assert_int_equal(
-        buf_add_str(&body, "{\"content\":[{\"type\":\"text\",\"text\":\"{\\\"risk_level\\\":"
-                           "\\\"low\\\",\\\"description\\\":\\\"a\\\\n\\\\u001b[2K\\\\u202e"),
-        SY_E_OK);
+    assert_int_equal(buf_add_str(&body,
+                                 "{\"content\":[{\"type\":\"text\",\"text\":\"{\\\"risk_level\\\":"
+                                 "\\\"low\\\",\\\"description\\\":\\\"a\\\\n\\\\u001b[2K\\\\u202e"),
+                     SY_E_OK);
     for (int i = 0; i < 700; i++) {
         assert_int_equal(buf_add_str(&body, "\xc3\xa4"), SY_E_OK);
     }
@@ -233,8 +234,9 @@ a_comment_is_added_once_and_shown_with_its_author(void **state)
 static enum sy_code
 all_of_it(void *arg)
 {
-    static const char answer[] = "{\"content\":[{\"type\":\"text\",\"text\":"
-                                 "\"{\\\"risk_level\\\":\\\"low\\\",\\\"description\\\":\\\"d\\\"}\"}]}";
+    static const char answer[] =
+        "{\"content\":[{\"type\":\"text\",\"text\":"
+        "\"{\\\"risk_level\\\":\\\"low\\\",\\\"description\\\":\\\"d\\\"}\"}]}";
     struct buf body = {.max = LIMIT_STORE_TEXT};
     struct buf with = {.max = LIMIT_STORE_TEXT};
     struct risk risk = {0};

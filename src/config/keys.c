@@ -395,10 +395,9 @@ const struct config_row config_rows[CONFIG_KEYS] = {
      .offset = AT(telemetry.otlp_interval_ms)},
 };
 
-static const char *const sections[] = {
-    "sandbox", "network", "approval", "assessment", "shell",       "environment",
-    "tools",   "output",  "limits",   "log",        "telemetry",
-    "requirements"};
+static const char *const sections[] = {"sandbox",   "network",     "approval",    "assessment",
+                                       "shell",     "environment", "tools",       "output",
+                                       "limits",    "log",         "telemetry",   "requirements"};
 /* `requirements` is no section of keys. */
 #define SECTIONS (sizeof(sections) / sizeof(sections[0]) - 1)
 

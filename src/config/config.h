@@ -84,7 +84,7 @@ struct config {
         const char *format; /* logfmt | json */
     } log;
     struct {
-        bool metrics; /* counts are kept in the state directory */
+        bool metrics;              /* counts are kept in the state directory */
         const char *otlp_endpoint; /* "" = nothing is exported */
         const char *otlp_headers_file;
         const char *otlp_headers_env; /* the name of a variable */

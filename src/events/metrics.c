@@ -15,11 +15,22 @@ static const struct metric_family families[METRIC_COUNT] = {
 #undef METRIC_ROW
 };
 
-#define METRIC_ALL(id, kind, name, label, label2, series, help) +(series)
-#define METRIC_HISTOGRAMS(id, kind, name, label, label2, series, help)                             \
-    +((kind) == METRIC_HISTOGRAM ? (series) : 0)
-#define SERIES_ALL     ((size_t)(0 METRICS(METRIC_ALL)))
-#define HISTOGRAMS_ALL ((size_t)(0 METRICS(METRIC_HISTOGRAMS)))
+/* As many bytes as there are series, and one more for each family that has no buckets. */
+struct series_room {
+#define METRIC_ROOM(id, kind, name, label, label2, series, help) char room_##id[series];
+    METRICS(METRIC_ROOM)
+#undef METRIC_ROOM
+};
+
+struct bucket_room {
+#define METRIC_ROOM(id, kind, name, label, label2, series, help)                                   \
+    char room_##id[(kind) == METRIC_HISTOGRAM ? (series) : 1];
+    METRICS(METRIC_ROOM)
+#undef METRIC_ROOM
+};
+
+#define SERIES_ALL     sizeof(struct series_room)
+#define HISTOGRAMS_ALL sizeof(struct bucket_room)
 
 #define MS(n) ((uint64_t)(n)*1000000U)
 
@@ -125,8 +136,9 @@ copy_label(char ret[LIMIT_METRIC_LABEL], const char *text)
     const char *from = utf8_is_valid(text, len) ? text : OTHER;
     size_t n = utf8_cut(from, strlen(from), LIMIT_METRIC_LABEL - 1);
 
-    memset(ret, 0, LIMIT_METRIC_LABEL);
+    memset(ret, 0, LIMIT_METRIC_LABEL); /* labels are compared whole */
     memcpy(ret, from, n);
+    ret[n] = '\0';
 }
 
 static void

@@ -76,6 +76,7 @@ read_label(char ret[LIMIT_METRIC_LABEL], sqlite3_stmt *s, int column)
     }
     memset(ret, 0, LIMIT_METRIC_LABEL);
     memcpy(ret, text, n);
+    ret[n] = '\0';
     return true;
 }
 

@@ -12,7 +12,7 @@
 #include "events/metrics.h"
 #include "fault.h"
 
-#define MS 1000000U
+#define MS ((uint64_t)1000000)
 
 static struct metrics *
 make(void)
@@ -250,7 +250,7 @@ cells_of_another_version_do_no_harm(void **state)
     const struct metric_cell unknown = {.name = "of_the_future_total", .value = 1};
     const struct metric_cell negative = {.name = "tool_calls_total", .part = -1, .value = 1};
     const struct metric_cell bound = {
-        .name = "command_duration_seconds", .labels = {"shell"}, .part = 7 * MS, .value = 1};
+        .name = "command_duration_seconds", .labels = {"shell"}, .part = 7000000, .value = 1};
 
     (void)state;
     metrics_add(m, &unknown);

@@ -15,9 +15,6 @@
 #include "command/safe.h"
 #include "guard/git_tame.h"
 
-/* Versions of the rules from elsewhere: not to be used, not readable (UINT64_MAX). */
-#define NO_ANSWERS (UINT64_MAX - 1)
-
 /* How a file looked when it was read. Zeroed: it was not there. */
 struct stamp {
     dev_t dev;
@@ -142,7 +139,7 @@ read_more(struct assessor *a)
 {
     struct sy_error err = {0};
 
-    if (a->more.read != NULL && a->more_version < NO_ANSWERS &&
+    if (a->more.read != NULL && a->more_version != UINT64_MAX &&
         a->more.read(a->more.arg, &a->rules, &err) != SY_E_OK) {
         (void)snprintf(a->note, sizeof(a->note), "rules made by answers are not used: %.180s",
                        err.msg);
@@ -160,8 +157,7 @@ refresh_rules(struct assessor *a, const struct assess_input *in, struct sy_error
     uint64_t version = 0;
 
     a->note[0] = '\0';
-    version = in->ignores_answers ? NO_ANSWERS : version_of_more(a);
-
+    version = version_of_more(a);
     stamp_take(&system_stamp, a->system_path);
     stamp_take(&user_stamp, a->user_path);
     if (a->has_rules && a->more_version == version && version != UINT64_MAX &&

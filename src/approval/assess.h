@@ -26,7 +26,6 @@ struct assess_input {
     bool asks_for_all; /* struct requirement_input */
     enum sandbox_mode mode;
     bool escalates;
-    bool ignores_answers;             /* commands could write where these rules come from */
     const struct strv *wanted_prefix; /* of a rule that the caller proposes; or NULL */
 };
 

@@ -25,9 +25,8 @@ struct orch_call {
     /* ORCH_APPROVAL, ORCH_REVIEW */
     struct review_ticket *ticket;
     char *client;
-    const char *told;    /* the request's text as it was told; NULL: not yet */
-    bool has_open_store; /* its command could answer for the person */
-    bool lifts_sandbox;  /* approval means running outside of it */
+    const char *told;   /* the request's text as it was told; NULL: not yet */
+    bool lifts_sandbox; /* approval means running outside of it */
     const char *const
         *overlay; /* variables that make the command as safe as it was judged; or NULL */
     /* ORCH_LOCK */

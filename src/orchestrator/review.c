@@ -65,9 +65,9 @@ assess(struct orch_call *c, struct assessment *ret, struct sy_error *err)
         .roots = strv_view(&roots),
         .policy = c->turn.approval,
         .asks_for_all = c->turn.asks_for_all,
+        .granular = c->turn.granular,
         .mode = c->turn.sandbox.mode,
         .escalates = escalates(c),
-        .ignores_answers = c->has_open_store,
         .wanted_prefix = c->request.prefix.n > 0 ? &c->request.prefix : NULL,
     };
 
@@ -127,34 +127,13 @@ deny(struct orch_call *c, const char *reason)
     call_fail(c, EXEC_DENIED, &why);
 }
 
-/*
- * Could the command write where answers are kept? Then it could answer for the person: nobody is
- * asked, and no rule made by an answer counts. So it is with a workspace that holds the state
- * directory, where no mount hides that. false: the call has failed.
- */
+/* Nobody is asked about what could not run: the sandbox is there before. false: the call has
+ * failed. */
 static bool
-look_at_store(struct orch_call *c)
+has_sandbox(struct orch_call *c)
 {
-    const struct review_by *by = session_review(c->session);
-    struct sandbox_explanation e;
-    struct sy_error err = {0};
-
-    if (by->ops == NULL || !sandbox_mode_is_enforced(c->turn.sandbox.mode)) {
-        return true;
-    }
-    if (!call_has_entry(c)) {
-        return false;
-    }
-    if (c->entry->plan == NULL) {
-        return true;
-    }
-    if (sandbox_explain(&e, c->entry->plan, OPERATION_WRITE, by->ops->place(by->review), &err) !=
-        SY_E_OK) {
-        call_fail(c, EXEC_FAILED, &err);
-        return false;
-    }
-    c->has_open_store = e.is_allowed;
-    return true;
+    return session_review(c->session)->ops == NULL ||
+           !sandbox_mode_is_enforced(c->turn.sandbox.mode) || call_has_entry(c);
 }
 
 static void
@@ -163,15 +142,6 @@ review_begin(struct orch_call *c, struct assessment *a)
     struct sy_error why = {0};
     struct sy_error err = {0};
 
-    if (c->has_open_store) {
-        (void)sy_err_set(
-            &err, SY_E_DENIED,
-            "a person has to approve it, and commands could answer in their place, since they "
-            "can write %.100s: set XDG_STATE_HOME or work in another directory",
-            session_review(c->session)->ops->place(session_review(c->session)->review));
-        call_fail(c, EXEC_DENIED, &err);
-        return;
-    }
     if (session_review(c->session)->ops == NULL) {
         requirement_refuse_unasked(&a->need);
         deny(c, a->need.reason);
@@ -198,7 +168,7 @@ call_approve(struct orch_call *c)
         c->state = ORCH_LOCK; /* it only looks, and tells what it would do */
         return;
     }
-    if (!look_at_store(c)) {
+    if (!has_sandbox(c)) {
         return;
     }
     if (assess(c, &a, &err) != SY_E_OK) {

@@ -309,23 +309,60 @@ test('a command that an agent runs can neither answer nor read what waits', limi
   }
 });
 
-test('where commands could write the answers nobody is asked, and none count', limit, async (t) => {
+test('where commands could write the answers nothing runs, and nobody is asked in vain', limit, async (t) => {
   const yard = makeYard(t);
-  const other = await open(t, { yard, answer: says('rule') });
-  assert.equal((await other.run('mkdir ../outside/d', ESCALATE)).approval.decision, 'approved_with_rule');
-  fs.rmdirSync(path.join(yard.outside, 'd'));
-  assert.equal((await other.run('mkdir ../outside/d')).exit_code, 0, 'the control');
-  fs.rmdirSync(path.join(yard.outside, 'd'));
   yard.ws = yard.home; // the workspace holds the state directory
-  const settings = { 'sandbox.tier': 'no-namespace', 'sandbox.writable_roots': `["${yard.home}"]` };
+  const settings = { 'sandbox.tier': 'no-namespace' };
   const { run, asked } = await open(t, { yard, answer: says('once'), settings });
-  const r = await run('rm -rf x');
-  assert.equal(r.status, 'denied');
-  assert.match(r.text, /could answer in their place/);
-  assert.match(r.text, /XDG_STATE_HOME/);
+  for (const command of ['rm -rf x', 'touch made']) {
+    const r = await run(command);
+    assert.equal(r.status, 'failed');
+    assert.match(r.text, /lies below a writable root/);
+    assert.match(r.text, /XDG_STATE_HOME/);
+  }
   assert.equal(asked.length, 0);
-  assert.notEqual((await run('mkdir ../outside/d')).exit_code, 0, 'nor does a rule that an answer made');
-  assert.equal((await run('touch made; echo on')).output, 'on\n');
+  assert.ok(!fs.existsSync(path.join(yard.home, 'made')));
+});
+
+test('granular: by parts, and what no part lets through is refused', limit, async (t) => {
+  const granular = { 'approval.policy': 'granular' };
+  const none = await open(t, { answer: says('once'), settings: granular });
+  const refused = await none.run('rm -rf x');
+  assert.equal(refused.status, 'denied');
+  assert.match(refused.text, /the granular approval\.policy lets nobody be asked about it/);
+  assert.equal(none.asked.length, 0);
+  assert.equal((await none.run('echo on')).output, 'on\n');
+  const some = await open(t, { answer: says('once'), settings: { ...granular, 'approval.granular_sandbox_approval': true } });
+  assert.equal((await some.run('rm -rf x')).exit_code, 0);
+  assert.equal(some.asked.length, 1);
+  const yard = makeYard(t);
+  fs.mkdirSync(path.join(yard.home, '.config/shellyard'), { recursive: true });
+  fs.writeFileSync(path.join(yard.home, '.config/shellyard/rules.yaml'), 'rules:\n  - {program: uname, decision: ask}\n');
+  const ruled = await open(t, { yard, answer: says('once'), settings: { ...granular, 'approval.granular_rules': true } });
+  assert.equal((await ruled.run('uname')).exit_code, 0);
+  assert.equal(ruled.asked.length, 1);
+  assert.equal((await ruled.run('rm -rf x')).status, 'denied');
+});
+
+test('a store that is moved away while the server runs is made anew', limit, async (t) => {
+  const yard = makeYard(t);
+  const state = path.join(yard.home, '.local/state/shellyard');
+  const { run } = await open(t, { yard });
+  const first = await run('rm -rf x');
+  assert.equal(first.status, 'pending_approval');
+  for (const gone of [['shellyard.db', 'shellyard.db-wal', 'shellyard.db-shm'], ['shellyard.changes'], null]) {
+    if (gone === null) {
+      fs.renameSync(state, `${state}-old`);
+    }
+    for (const name of gone ?? []) {
+      fs.rmSync(path.join(state, name), { force: true });
+    }
+    const asked = await run(`rm -rf x-${gone?.[0] ?? 'all'}`);
+    assert.equal(asked.status, 'pending_approval', asked.text);
+    const said = await approvals(yard, ['approve', asked.approval.id]);
+    assert.equal(said.code, 0, said.stderr);
+    assert.equal((await run(`rm -rf x-${gone?.[0] ?? 'all'}`)).exit_code, 0);
+  }
 });
 
 test('a store that cannot be used: what needs a person is refused, the rest runs', limit, async (t) => {

@@ -37,6 +37,7 @@ struct orch_call {
     /* From ORCH_SPAWN on; the process borrows them. */
     struct strv env;
     struct strv argv;
+    unsigned n_steered; /* how often a rule has put a better command in its place */
     struct buf program;
     struct output_chain *chain;
     struct process *process;

@@ -1,8 +1,10 @@
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "approval/question.h"
 #include "base/limits.h"
+#include "base/mem.h"
 #include "orchestrator/call_internal.h"
 
 /* ORCH_APPROVAL and ORCH_REVIEW: what a call needs, and a person who gives it. */
@@ -158,6 +160,39 @@ review_begin(struct orch_call *c, struct assessment *a)
     c->state = ORCH_REVIEW;
 }
 
+/* Rules in a row; circles are found when they are read. */
+#define STEERS_MAX 8
+
+/* A rule knows a better command and says to run it: from now on the call is about that one. */
+static enum sy_code
+steer(struct orch_call *c, struct assessment *a, struct sy_error *err)
+{
+    char note[SY_ERR_MSG_MAX];
+    SY_AUTO(buf_fini) struct buf words = {.max = 80};
+
+    if (++c->n_steered > STEERS_MAX) {
+        return sy_err_set(err, SY_E_CONFIG, "more than %u rules in a row steer to another command",
+                          STEERS_MAX);
+    }
+    for (size_t i = 0; i < a->better.n; i++) {
+        if (buf_addf(&words, "%s%s", i > 0 ? " " : "", a->better.v[i]) != SY_E_OK) {
+            break; /* it is long: the begin of it names it */
+        }
+    }
+    (void)snprintf(note, sizeof(note), "%.140s; run instead: %.80s", a->need.reason,
+                   buf_view(&words));
+    call_add_note(c, note);
+    /* What was said of the other command. */
+    mem_free(c->request.script);
+    mem_free(c->request.params.arg0);
+    c->request.script = NULL;
+    c->request.params.arg0 = NULL;
+    strv_fini(&c->request.prefix);
+    strv_fini(&c->argv);
+    c->argv.max = LIMIT_ARGV;
+    return strv_add_all(&c->argv, strv_view(&a->better)) == SY_E_OK ? SY_E_OK : sy_err_nomem(err);
+}
+
 void
 call_approve(struct orch_call *c)
 {
@@ -205,7 +240,13 @@ call_approve(struct orch_call *c)
     case REQUIREMENT_FORBIDDEN:
         break;
     }
-    deny(c, a.need.reason);
+    if (a.better.n == 0 || a.need.cause != REQUIREMENT_BY_RULE || c->request.work.run != NULL) {
+        deny(c, a.need.reason);
+    } else if (steer(c, &a, &err) != SY_E_OK) {
+        call_fail(c, EXEC_DENIED, &err);
+    } else {
+        call_approve(c); /* judged as if it had been sent */
+    }
 }
 
 /* What the agent is told instead of a result. */

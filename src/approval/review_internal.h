@@ -46,7 +46,6 @@ struct review_ticket {
 
 struct review {
     char *state_dir;
-    char *db_path;
     char *session;
     char *principal;
     uint64_t ttl_ms;
@@ -60,6 +59,20 @@ struct review {
     void *commenter_arg;
 };
 
+/* review_store.c */
+
+/* The connection that reads, opened if need be; where the files were moved or removed, another
+ * one, to those that are there now. */
+enum sy_code review_open_reader(struct review *r, struct sy_error *err) SY_NODISCARD;
+/* That, the writer and the watch. */
+enum sy_code review_open_store(struct review *r, struct sy_error *err) SY_NODISCARD;
+void review_close_store(struct review *r);
+/* The files are no longer there: who waits for an answer gets none. */
+void review_lose_store(struct review *r);
+
+/* review.c */
+
+void review_settle_failed(struct review_ticket *t, const struct sy_error *err);
 /* Frees it with its last holder. */
 void review_ticket_unref(struct review_ticket *t);
 /* Tells whoever asked, unless they left. */

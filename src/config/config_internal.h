@@ -77,7 +77,7 @@ struct config_row {
     size_t offset;    /* of the member in struct config */
 };
 
-#define CONFIG_KEYS 54U
+#define CONFIG_KEYS 56U
 
 extern const struct config_row config_rows[CONFIG_KEYS];
 

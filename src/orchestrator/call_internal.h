@@ -27,7 +27,6 @@ struct orch_call {
     char *client;
     const char *told;             /* the request's text as it was told; NULL: not yet */
     char asked_id[STORE_ID_SIZE]; /* of that request */
-    bool has_open_store;          /* its command could answer for the person */
     bool lifts_sandbox;           /* approval means running outside of it */
     const char *const
         *overlay; /* variables that make the command as safe as it was judged; or NULL */
@@ -39,6 +38,7 @@ struct orch_call {
     /* From ORCH_SPAWN on; the process borrows them. */
     struct strv env;
     struct strv argv;
+    unsigned n_steered; /* how often a rule has put a better command in its place */
     struct buf program;
     struct output_chain *chain;
     struct process *process;

@@ -431,6 +431,35 @@ tell_finding(struct assessment *ret, const struct danger_verdict *d)
     memcpy(ret->finding, sentence.msg, sizeof(ret->finding));
 }
 
+static bool
+gives_rights(const char *word)
+{
+    static const char *const programs[] = {"sudo", "sudoedit", "doas",    "su",
+                                           "run0", "pkexec",   "runuser", "machinectl"};
+
+    for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
+        if (str_eq(path_base(word), programs[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Wherever it stands among the words: behind wrappers (env, xargs, timeout), and where it is only
+ * meant as text, which costs a word in what people read. */
+static bool
+asks_for_rights(const struct commands *c)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        for (size_t k = 0; k < c->v[i].n; k++) {
+            if (gives_rights(c->v[i].v[k])) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 /* A rule is offered for one command alone, which stands by itself. */
 static enum sy_code
 propose(struct assessment *ret, const struct commands *c, const struct assess_input *in)
@@ -464,6 +493,7 @@ judge(struct assessment *ret, const struct assess_input *in, struct commands *c,
     ret->class = class_of(&danger, &safe, in);
     ret->is_safe = ret->class == APPROVAL_CLASS_SAFE;
     ret->env = ret->is_safe ? safe.env : NULL;
+    ret->asks_for_rights = asks_for_rights(c);
     tell_finding(ret, &danger);
     return propose(ret, c, in) == SY_E_OK ? SY_E_OK : sy_err_nomem(err);
 }

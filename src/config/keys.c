@@ -15,6 +15,7 @@ static const char *const identities[] = {"owner", "self", NULL};
 static const char *const approval_policies[] = {"unless-trusted", "on-request", "on-failure",
                                                 "granular",       "never",      NULL};
 static const char *const on_requests[] = {"all", "default", NULL};
+static const char *const assessment_styles[] = {"anthropic", "openai", NULL};
 static const char *const inherits[] = {"none", "core", "all", NULL};
 static const char *const shell_types[] = {"default", "shell_command", "unified_exec",
                                           "all",     "disabled",      NULL};
@@ -27,6 +28,8 @@ static const char *const log_formats[] = {"logfmt", "json", NULL};
 #define KEEP_BYTES_MIN    4096
 #define SNAPSHOT_MS_MIN   100
 #define SNAPSHOT_MS_MAX   60000
+#define EXPORT_MS_MIN     1000
+#define EXPORT_MS_MAX     86400000 /* a day */
 
 /* Less memory does not even load a program, and one that runs out before its
  * first instruction shares its memory with us (docs/internals/process.md). */
@@ -195,12 +198,35 @@ const struct config_row config_rows[CONFIG_KEYS] = {
      .min = 1000,
      .max = LIMIT_APPROVAL_MS,
      .offset = AT(approval.expires_ms)},
+    {.info = {"assessment.url", "string", "", "",
+              "Where a model is asked for a comment on requests for approval; empty: nowhere"},
+     .type = CONFIG_STRING,
+     .order = CONFIG_ORDER_EQUAL,
+     .content = CONFIG_URL_OR_EMPTY,
+     .offset = AT(assessment.url)                                                                                                                                                                                                      },
+    {.info = {"assessment.model", "string", "", "", "The model's name there"},
+     .type = CONFIG_STRING,
+     .order = CONFIG_ORDER_EQUAL,
+     .content = CONFIG_NAME_OR_EMPTY,
+     .offset = AT(assessment.model)                                                                                                                                                                                                      },
+    {.info = {"assessment.style", "choice", "anthropic|openai", "anthropic",
+              "How it is asked: Messages, or Chat Completions"},
+     .type = CONFIG_CHOICE,
+     .order = CONFIG_ORDER_EQUAL,
+     .words = assessment_styles,
+     .offset = AT(assessment.style)                                                                                                                                                                                                            },
+    {.info = {"assessment.key_file", "string", "", "",
+              "The file that holds the key for it, an absolute path; empty: no key is sent"},
+     .type = CONFIG_STRING,
+     .order = CONFIG_ORDER_EQUAL,
+     .content = CONFIG_PATH_OR_EMPTY,
+     .offset = AT(assessment.key_file)                                                                                                                 },
     {.info = {"shell.path", "string", "", "",
               "The shell that runs command strings, an absolute path; empty: detect it"},
      .type = CONFIG_STRING,
      .order = CONFIG_ORDER_EQUAL,
      .content = CONFIG_PATH_OR_EMPTY,
-     .offset = AT(shell.path)                                                                                                                                                                                                      },
+     .offset = AT(shell.path)},
     {.info = {"shell.login", "boolean", "", "true",
               "Whether a call that does not say runs in a login shell"},
      .type = CONFIG_BOOLEAN,
@@ -223,7 +249,7 @@ const struct config_row config_rows[CONFIG_KEYS] = {
      .type = CONFIG_CHOICE,
      .order = CONFIG_ORDER_CHOICE,
      .words = inherits,
-     .offset = AT(environment.inherit)                                                                                                                                                                                                            },
+     .offset = AT(environment.inherit)                                                                                                                                                                                               },
     {.info = {"environment.default_excludes", "boolean", "", "true",
               "Leave out variables whose names look like secrets"},
      .type = CONFIG_BOOLEAN,
@@ -254,7 +280,7 @@ const struct config_row config_rows[CONFIG_KEYS] = {
      .type = CONFIG_CHOICE,
      .order = CONFIG_ORDER_EQUAL,
      .words = shell_types,
-     .offset = AT(tools.shell_type)                                                                                                                                                                                               },
+     .offset = AT(tools.shell_type)                                                                                                                                                                                                            },
     {.info = {"tools.timeout_ms", "integer", "", "10000",
               "How long a command may run when the call does not say"},
      .type = CONFIG_INTEGER,
@@ -347,10 +373,41 @@ const struct config_row config_rows[CONFIG_KEYS] = {
      .order = CONFIG_ORDER_EQUAL,
      .words = log_formats,
      .offset = AT(log.format)},
+    {.info = {"telemetry.metrics", "boolean", "", "true",
+              "Whether counts are kept in the state directory, for shellyard metrics"},
+     .type = CONFIG_BOOLEAN,
+     .order = CONFIG_ORDER_EQUAL,
+     .offset = AT(telemetry.metrics)                                                                                                       },
+    {.info = {"telemetry.otlp_endpoint", "string", "", "",
+              "Where metrics are exported by OTLP/HTTP, without /v1/metrics; empty: nowhere"},
+     .type = CONFIG_STRING,
+     .order = CONFIG_ORDER_EQUAL,
+     .content = CONFIG_URL_OR_EMPTY,
+     .offset = AT(telemetry.otlp_endpoint)                                                                                                                                                                                                 },
+    {.info = {"telemetry.otlp_headers_file", "string", "", "",
+              "A file of headers for exports, lines of Name: value; an absolute path"},
+     .type = CONFIG_STRING,
+     .order = CONFIG_ORDER_EQUAL,
+     .content = CONFIG_PATH_OR_EMPTY,
+     .offset = AT(telemetry.otlp_headers_file)                                                                                                                                                                                                   },
+    {.info = {"telemetry.otlp_interval_ms", "integer", "", "60000",
+              "Time from one export of metrics to the next"},
+     .type = CONFIG_INTEGER,
+     .order = CONFIG_ORDER_EQUAL,
+     .min = EXPORT_MS_MIN,
+     .max = EXPORT_MS_MAX,
+     .offset = AT(telemetry.otlp_interval_ms)},
+    {.info = {"telemetry.otlp_headers_env", "string", "", "",
+              "The variable that has headers for exports, as name=value,name=value"},
+     .type = CONFIG_STRING,
+     .order = CONFIG_ORDER_EQUAL,
+     .content = CONFIG_NAME_OR_EMPTY,
+     .offset = AT(telemetry.otlp_headers_env)                                                                                                                                                                                                            },
 };
 
-static const char *const sections[] = {"sandbox", "network", "approval", "shell", "environment",
-                                       "tools",   "output",  "limits",   "log",   "requirements"};
+static const char *const sections[] = {"sandbox", "network",     "approval",  "assessment",
+                                       "shell",   "environment", "tools",     "output",
+                                       "limits",  "log",         "telemetry", "requirements"};
 /* `requirements` is no section of keys. */
 #define SECTIONS (sizeof(sections) / sizeof(sections[0]) - 1)
 

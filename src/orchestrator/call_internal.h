@@ -25,8 +25,9 @@ struct orch_call {
     /* ORCH_APPROVAL, ORCH_REVIEW */
     struct review_ticket *ticket;
     char *client;
-    bool was_asked;     /* the request was told */
-    bool lifts_sandbox; /* approval means running outside of it */
+    const char *told;             /* the request's text as it was told; NULL: not yet */
+    char asked_id[STORE_ID_SIZE]; /* of that request */
+    bool lifts_sandbox;           /* approval means running outside of it */
     const char *const
         *overlay; /* variables that make the command as safe as it was judged; or NULL */
     /* ORCH_LOCK */
@@ -134,6 +135,10 @@ void call_audit_end(struct orch_call *c);
 /* Events (emit.c). */
 void call_emit_begin(struct orch_call *c);
 void call_emit_end(struct orch_call *c);
+/* About a request for approval; each tells nothing where it was told already. */
+void call_emit_asked(struct orch_call *c, const char *id, const char *text);
+void call_emit_commented(struct orch_call *c, const char *id, const char *text);
+void call_emit_decided(struct orch_call *c, const struct review_answer *a);
 void call_on_delta(void *arg, enum output_stream s, uint64_t seq, const char *text, size_t n);
 
 #endif

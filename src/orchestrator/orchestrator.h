@@ -202,6 +202,7 @@ struct exec_request {
     struct strv prefix; /* of the rule that the caller proposes; empty: none */
     const char *client; /* who asks, for a person; NULL unknown. Borrowed during orch_submit */
     uint64_t hold_ms;   /* how long to wait for a person; UINT64_MAX: until the request is over */
+    bool asks_once;     /* on_asked can't show a request again: not before a comment is there */
     orch_asked_fn *on_asked; /* may be NULL */
     void *on_asked_arg;
     output_raw_fn *on_raw; /* stream-through front ends; may be NULL */

@@ -152,6 +152,20 @@ struct session_lock {
     bool has_writer;
 };
 
+/* Requests for approval that were told by an event and are not decided (asked.c). */
+struct asked;
+struct asked_list {
+    struct asked *v; /* NULL: none so far */
+    size_t n;
+};
+
+void asked_fini(struct asked_list *list);
+/* False: it is there already. The oldest of LIMIT_ASKED makes room. */
+bool asked_add(struct asked_list *list, const char *id, uint64_t now_ns);
+/* False: it is not there, or was lost for want of memory or room. */
+bool asked_take(struct asked_list *list, const char *id, uint64_t *ret_since_ns);
+
+struct asked_list *session_asked(struct session *s);
 const struct assess_by *session_judge(const struct session *s);
 const struct review_by *session_review(const struct session *s);
 

@@ -1,5 +1,6 @@
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "approval/question.h"
 #include "base/limits.h"
@@ -102,12 +103,15 @@ ask(struct orch_call *c, const struct assessment *a, struct sy_error *err)
         .sandbox = &c->turn.sandbox,
         .leaves_sandbox = (escalates(c) || c->request.failed != NULL) &&
                           sandbox_mode_is_enforced(c->turn.sandbox.mode),
+        .is_root = geteuid() == 0,
+        .asks_for_rights = a->asks_for_rights,
         .prefix = &a->prefix,
         .may_remember = a->class != APPROVAL_CLASS_CATASTROPHIC,
     };
     const struct review_question q = {
         .question = &question,
         .hold_ms = c->request.hold_ms,
+        .asks_once = c->request.asks_once,
         .wake = on_review_wake,
         .arg = c,
     };
@@ -289,13 +293,47 @@ refuse(struct orch_call *c, const struct review_answer *a)
 static void
 tell_asked(struct orch_call *c, const char *id, const char *text)
 {
-    if (c->was_asked || id[0] == '\0') {
+    if (text == c->told || id[0] == '\0') {
         return;
     }
-    c->was_asked = true;
+    bool is_first = c->told == NULL;
+
+    c->told = text;
+    if (is_first) {
+        (void)snprintf(c->asked_id, sizeof(c->asked_id), "%s", id);
+        call_emit_asked(c, id, text);
+    } else {
+        call_emit_commented(c, id, text);
+    }
     if (c->request.on_asked != NULL) {
         c->request.on_asked(c->request.on_asked_arg, c, id, text);
     }
+}
+
+static void
+tell_decided(struct orch_call *c, const struct review_answer *a)
+{
+    if (a->id[0] == '\0') {
+        return; /* it was approved for the session, or could not be asked: no request */
+    }
+    if (c->told == NULL && !a->is_remembered) {
+        /* Answered, or told as pending, before the call looked. */
+        c->told = session_review(c->session)->ops->text(c->ticket);
+        call_emit_asked(c, a->id, c->told);
+    }
+    if (a->outcome != REVIEW_PENDING) {
+        call_emit_decided(c, a);
+    }
+}
+
+/* The call ends before anybody has answered. */
+static void
+tell_cancelled(struct orch_call *c)
+{
+    struct review_answer a = {.word = "cancelled"};
+
+    memcpy(a.id, c->asked_id, sizeof(a.id));
+    call_emit_decided(c, &a);
 }
 
 void
@@ -309,6 +347,7 @@ call_review(struct orch_call *c)
         return;
     }
     c->output.review = a;
+    tell_decided(c, a);
     if (a->outcome != REVIEW_APPROVED) {
         refuse(c, a);
         return;
@@ -323,6 +362,9 @@ void
 call_leave_review(struct orch_call *c)
 {
     if (c->ticket != NULL) {
+        if (c->told != NULL && c->output.review == NULL) {
+            tell_cancelled(c);
+        }
         session_review(c->session)->ops->leave(c->ticket);
         c->ticket = NULL;
         c->output.review = NULL;

@@ -33,6 +33,7 @@ struct session {
     struct session_lock lock;
     struct assess_by judge;
     struct review_by review;
+    struct asked_list asked;
     struct sandbox_entry *cache[SANDBOX_CACHE];
     uint64_t cache_clock;
     enum session_spare spare_mode;
@@ -155,6 +156,7 @@ session_free(struct session *s)
     launcher_free(s->launcher);
     session_audit_close(s->audit);
     event_bus_free(s->bus);
+    asked_fini(&s->asked);
     shell_fini(&s->shell);
     strv_fini(&s->environ_list);
     strv_fini(&s->protection.unprotected);
@@ -195,6 +197,12 @@ const struct assess_by *
 session_judge(const struct session *s)
 {
     return &s->judge;
+}
+
+struct asked_list *
+session_asked(struct session *s)
+{
+    return &s->asked;
 }
 
 const struct review_by *

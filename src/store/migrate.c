@@ -47,6 +47,16 @@ static const char *const migrations[STORE_SCHEMA] = {
     " created_ms INTEGER NOT NULL,"
     " decided_by TEXT NOT NULL"
     ") STRICT;",
+
+    "CREATE TABLE metric ("
+    " name TEXT NOT NULL,"
+    " first TEXT NOT NULL,"
+    " second TEXT NOT NULL,"
+    " part INTEGER NOT NULL,"
+    " value INTEGER NOT NULL,"
+    " since_ms INTEGER NOT NULL,"
+    " PRIMARY KEY (name, first, second, part)"
+    ") STRICT, WITHOUT ROWID;",
 };
 
 enum sy_code

@@ -10,12 +10,14 @@
 #include "base/mem.h"
 #include "guard/guard.h"
 #include "tools/approvals.h"
+#include "tools/comment.h"
 
 struct approvals {
     struct session *session;
     uv_loop_t *loop;
     struct assessor *assessor;
-    struct review *review; /* NULL: there is no state directory */
+    struct review *review;       /* NULL: there is no state directory */
+    struct commenter *commenter; /* NULL: no model is asked */
     /* Of their own memory: they outlive us until libuv lets go. */
     uv_poll_t *poll;
     uv_prepare_t *prepare; /* sets the timer after whatever else the loop did */
@@ -86,6 +88,7 @@ approvals_free(struct approvals *a)
     end_handle(a->prepare);
     end_handle(a->timer);
     assessor_free(a->assessor);
+    commenter_free(a->commenter);
     review_free(a->review);
     mem_free(a);
 }
@@ -170,6 +173,17 @@ approvals_new(struct approvals **ret, const struct approvals_place *place, struc
 
     if (rc == SY_E_OK) {
         rc = assessor_new(&a->assessor, &options, err);
+    }
+    if (rc == SY_E_OK && a->review != NULL) {
+        const struct commenter_options commenter = {
+            .config = place->config,
+            .review = a->review,
+            .loop = place->loop,
+            .http_path = place->http_path,
+            .environ_list = session_environ(place->session),
+        };
+
+        rc = commenter_new(&a->commenter, &commenter, err);
     }
     if (rc != SY_E_OK) {
         approvals_free(a);

@@ -6,7 +6,7 @@ import path from 'node:path';
 import { spawn, spawnSync } from 'node:child_process';
 import { test } from 'node:test';
 import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
-import { call, has, makeYard, mustRun, program, startMcp, STUCK_MS, textOf, waitFor } from './lib/client.mjs';
+import { call, followApprovals, has, makeYard, mustRun, program, startMcp, STUCK_MS, textOf, waitFor } from './lib/client.mjs';
 
 const limit = { timeout: STUCK_MS };
 
@@ -439,39 +439,6 @@ test('A30 a patch is remembered for the session by its files, one by one', limit
   assert.equal(asked.length, 2);
 });
 
-/** `approvals follow` at a terminal of its own: what it shows so far, and typing. */
-function follow(t, yard) {
-  const child = spawn('python3', ['-c', FOLLOW, program], { cwd: yard.dir, env: yard.env, stdio: ['pipe', 'pipe', 'inherit'] });
-  t.after(() => child.kill('SIGKILL'));
-  const seen = { text: '', code: undefined };
-  child.stdout.on('data', (chunk) => {
-    seen.text += chunk;
-  });
-  child.on('close', (code) => {
-    seen.code = code;
-  });
-  return { seen, type: (line) => child.stdin.write(`${line}\n`) };
-}
-const FOLLOW = `
-import os, pty, select, sys
-pid, fd = pty.fork()
-if pid == 0:
-    os.execv(sys.argv[1], [sys.argv[1], 'approvals', 'follow'])
-while True:
-    ready = select.select([fd, 0], [], [])[0]
-    try:
-        if fd in ready:
-            data = os.read(fd, 65536)
-            if not data:
-                break
-            os.write(1, data)
-        if 0 in ready:
-            os.write(fd, os.read(0, 65536))
-    except OSError:
-        break
-sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
-`;
-
 test('what the sandbox refused runs once more outside of it, if a person says so', limit, async (t) => {
   const yard = makeYard(t);
   const target = path.join(yard.outside, 'made');
@@ -540,7 +507,7 @@ test('what changes nothing runs side by side, what may change something alone', 
 test('approvals follow shows each request at a terminal and takes its answer', limit, async (t) => {
   mustRun(t, has('python3'), 'no python3');
   const { run, yard } = await open(t, { answer: () => new Promise(() => {}) });
-  const terminal = follow(t, yard);
+  const terminal = followApprovals(t, yard);
   await waitFor(() => terminal.seen.text.includes('q ends'), 'it is there');
   terminal.type('y'); // answers nothing
   const first = run('rm -rf x');

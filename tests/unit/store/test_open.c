@@ -179,8 +179,10 @@ an_older_schema_is_brought_up_and_keeps_its_rows(void **state)
 
     yard_request(id, st, "ls");
     store_close(st);
-    yard_sql(y, "DROP TABLE session_grant; DROP TABLE allow_rule; DROP INDEX request_same; "
-                "PRAGMA user_version=1");
+    yard_sql(
+        y,
+        "DROP TABLE session_grant; DROP TABLE allow_rule; DROP TABLE metric; DROP INDEX request_same; "
+        "PRAGMA user_version=1");
     st = yard_open(y);
 
     int64_t version = 0;
@@ -204,7 +206,9 @@ a_migration_that_fails_leaves_the_schema_before_it(void **state)
     /* The table of the second step is there already. */
     yard_sql(y, "PRAGMA user_version=1");
     (void)yard_open_fails(y, SY_E_INTERNAL, "session_grant already exists");
-    yard_sql(y, "DROP TABLE session_grant; DROP TABLE allow_rule; DROP INDEX request_same");
+    yard_sql(
+        y,
+        "DROP TABLE session_grant; DROP TABLE allow_rule; DROP TABLE metric; DROP INDEX request_same");
     store_close(yard_open(y));
 }
 

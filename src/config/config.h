@@ -43,6 +43,11 @@ struct config {
         int64_t expires_ms;     /* how long a request can be answered */
     } approval;
     struct {
+        struct strv pre_exec;           /* programs, absolute */
+        struct strv permission_request; /* as well */
+        int64_t timeout_ms;             /* of each */
+    } hooks;
+    struct {
         const char *path; /* "" = detect */
         bool login;       /* default of a call's `login` */
         bool snapshot;    /* login shell once per engine */

@@ -149,6 +149,7 @@ struct session_lock {
 
 const struct assess_by *session_judge(const struct session *s);
 const struct review_by *session_review(const struct session *s);
+const struct hooks *session_hooks(const struct session *s);
 
 struct session_lock *session_lock(struct session *s);
 /* Keeps a place for the call, which those behind it wait for. */

@@ -6,8 +6,8 @@
 
 /* ORCH_APPROVAL and ORCH_REVIEW: what a call needs, and a person who gives it. */
 
-static bool
-escalates(const struct orch_call *c)
+bool
+call_escalates(const struct orch_call *c)
 {
     return c->request.params.permissions == PERMISSIONS_REQUIRE_ESCALATED;
 }
@@ -65,7 +65,7 @@ assess(struct orch_call *c, struct assessment *ret, struct sy_error *err)
         .policy = c->turn.approval,
         .asks_for_all = c->turn.asks_for_all,
         .mode = c->turn.sandbox.mode,
-        .escalates = escalates(c),
+        .escalates = call_escalates(c),
         .ignores_answers = c->has_open_store,
         .wanted_prefix = c->request.prefix.n > 0 ? &c->request.prefix : NULL,
     };
@@ -98,7 +98,7 @@ ask(struct orch_call *c, const struct assessment *a, struct sy_error *err)
         .justification = c->request.params.justification,
         .class = a->class,
         .sandbox = &c->turn.sandbox,
-        .leaves_sandbox = (escalates(c) || c->request.failed != NULL) &&
+        .leaves_sandbox = (call_escalates(c) || c->request.failed != NULL) &&
                           sandbox_mode_is_enforced(c->turn.sandbox.mode),
         .prefix = &a->prefix,
         .may_remember = a->class != APPROVAL_CLASS_CATASTROPHIC,
@@ -184,6 +184,61 @@ review_begin(struct orch_call *c, struct assessment *a)
     c->state = ORCH_REVIEW;
 }
 
+/* What is asked whatever the judge says. */
+static void
+tighten(struct orch_call *c, struct assessment *a)
+{
+    if (c->request.failed != NULL && a->need.kind != REQUIREMENT_FORBIDDEN) {
+        a->need = (struct requirement){
+            .kind = REQUIREMENT_NEEDS_APPROVAL,
+            .cause = REQUIREMENT_BY_ESCALATION,
+            .reason = "the sandbox refused what it needs; it would run again, outside the sandbox",
+        };
+    }
+    call_hooks_judge(c, a);
+}
+
+static bool
+can_ask(const struct orch_call *c)
+{
+    return !c->has_open_store && session_review(c->session)->ops != NULL;
+}
+
+/* Are there hooks to be asked first? The call is judged anew after them: it may be another. */
+static bool
+begin_hooks(struct orch_call *c, const struct assessment *a)
+{
+    if (a->need.kind == REQUIREMENT_FORBIDDEN) {
+        return false;
+    }
+    return call_hooks_begin(c, HOOK_PRE_EXEC, a) ||
+           (a->need.kind == REQUIREMENT_NEEDS_APPROVAL && can_ask(c) &&
+            call_hooks_begin(c, HOOK_PERMISSION_REQUEST, a));
+}
+
+static void
+act_on(struct orch_call *c, struct assessment *a)
+{
+    switch (a->need.kind) {
+    case REQUIREMENT_SKIP:
+        if (a->need.bypass_sandbox) {
+            lift_sandbox(c);
+        }
+        c->state = ORCH_LOCK;
+        return;
+    case REQUIREMENT_NEEDS_APPROVAL:
+        if (can_ask(c) && call_hooks_allow(c, a)) {
+            c->state = ORCH_LOCK;
+        } else {
+            review_begin(c, a);
+        }
+        return;
+    case REQUIREMENT_FORBIDDEN:
+        break;
+    }
+    deny(c, a->need.reason);
+}
+
 void
 call_approve(struct orch_call *c)
 {
@@ -201,6 +256,10 @@ call_approve(struct orch_call *c)
         call_fail(c, err.code == SY_E_CONFIG ? EXEC_DENIED : EXEC_FAILED, &err);
         return;
     }
+    tighten(c, &a);
+    if (begin_hooks(c, &a)) {
+        return;
+    }
     if (a.note[0] != '\0') {
         call_add_note(c, a.note);
     }
@@ -211,27 +270,7 @@ call_approve(struct orch_call *c)
         c->overlay = a.env;
         c->is_mutating = false;
     }
-    if (c->request.failed != NULL && a.need.kind != REQUIREMENT_FORBIDDEN) {
-        a.need = (struct requirement){
-            .kind = REQUIREMENT_NEEDS_APPROVAL,
-            .cause = REQUIREMENT_BY_ESCALATION,
-            .reason = "the sandbox refused what it needs; it would run again, outside the sandbox",
-        };
-    }
-    switch (a.need.kind) {
-    case REQUIREMENT_SKIP:
-        if (a.need.bypass_sandbox) {
-            lift_sandbox(c);
-        }
-        c->state = ORCH_LOCK;
-        return;
-    case REQUIREMENT_NEEDS_APPROVAL:
-        review_begin(c, &a);
-        return;
-    case REQUIREMENT_FORBIDDEN:
-        break;
-    }
-    deny(c, a.need.reason);
+    act_on(c, &a);
 }
 
 /* What the agent is told instead of a result. */

@@ -33,6 +33,7 @@ struct session {
     struct session_lock lock;
     struct assess_by judge;
     struct review_by review;
+    struct hooks hooks;
     struct sandbox_entry *cache[SANDBOX_CACHE];
     uint64_t cache_clock;
     enum session_spare spare_mode;
@@ -183,6 +184,18 @@ session_use_approval(struct session *s, const struct assess_by *judge,
 {
     s->judge = *judge;
     s->review = *review;
+}
+
+void
+session_use_hooks(struct session *s, const struct hooks *hooks)
+{
+    s->hooks = *hooks;
+}
+
+const struct hooks *
+session_hooks(const struct session *s)
+{
+    return &s->hooks;
 }
 
 bool

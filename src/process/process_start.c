@@ -90,7 +90,11 @@ open_pipes(struct process *p, const struct process_way *way, int ret_write[STREA
 {
     int pair[2];
 
-    for (int s = 0; s < STREAM_COUNT && way->stdio == NULL; s++) {
+    for (int s = 0; s < STREAM_COUNT; s++) {
+        if (way->stdio != NULL && way->stdio[1 + s] >= 0) {
+            continue;
+        }
+
         enum sy_code rc = fd_pipe(&p->read_fd[s], &ret_write[s], err);
 
         if (rc == SY_E_OK) {
@@ -167,8 +171,8 @@ start_keeper(struct process *p, const struct sandbox_base *base, const struct pr
         .base = base != NULL ? *base : (struct sandbox_base){0},
         .starts_with_base = base != NULL,
         .in_fd = way->stdio != NULL ? way->stdio[0] : -1,
-        .out_fd = way->stdio != NULL ? way->stdio[1] : out,
-        .err_fd = way->stdio != NULL ? way->stdio[2] : errfd,
+        .out_fd = out >= 0 ? out : way->stdio[1],
+        .err_fd = errfd >= 0 ? errfd : way->stdio[2],
         .channel_fd = keeper_end,
         .engine_pid = getpid(),
         .engine_fd = -1,

@@ -363,8 +363,9 @@ const struct config_row config_rows[CONFIG_KEYS] = {
      .offset = AT(log.format)                                                                                                                                                                                                           },
 };
 
-static const char *const sections[] = {"sandbox", "network", "approval", "shell", "environment",
-                                       "tools",   "output",  "limits",   "log",   "requirements"};
+static const char *const sections[] = {"sandbox", "network",     "approval",    "hooks",
+                                       "shell",   "environment", "tools",       "output",
+                                       "limits",  "log",         "requirements"};
 /* `requirements` is no section of keys. */
 #define SECTIONS (sizeof(sections) / sizeof(sections[0]) - 1)
 

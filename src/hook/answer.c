@@ -50,7 +50,7 @@ read_reason(struct hook_answer *ret, const struct js *v, struct sy_error *err)
         return sy_err_set(err, SY_E_PARSE, "\"reason\" must be a string, not %s",
                           js_type_name(js_type(v)));
     }
-    rc = str_add_visible(&text, js_str_raw(v), js_str_len(v), SY_ERR_MSG_MAX - 1);
+    rc = str_add_visible(&text, js_str_raw(v), js_str_len(v), SY_ERR_MSG_MAX - 8);
     if (rc != SY_E_OK) {
         return sy_err_nomem(err);
     }
@@ -98,7 +98,7 @@ read_member(struct hook_answer *ret, const char *key, const struct js *v, struct
     if (str_eq(key, "command")) {
         return read_command(ret, v, err);
     }
-    if (str_add_visible(&shown, key, strlen(key), shown.max - 1) != SY_E_OK) {
+    if (str_add_visible(&shown, key, strlen(key), shown.max - 8) != SY_E_OK) {
         return sy_err_nomem(err);
     }
     return sy_err_set(err, SY_E_PARSE, "unknown key \"%s\" (decision, reason, command)",

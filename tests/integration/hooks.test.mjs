@@ -137,7 +137,7 @@ test('what a hook rewrites is judged anew: run, asked about or refused', limit, 
   assert.doesNotMatch(asked[0].message, /harmless/);
   assert.ok(fs.existsSync(path.join(yard.ws, 'other')));
 
-  fs.writeFileSync(path.join(yard.home, '.config/shellyard/rules.yaml'), 'rules:\n  - prefix: [touch, never]\n    decision: forbid\n    reason: it is the rule\n');
+  fs.writeFileSync(path.join(yard.home, '.config/shellyard/rules.yaml'), 'rules:\n  - {program: touch, args: [never], decision: forbid, reason: it is the rule}\n');
   hook = change(['touch', 'never']);
   const forbidden = await run('echo harmless');
   assert.equal(forbidden.status, 'denied');
@@ -253,7 +253,7 @@ test('before a person is asked: a hook answers for the policy, and for nothing e
   const yard = makeYard(t);
   const yes = makeHook(yard, 'yes', answers({ decision: 'allow' }));
   fs.mkdirSync(path.join(yard.home, '.config/shellyard'), { recursive: true });
-  fs.writeFileSync(path.join(yard.home, '.config/shellyard/rules.yaml'), 'rules:\n  - prefix: [touch, ruled]\n    decision: ask\n    reason: a rule asks\n');
+  fs.writeFileSync(path.join(yard.home, '.config/shellyard/rules.yaml'), 'rules:\n  - {program: touch, args: [ruled], decision: ask, reason: a rule asks}\n');
   const { run, asked } = await open(t, { yard, hooks: { permission_request: [yes] }, answer: says('deny') });
   assert.equal((await run('touch unasked')).exit_code, 0);
   assert.equal(runs(yes), 0, 'nobody would have been asked');

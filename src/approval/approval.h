@@ -20,7 +20,6 @@ enum approval_policy {
 
 /* "never", "unless-trusted", "on-failure", "on-request", "granular". */
 const char *approval_policy_name(enum approval_policy p);
-/* All but "granular", which is more than a word. */
 bool approval_policy_parse(enum approval_policy *ret, const char *name) SY_NODISCARD;
 
 /* Of APPROVAL_GRANULAR: what a person may be asked; the rest is refused. Zeroed:

@@ -9,14 +9,12 @@
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/place.h"
 #include "base/str.h"
 #include "command/command.h"
 #include "command/danger.h"
 #include "command/safe.h"
 #include "guard/git_tame.h"
-
-/* Versions of the rules from elsewhere: not to be used, not readable (UINT64_MAX). */
-#define NO_ANSWERS (UINT64_MAX - 1)
 
 /* How a file looked when it was read. Zeroed: it was not there. */
 struct stamp {
@@ -142,7 +140,7 @@ read_more(struct assessor *a)
 {
     struct sy_error err = {0};
 
-    if (a->more.read != NULL && a->more_version < NO_ANSWERS &&
+    if (a->more.read != NULL && a->more_version != UINT64_MAX &&
         a->more.read(a->more.arg, &a->rules, &err) != SY_E_OK) {
         (void)snprintf(a->note, sizeof(a->note), "rules made by answers are not used: %.180s",
                        err.msg);
@@ -160,8 +158,7 @@ refresh_rules(struct assessor *a, const struct assess_input *in, struct sy_error
     uint64_t version = 0;
 
     a->note[0] = '\0';
-    version = in->ignores_answers ? NO_ANSWERS : version_of_more(a);
-
+    version = version_of_more(a);
     stamp_take(&system_stamp, a->system_path);
     stamp_take(&user_stamp, a->user_path);
     if (a->has_rules && a->more_version == version && version != UINT64_MAX &&
@@ -534,13 +531,17 @@ assessor_assess(void *arg, struct assessment *ret, const struct assess_input *in
     };
     enum sy_code rc = refresh_rules(a, in, err);
 
-    *ret = (struct assessment){.prefix = {.max = LIMIT_ARGV}};
+    *ret = (struct assessment){.prefix = {.max = LIMIT_ARGV}, .better = {.max = LIMIT_ARGV}};
     if (rc == SY_E_OK) {
         rc = commands_find(&commands, a, in, &world, err);
     }
     if (rc == SY_E_OK) {
         ask_rules(&rule, &a->rules, &commands, in->cwd);
         rc = judge(ret, in, &commands, &world, err);
+    }
+    if (rc == SY_E_OK && rule.steer_runs &&
+        rule_steer(&ret->better, rule.by, &commands.v[0], commands.is_script) != SY_E_OK) {
+        rc = sy_err_nomem(err);
     }
     if (rc != SY_E_OK) {
         assessment_fini(ret);
@@ -549,4 +550,44 @@ assessor_assess(void *arg, struct assessment *ret, const struct assess_input *in
     memcpy(ret->note, a->note, sizeof(ret->note));
     decide(ret, in, &rule);
     return SY_E_OK;
+}
+
+static enum assess_host
+refuse_host(const struct rule_network *by, const char *host, char ret_reason[SY_ERR_MSG_MAX])
+{
+    struct place_shown_path file;
+
+    (void)snprintf(ret_reason, SY_ERR_MSG_MAX, "%.80s is %s by a rule (%.40s:%zu)%s%.60s", host,
+                   by->decision == RULE_FORBID
+                       ? "forbidden"
+                       : "to be asked about, for which a connection can't wait,",
+                   place_visible_path(&file, path_base(by->at.name)), by->at.line,
+                   by->reason != NULL ? ": " : "", by->reason != NULL ? by->reason : "");
+    return ASSESS_HOST_REFUSED;
+}
+
+enum assess_host
+assessor_judge_host(void *arg, const char *protocol, const char *host,
+                    char ret_reason[SY_ERR_MSG_MAX])
+{
+    static const enum rule_protocol all[] = {RULE_PROTOCOL_HTTP, RULE_PROTOCOL_HTTPS,
+                                             RULE_PROTOCOL_SOCKS5_TCP};
+    const struct assessor *a = arg;
+    enum rule_protocol mine = str_eq(protocol, "http")      ? RULE_PROTOCOL_HTTP
+                              : str_eq(protocol, "connect") ? RULE_PROTOCOL_HTTPS
+                                                            : RULE_PROTOCOL_SOCKS5_TCP;
+    const struct rule_network *by = NULL;
+
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        enum rule_decision d = rules_decide_network(&a->rules, host, all[i], &by);
+
+        if (d == RULE_FORBID || d == RULE_ASK) {
+            return refuse_host(by, host, ret_reason);
+        }
+    }
+    if (rules_decide_network(&a->rules, host, mine, &by) != RULE_ALLOW) {
+        return ASSESS_HOST_OPEN;
+    }
+    (void)snprintf(ret_reason, SY_ERR_MSG_MAX, "a rule allows %.80s", host);
+    return ASSESS_HOST_ALLOWED;
 }

@@ -21,7 +21,7 @@ approval_policy_name(enum approval_policy p)
 bool
 approval_policy_parse(enum approval_policy *ret, const char *name)
 {
-    for (size_t i = 0; i < APPROVAL_GRANULAR; i++) {
+    for (size_t i = 0; i < sizeof(policy_names) / sizeof(policy_names[0]); i++) {
         if (str_eq(policy_names[i], name)) {
             *ret = (enum approval_policy)i;
             return true;
@@ -251,5 +251,6 @@ requirement_refuse_unasked(struct requirement *ret)
 void
 assessment_fini(struct assessment *a)
 {
+    strv_fini(&a->better);
     strv_fini(&a->prefix);
 }

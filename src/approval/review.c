@@ -35,11 +35,10 @@ review_new(struct review **ret, const struct review_options *options, struct sy_
     }
     r->ttl_ms = options->ttl_ms;
     r->state_dir = mem_strdup(options->state_dir);
-    r->db_path = store_path_in(options->state_dir);
     r->session = mem_strdup(options->session);
     r->principal = mem_strdup(options->principal);
     r->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    if (r->state_dir == NULL || r->db_path == NULL || r->session == NULL || r->principal == NULL) {
+    if (r->state_dir == NULL || r->session == NULL || r->principal == NULL) {
         review_free(r);
         return sy_err_nomem(err);
     }
@@ -63,17 +62,6 @@ end_session(struct store *st, void *arg, struct sy_error *err)
     return rc == SY_E_OK ? store_grants_end(st, r->session, err) : rc;
 }
 
-static void
-close_store(struct review *r)
-{
-    store_watch_close(r->watch);
-    store_writer_close(r->writer);
-    store_close(r->reader);
-    r->watch = NULL;
-    r->writer = NULL;
-    r->reader = NULL;
-}
-
 /* What nobody has answered, and what was approved for this session. */
 static void
 take_back(struct review *r)
@@ -95,51 +83,13 @@ review_free(struct review *r)
     }
     r->is_ending = true;
     take_back(r);
-    close_store(r); /* jobs that go on hold tickets that were left */
+    review_close_store(r); /* jobs that go on hold tickets that were left */
     SY_ASSERT(r->tickets == NULL);
     fd_close(&r->epoll_fd);
     mem_free(r->state_dir);
-    mem_free(r->db_path);
     mem_free(r->session);
     mem_free(r->principal);
     mem_free(r);
-}
-
-static enum sy_code
-watch_fd(struct review *r, int fd, struct sy_error *err)
-{
-    struct epoll_event e = {.events = EPOLLIN};
-
-    return epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, fd, &e) == 0
-               ? SY_E_OK
-               : sy_err_sys(err, errno, "watching the store of approvals");
-}
-
-static enum sy_code
-open_store(struct review *r, struct sy_error *err)
-{
-    const struct store_options options = {.dir = r->state_dir};
-    enum sy_code rc = r->reader != NULL ? SY_E_OK : store_open(&r->reader, &options, err);
-
-    if (rc == SY_E_OK && r->writer != NULL) {
-        return rc;
-    }
-    if (rc == SY_E_OK) {
-        rc = store_watch_open(&r->watch, r->reader, err);
-    }
-    if (rc == SY_E_OK) {
-        rc = store_writer_open(&r->writer, &options, err);
-    }
-    if (rc == SY_E_OK) {
-        rc = watch_fd(r, store_watch_fd(r->watch), err);
-    }
-    if (rc == SY_E_OK) {
-        rc = watch_fd(r, store_writer_fd(r->writer), err);
-    }
-    if (rc != SY_E_OK) {
-        close_store(r);
-    }
-    return rc;
 }
 
 int
@@ -186,8 +136,8 @@ settle(struct review_ticket *t, enum review_outcome outcome)
     wake(t);
 }
 
-static void
-settle_failed(struct review_ticket *t, const struct sy_error *err)
+void
+review_settle_failed(struct review_ticket *t, const struct sy_error *err)
 {
     t->answer.err = *err;
     settle(t, REVIEW_FAILED);
@@ -203,7 +153,7 @@ submit(struct review_ticket *t, store_job_fn *run, store_done_fn *done)
     t->refs++;
     if (store_writer_submit(t->review->writer, &job, &err) != SY_E_OK) {
         t->refs--;
-        settle_failed(t, &err);
+        review_settle_failed(t, &err);
     }
 }
 
@@ -228,12 +178,12 @@ done_take(void *arg, enum sy_code rc, const struct sy_error *err)
     struct sy_error gone = {0};
 
     if (rc != SY_E_OK) {
-        settle_failed(t, err);
+        review_settle_failed(t, err);
     } else if (t->may) {
         settle(t, REVIEW_APPROVED);
     } else {
         (void)sy_err_set(&gone, SY_E_DENIED, "the approval was used already, or its time is over");
-        settle_failed(t, &gone);
+        review_settle_failed(t, &gone);
     }
     ticket_unref(t);
 }
@@ -277,7 +227,7 @@ refresh(struct review_ticket *t)
     struct sy_error err = {0};
 
     if (store_request_get(&q, t->review->reader, t->id, &err) != SY_E_OK) {
-        settle_failed(t, &err);
+        review_settle_failed(t, &err);
         return;
     }
     apply(t, &q, false);
@@ -340,7 +290,7 @@ done_create(void *arg, enum sy_code rc, const struct sy_error *err)
     struct review_ticket *t = arg;
 
     if (rc != SY_E_OK) {
-        settle_failed(t, err);
+        review_settle_failed(t, err);
         ticket_unref(t);
         return;
     }
@@ -451,7 +401,7 @@ store_ask(struct review *r, struct review_ticket **ret, const struct review_ques
 {
     struct review_ticket *t = NULL;
     bool is_known = false;
-    enum sy_code rc = open_store(r, err);
+    enum sy_code rc = review_open_store(r, err);
 
     if (rc == SY_E_OK) {
         rc = ticket_new(&t, r, q, err);
@@ -514,7 +464,7 @@ done_reply(void *arg, enum sy_code rc, const struct sy_error *err)
     struct review_ticket *t = arg;
 
     if (rc != SY_E_OK) {
-        settle_failed(t, err);
+        review_settle_failed(t, err);
     } else if (!t->is_left) {
         refresh(t);
     }
@@ -534,7 +484,7 @@ store_reply(struct review_ticket *t, const struct review_reply *reply)
     t->reply_reason = reply->reason != NULL ? mem_strdup(reply->reason) : NULL;
     if (t->reply_by == NULL || (reply->reason != NULL && t->reply_reason == NULL)) {
         (void)sy_err_nomem(&nomem);
-        settle_failed(t, &nomem);
+        review_settle_failed(t, &nomem);
         return;
     }
     t->state = TICKET_BUSY;
@@ -561,14 +511,7 @@ store_leave(struct review_ticket *t)
     ticket_unref(t);
 }
 
-static const char *
-store_place(const struct review *r)
-{
-    return r->db_path;
-}
-
 const struct review_ops review_store_ops = {
-    .place = store_place,
     .ask = store_ask,
     .answer = store_answer,
     .id = store_id,
@@ -591,17 +534,6 @@ review_deadline_ns(const struct review *r)
         }
     }
     return at;
-}
-
-/* The store's files were moved or removed: nobody can answer there any more. */
-static void
-lose_store(struct review *r, const struct sy_error *err)
-{
-    for (struct review_ticket *t = r->tickets; t != NULL; t = t->next) {
-        if (t->state == TICKET_OPEN) {
-            settle_failed(t, err);
-        }
-    }
 }
 
 static void
@@ -628,8 +560,8 @@ review_step(struct review *r, uint64_t now_ns)
         return;
     }
     store_writer_dispatch(r->writer);
-    if (store_watch_drain(r->watch, &err) != SY_E_OK) {
-        lose_store(r, &err);
+    if (store_watch_drain(r->watch, &err) != SY_E_OK || store_is_lost(r->reader)) {
+        review_lose_store(r);
         has_changed = false;
     }
     /* A wake may leave tickets, but not the one that is looked at: the list's next one is

@@ -77,8 +77,6 @@ struct review_reply {
 
 /* The functions of a reviewer, for those that must not depend on the store. */
 struct review_ops {
-    /* The file that holds the answers: whoever can write it answers for the person. */
-    const char *(*place)(const struct review *r);
     enum sy_code (*ask)(struct review *r, struct review_ticket **ret,
                         const struct review_question *q, struct sy_error *err);
     /* NULL: none yet. Lives as long as the ticket. */

@@ -43,7 +43,6 @@ struct review_ticket {
 
 struct review {
     char *state_dir;
-    char *db_path;
     char *session;
     char *principal;
     uint64_t ttl_ms;
@@ -54,5 +53,20 @@ struct review {
     struct store_watch *watch;
     struct review_ticket *tickets;
 };
+
+/* review_store.c */
+
+/* The connection that reads, opened if need be; where the files were moved or removed, another
+ * one, to those that are there now. */
+enum sy_code review_open_reader(struct review *r, struct sy_error *err) SY_NODISCARD;
+/* That, the writer and the watch. */
+enum sy_code review_open_store(struct review *r, struct sy_error *err) SY_NODISCARD;
+void review_close_store(struct review *r);
+/* The files are no longer there: who waits for an answer gets none. */
+void review_lose_store(struct review *r);
+
+/* review.c */
+
+void review_settle_failed(struct review_ticket *t, const struct sy_error *err);
 
 #endif

@@ -76,10 +76,8 @@ add_rule(struct rules *into, const struct store_rule *from)
 static bool
 has_reader(struct review *r, struct sy_error *err)
 {
-    const struct store_options options = {.dir = r->state_dir};
-
-    return r->reader != NULL ||
-           (store_exists(r->state_dir) && store_open(&r->reader, &options, err) == SY_E_OK);
+    return (r->reader != NULL || store_exists(r->state_dir)) &&
+           review_open_reader(r, err) == SY_E_OK;
 }
 
 enum sy_code

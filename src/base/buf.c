@@ -243,6 +243,17 @@ strv_remove(struct strv *s, size_t i)
     s->n--;
 }
 
+bool
+strv_has(const struct strv *s, const char *text)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        if (strcmp(s->v[i], text) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 char *const *
 strv_view(const struct strv *s)
 {

@@ -2,6 +2,7 @@
 #define SY_BASE_BUF_H
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/err.h"
@@ -61,6 +62,7 @@ enum sy_code strv_add_take(struct strv *s, char *text) SY_NODISCARD;
 enum sy_code strv_add_all(struct strv *s, char *const *list) SY_NODISCARD;
 /* Removes (and frees) element i. */
 void strv_remove(struct strv *s, size_t i);
+bool strv_has(const struct strv *s, const char *text);
 /* A NULL-terminated array, never NULL itself. */
 char *const *strv_view(const struct strv *s);
 

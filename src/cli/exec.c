@@ -288,12 +288,14 @@ exec_run_fini(struct exec_run *x)
 
 /*
  * One command from a fresh process: namespaces would cost more than all the rest,
- * so they are made where they are asked for (sandbox.tier, sandbox.min_tier).
+ * so they are made where they are asked for (sandbox.tier, sandbox.min_tier), and
+ * where nothing else holds what has to be held (a home directory as the workspace).
  */
 static void
 choose_tier(struct cli_engine *e)
 {
-    if (str_eq(e->config.sandbox.tier, "auto") && e->turn.sandbox.min_tier != TIER_FULL) {
+    if (str_eq(e->config.sandbox.tier, "auto") && e->turn.sandbox.min_tier != TIER_FULL &&
+        !sandbox_policy_needs_mounts(&e->turn.sandbox)) {
         e->turn.sandbox.max_tier = TIER_NO_NAMESPACE;
         /* A rule for each name in /etc, once per command, would cost a fifth of it. */
         e->turn.sandbox.denies_system = false;

@@ -36,11 +36,13 @@ struct config {
         struct strv allow; /* hosts in reach while sandbox.network_access is false */
     } network;
     struct {
-        const char *policy;     /* never | unless-trusted | on-failure | on-request */
+        const char *policy;     /* never | unless-trusted | on-failure | on-request | granular */
         const char *on_request; /* default | all */
         bool retry_on_request;  /* ask about what the sandbox refused, as on-failure does */
-        int64_t hold_ms;        /* how long a call waits for a person */
-        int64_t expires_ms;     /* how long a request can be answered */
+        bool granular_sandbox_approval; /* what granular lets a person be asked about */
+        bool granular_rules;
+        int64_t hold_ms;    /* how long a call waits for a person */
+        int64_t expires_ms; /* how long a request can be answered */
     } approval;
     struct {
         struct strv pre_exec;           /* programs, absolute */

@@ -76,7 +76,7 @@ struct config_row {
     size_t offset;    /* of the member in struct config */
 };
 
-#define CONFIG_KEYS 48U
+#define CONFIG_KEYS 50U
 
 extern const struct config_row config_rows[CONFIG_KEYS];
 

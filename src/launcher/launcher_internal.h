@@ -67,15 +67,16 @@ int tree_hide(struct tree *t, int target, bool has_names);
 int tree_hide_link(const struct tree *t, int target);
 /* What a policy brings along instead of an engine that looks for it and sends marks: names below
  * its writable roots (sandbox/elsewhere.h) that exist become read-only, with all above them pinned;
- * what is denied to read is hidden. */
+ * what is denied to read is hidden, with all above it in a root pinned. */
 bool protect_names(struct tree *t, const struct sandbox_plan *plan, char *const *names,
                    struct failure *f);
-bool protect_secrets(struct tree *t, const struct sandbox_ready *ready, struct failure *f);
+bool protect_secrets(struct tree *t, const struct sandbox_plan *plan,
+                     const struct sandbox_ready *ready, struct failure *f);
 /* Their first halves: what is found, added as marks (process/launch_wire.h). */
 bool protect_find_names(struct buf *ret_marks, const struct sandbox_plan *plan, char *const *names,
                         struct failure *f);
-bool protect_find_secrets(struct buf *ret_marks, const struct sandbox_ready *ready,
-                          struct failure *f);
+bool protect_find_secrets(struct buf *ret_marks, const struct sandbox_plan *plan,
+                          const struct sandbox_ready *ready, struct failure *f);
 /* The part of it that each run has for itself: a /proc of its pid namespace. */
 bool tree_enter_run(struct failure *f);
 

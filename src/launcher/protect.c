@@ -17,6 +17,7 @@
 #include "base/str.h"
 #include "launcher/launcher_internal.h"
 #include "sandbox/elsewhere.h"
+#include "sandbox/linux/own.h"
 #include "sandbox/linux/walk.h"
 
 /* A directory on the way down. */
@@ -289,24 +290,66 @@ protect_names(struct tree *t, const struct sandbox_plan *plan, char *const *name
            tree_mark(t, buf_view(&marks), marks.len, f);
 }
 
-bool
-protect_find_secrets(struct buf *ret_marks, const struct sandbox_ready *ready, struct failure *f)
+/* Roots as they were mounted. */
+static enum sy_code
+walked_roots(struct strv *ret, const struct sandbox_plan *plan)
 {
-    const char *path = NULL;
+    const char *root = NULL;
+    enum sy_code rc = SY_E_OK;
 
-    for (size_t i = 0; (path = sandbox_ready_hidden(ready, i)) != NULL; i++) {
-        if (buf_addf(ret_marks, "%c%s", LAUNCH_MARK_HIDE, path) != SY_E_OK ||
-            buf_add_char(ret_marks, '\0') != SY_E_OK) {
-            return failed(f, STAGE_MOUNTS, ENOMEM, "too much is denied to read");
+    for (size_t i = 0; rc == SY_E_OK && (root = sandbox_plan_root(plan, i)) != NULL; i++) {
+        SY_AUTO(walk_fini) struct walk walk = {0};
+        struct sy_error err = {0};
+
+        rc = walk_run(&walk, root, &err);
+        if (rc == SY_E_OK) {
+            rc = strv_add(ret, buf_view(&walk.path));
         }
     }
-    return true;
+    return rc;
+}
+
+static enum sy_code
+add_secrets(struct buf *marks, struct strv *above, const struct sandbox_plan *plan,
+            const struct sandbox_ready *ready)
+{
+    SY_AUTO(strv_fini) struct strv roots = {.max = LIMIT_ROOTS + 1};
+    const char *path = NULL;
+    enum sy_code rc = walked_roots(&roots, plan);
+
+    for (size_t i = 0; rc == SY_E_OK && (path = sandbox_ready_hidden(ready, i)) != NULL; i++) {
+        if (sandbox_ready_hidden_is_in_root(ready, i)) {
+            rc = own_add_above(above, &roots, path);
+        }
+    }
+    for (size_t i = 0; rc == SY_E_OK && i < above->n; i++) {
+        rc = buf_addf(marks, "%c%s", LAUNCH_MARK_PIN, above->v[i]);
+        rc = rc == SY_E_OK ? buf_add_char(marks, '\0') : rc;
+    }
+    for (size_t i = 0; rc == SY_E_OK && (path = sandbox_ready_hidden(ready, i)) != NULL; i++) {
+        rc = buf_addf(marks, "%c%s", LAUNCH_MARK_HIDE, path);
+        rc = rc == SY_E_OK ? buf_add_char(marks, '\0') : rc;
+    }
+    return rc;
 }
 
 bool
-protect_secrets(struct tree *t, const struct sandbox_ready *ready, struct failure *f)
+protect_find_secrets(struct buf *ret_marks, const struct sandbox_plan *plan,
+                     const struct sandbox_ready *ready, struct failure *f)
+{
+    SY_AUTO(strv_fini) struct strv above = {.max = LIMIT_MARKS};
+
+    return add_secrets(ret_marks, &above, plan, ready) == SY_E_OK
+               ? true
+               : failed(f, STAGE_MOUNTS, ENOMEM, "too much is denied to read");
+}
+
+bool
+protect_secrets(struct tree *t, const struct sandbox_plan *plan, const struct sandbox_ready *ready,
+                struct failure *f)
 {
     SY_AUTO(buf_fini) struct buf marks = {.max = LIMIT_MARKS};
 
-    return protect_find_secrets(&marks, ready, f) && tree_mark(t, buf_view(&marks), marks.len, f);
+    return protect_find_secrets(&marks, plan, ready, f) &&
+           tree_mark(t, buf_view(&marks), marks.len, f);
 }

@@ -156,7 +156,7 @@ template_prepare(struct template_process *t, const struct yard *y, int policy_fd
         return failed(f, STAGE_LANDLOCK, err.sys != 0 ? err.sys : EINVAL, err.msg);
     }
     /* An engine sends marks for what it finds to hide, and counts them. */
-    return (has_engine(t) || protect_secrets(&t->tree, t->ready, f)) &&
+    return (has_engine(t) || protect_secrets(&t->tree, t->plan, t->ready, f)) &&
            protect_names(&t->tree, t->plan, strv_view(&t->policy.protected_names), f) &&
            try_run(t, f);
 }

@@ -27,7 +27,6 @@ struct orch_call {
     char *client;
     struct call_hooks *hooks; /* ORCH_HOOK, and what came of it (hooked.c); NULL: not so far */
     bool was_asked;           /* the request was told */
-    bool has_open_store;      /* its command could answer for the person */
     bool lifts_sandbox;       /* approval means running outside of it */
     const char *const
         *overlay; /* variables that make the command as safe as it was judged; or NULL */
@@ -39,6 +38,7 @@ struct orch_call {
     /* From ORCH_SPAWN on; the process borrows them. */
     struct strv env;
     struct strv argv;
+    unsigned n_steered; /* how often a rule has put a better command in its place */
     struct buf program;
     struct output_chain *chain;
     struct process *process;
@@ -73,7 +73,8 @@ void call_leave_review(struct orch_call *c);
  * ORCH_HOOK (hooked.c; hooked_none.c in the small program and the library). Begin: true when the
  * state is another now, since there are hooks that have not been asked about this command, or the
  * call has failed. Judge: what they said, into *a; it is only made stricter. Allow: may what was
- * to be asked run instead? Leave: ends the one that runs. End: any number of times.
+ * to be asked run instead? Renew: it is another command now. Leave: ends the one that runs. End:
+ * any number of times.
  */
 bool call_hooks_begin(struct orch_call *c, enum hook_event event, const struct assessment *a);
 void call_hooks_judge(struct orch_call *c, struct assessment *a);
@@ -81,6 +82,7 @@ bool call_hooks_allow(struct orch_call *c, const struct assessment *a);
 void call_hooks_step(struct orch_call *c, uint64_t now_ns);
 size_t call_hooks_watch(const struct orch_call *c, struct process_watch out[PROCESS_WATCHES]);
 uint64_t call_hooks_deadline_ns(const struct orch_call *c);
+void call_hooks_renew(struct orch_call *c);
 void call_hooks_leave(struct orch_call *c);
 void call_hooks_end(struct orch_call *c);
 /* Does it ask to run outside the sandbox? (review.c) */

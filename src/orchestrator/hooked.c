@@ -130,6 +130,18 @@ is_same(const struct strv *a, const struct strv *b)
     return same;
 }
 
+void
+call_hooks_renew(struct orch_call *c)
+{
+    struct call_hooks *h = c->hooks;
+
+    if (h != NULL) {
+        h->is_over[HOOK_PRE_EXEC] = h->is_over[HOOK_PERMISSION_REQUEST] = false;
+        h->asks = false;
+        h->allowed_by = NULL;
+    }
+}
+
 /* From here on it is as if the caller had asked for that command. */
 static enum sy_code
 replace(struct orch_call *c, const struct strv *command)
@@ -198,7 +210,7 @@ rewrite(struct orch_call *c, const char *program, const struct hook_answer *a)
         ask(c, program, &no_patch);
         return false;
     }
-    if (c->request.script == NULL && is_same(&a->command, &c->request.params.argv)) {
+    if (c->request.script == NULL && is_same(&a->command, &c->argv)) {
         return false;
     }
     if ((h->has_rewritten[h->event] & bit) != 0) {
@@ -212,9 +224,7 @@ rewrite(struct orch_call *c, const char *program, const struct hook_answer *a)
     }
     tell_rewritten(c, program);
     h->has_rewritten[h->event] |= bit;
-    h->is_over[HOOK_PRE_EXEC] = h->is_over[HOOK_PERMISSION_REQUEST] = false;
-    h->asks = false;
-    h->allowed_by = NULL;
+    call_hooks_renew(c);
     c->state = ORCH_APPROVAL;
     return true;
 }
@@ -322,7 +332,8 @@ call_hooks_judge(struct orch_call *c, struct assessment *a)
     /* A hook is the user's word as a rule is. */
     *need = (struct requirement){.kind = REQUIREMENT_NEEDS_APPROVAL, .cause = REQUIREMENT_BY_RULE};
     memcpy(need->reason, reason, sizeof(reason));
-    if (c->turn.approval == APPROVAL_NEVER || c->turn.approval == APPROVAL_GRANULAR) {
+    if (c->turn.approval == APPROVAL_NEVER ||
+        (c->turn.approval == APPROVAL_GRANULAR && !c->turn.granular.rules)) {
         requirement_refuse_unasked(need);
     }
 }

@@ -33,6 +33,12 @@ call_hooks_step(struct orch_call *c, uint64_t now_ns)
     (void)now_ns;
 }
 
+void
+call_hooks_renew(struct orch_call *c)
+{
+    (void)c;
+}
+
 size_t
 call_hooks_watch(const struct orch_call *c, struct process_watch out[PROCESS_WATCHES])
 {

@@ -33,7 +33,8 @@ struct turn_context {
     char *cwd; /* absolute */
     struct sandbox_policy sandbox;
     enum approval_policy approval;
-    bool asks_for_all; /* APPROVAL_ON_REQUEST: approval.on_request all */
+    bool asks_for_all;                 /* APPROVAL_ON_REQUEST: approval.on_request all */
+    struct approval_granular granular; /* APPROVAL_GRANULAR */
     struct env_policy env;
     struct resource_limits limits; /* of each command, the clock aside */
     bool sandbox_required; /* false: run without when the kernel can't; user's config only */

@@ -48,6 +48,11 @@ struct sandbox_entry {
     uint64_t used; /* clock of the cache, for the least recently used */
 };
 
+/* Makes those directories of Shellyard's own that a sandbox with mounts is to hold; and then has
+ * its template hold them, and all that must not be renamed (held.c). */
+enum sy_code held_make(const struct sandbox_policy *policy, struct sy_error *err) SY_NODISCARD;
+enum sy_code held_put_over(const struct sandbox_entry *e, struct sy_error *err) SY_NODISCARD;
+
 /* Has its template lay something empty over what is denied to read (hidden.c). */
 enum sy_code hidden_put_over(const struct sandbox_entry *e, struct sy_error *err) SY_NODISCARD;
 

@@ -1,7 +1,9 @@
+#include <stdio.h>
 #include <string.h>
 
 #include "approval/question.h"
 #include "base/limits.h"
+#include "base/mem.h"
 #include "orchestrator/call_internal.h"
 
 /* ORCH_APPROVAL and ORCH_REVIEW: what a call needs, and a person who gives it. */
@@ -64,9 +66,9 @@ assess(struct orch_call *c, struct assessment *ret, struct sy_error *err)
         .roots = strv_view(&roots),
         .policy = c->turn.approval,
         .asks_for_all = c->turn.asks_for_all,
+        .granular = c->turn.granular,
         .mode = c->turn.sandbox.mode,
         .escalates = call_escalates(c),
-        .ignores_answers = c->has_open_store,
         .wanted_prefix = c->request.prefix.n > 0 ? &c->request.prefix : NULL,
     };
 
@@ -123,34 +125,13 @@ deny(struct orch_call *c, const char *reason)
     call_fail(c, EXEC_DENIED, &why);
 }
 
-/*
- * Could the command write where answers are kept? Then it could answer for the person: nobody is
- * asked, and no rule made by an answer counts. So it is with a workspace that holds the state
- * directory, where no mount hides that. false: the call has failed.
- */
+/* Nobody is asked about what could not run: the sandbox is there before. false: the call has
+ * failed. */
 static bool
-look_at_store(struct orch_call *c)
+has_sandbox(struct orch_call *c)
 {
-    const struct review_by *by = session_review(c->session);
-    struct sandbox_explanation e;
-    struct sy_error err = {0};
-
-    if (by->ops == NULL || !sandbox_mode_is_enforced(c->turn.sandbox.mode)) {
-        return true;
-    }
-    if (!call_has_entry(c)) {
-        return false;
-    }
-    if (c->entry->plan == NULL) {
-        return true;
-    }
-    if (sandbox_explain(&e, c->entry->plan, OPERATION_WRITE, by->ops->place(by->review), &err) !=
-        SY_E_OK) {
-        call_fail(c, EXEC_FAILED, &err);
-        return false;
-    }
-    c->has_open_store = e.is_allowed;
-    return true;
+    return session_review(c->session)->ops == NULL ||
+           !sandbox_mode_is_enforced(c->turn.sandbox.mode) || call_has_entry(c);
 }
 
 static void
@@ -159,15 +140,6 @@ review_begin(struct orch_call *c, struct assessment *a)
     struct sy_error why = {0};
     struct sy_error err = {0};
 
-    if (c->has_open_store) {
-        (void)sy_err_set(
-            &err, SY_E_DENIED,
-            "a person has to approve it, and commands could answer in their place, since they "
-            "can write %.100s: set XDG_STATE_HOME or work in another directory",
-            session_review(c->session)->ops->place(session_review(c->session)->review));
-        call_fail(c, EXEC_DENIED, &err);
-        return;
-    }
     if (session_review(c->session)->ops == NULL) {
         requirement_refuse_unasked(&a->need);
         deny(c, a->need.reason);
@@ -182,6 +154,40 @@ review_begin(struct orch_call *c, struct assessment *a)
     /* Others must not wait for a person. */
     lock_leave(session_lock(c->session), c);
     c->state = ORCH_REVIEW;
+}
+
+/* Rules in a row; circles are found when they are read. */
+#define STEERS_MAX 8
+
+/* A rule knows a better command and says to run it: from now on the call is about that one. */
+static enum sy_code
+steer(struct orch_call *c, struct assessment *a, struct sy_error *err)
+{
+    char note[SY_ERR_MSG_MAX];
+    SY_AUTO(buf_fini) struct buf words = {.max = 80};
+
+    if (++c->n_steered > STEERS_MAX) {
+        return sy_err_set(err, SY_E_CONFIG, "more than %u rules in a row steer to another command",
+                          STEERS_MAX);
+    }
+    for (size_t i = 0; i < a->better.n; i++) {
+        if (buf_addf(&words, "%s%s", i > 0 ? " " : "", a->better.v[i]) != SY_E_OK) {
+            break; /* it is long: the begin of it names it */
+        }
+    }
+    (void)snprintf(note, sizeof(note), "%.140s; run instead: %.80s", a->need.reason,
+                   buf_view(&words));
+    call_add_note(c, note);
+    /* What was said of the other command. */
+    mem_free(c->request.script);
+    mem_free(c->request.params.arg0);
+    c->request.script = NULL;
+    c->request.params.arg0 = NULL;
+    strv_fini(&c->request.prefix);
+    strv_fini(&c->argv);
+    c->argv.max = LIMIT_ARGV;
+    call_hooks_renew(c);
+    return strv_add_all(&c->argv, strv_view(&a->better)) == SY_E_OK ? SY_E_OK : sy_err_nomem(err);
 }
 
 /* What is asked whatever the judge says. */
@@ -201,7 +207,7 @@ tighten(struct orch_call *c, struct assessment *a)
 static bool
 can_ask(const struct orch_call *c)
 {
-    return !c->has_open_store && session_review(c->session)->ops != NULL;
+    return session_review(c->session)->ops != NULL;
 }
 
 /* Are there hooks to be asked first? The call is judged anew after them: it may be another. */
@@ -219,6 +225,8 @@ begin_hooks(struct orch_call *c, const struct assessment *a)
 static void
 act_on(struct orch_call *c, struct assessment *a)
 {
+    struct sy_error err = {0};
+
     switch (a->need.kind) {
     case REQUIREMENT_SKIP:
         if (a->need.bypass_sandbox) {
@@ -236,7 +244,13 @@ act_on(struct orch_call *c, struct assessment *a)
     case REQUIREMENT_FORBIDDEN:
         break;
     }
-    deny(c, a->need.reason);
+    if (a->better.n == 0 || a->need.cause != REQUIREMENT_BY_RULE || c->request.work.run != NULL) {
+        deny(c, a->need.reason);
+    } else if (steer(c, a, &err) != SY_E_OK) {
+        call_fail(c, EXEC_DENIED, &err);
+    } else {
+        call_approve(c); /* judged as if it had been sent */
+    }
 }
 
 void
@@ -249,7 +263,7 @@ call_approve(struct orch_call *c)
         c->state = ORCH_LOCK; /* it only looks, and tells what it would do */
         return;
     }
-    if (!look_at_store(c)) {
+    if (!has_sandbox(c)) {
         return;
     }
     if (assess(c, &a, &err) != SY_E_OK) {

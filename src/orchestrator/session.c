@@ -374,7 +374,8 @@ same_policy(const struct sandbox_policy *a, const struct sandbox_policy *b)
     return same_list(&a->writable_roots, &b->writable_roots) &&
            same_list(&a->network_allow, &b->network_allow) &&
            same_list(&a->deny_read, &b->deny_read) && same_list(&a->deny_homes, &b->deny_homes) &&
-           same_list(&a->allow_read, &b->allow_read) && a->denies_system == b->denies_system;
+           same_list(&a->allow_read, &b->allow_read) && same_list(&a->own_dirs, &b->own_dirs) &&
+           a->denies_system == b->denies_system;
 }
 
 void
@@ -473,7 +474,15 @@ make_ready(struct session *s, struct sandbox_entry *e, struct sy_error *err)
     if (!sandbox_mode_is_enforced(e->policy.mode)) {
         return SY_E_OK;
     }
-    rc = sandbox_ready_new(&e->ready, e->plan, err);
+    if (e->template != NULL) {
+        rc = held_make(&e->policy, err);
+    }
+    if (rc == SY_E_OK) {
+        rc = sandbox_ready_new(&e->ready, e->plan, err);
+    }
+    if (rc == SY_E_OK && e->template != NULL) {
+        rc = held_put_over(e, err);
+    }
     if (rc == SY_E_OK) {
         rc = hidden_put_over(e, err);
     }

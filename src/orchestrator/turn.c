@@ -26,6 +26,7 @@ turn_context_copy(struct turn_context *ret, const struct turn_context *from)
         .cwd = mem_strdup(from->cwd),
         .approval = from->approval,
         .asks_for_all = from->asks_for_all,
+        .granular = from->granular,
         .env = {.inherit = from->env.inherit, .default_excludes = from->env.default_excludes},
         .limits = from->limits,
         .sandbox_required = from->sandbox_required,

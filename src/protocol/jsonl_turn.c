@@ -160,17 +160,6 @@ narrow_switch(bool *value, const struct js *object, const char *key, bool may_li
     return SY_E_OK;
 }
 
-static bool
-strv_has(const struct strv *s, const char *text)
-{
-    for (size_t i = 0; i < s->n; i++) {
-        if (str_eq(s->v[i], text)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /*
  * The roots must be among those of configuration, as they are written there:
  * a path below one may be a link that the sandboxed command itself has made.
@@ -265,7 +254,9 @@ narrow_approval(enum approval_policy *policy, enum approval_policy configured, c
     if (js_type(v) == JS_NULL) {
         return SY_E_OK;
     }
-    if (name == NULL || !approval_policy_parse(policy, name)) {
+    /* It says by parts, and the parts are configuration's. */
+    if (name == NULL || !approval_policy_parse(policy, name) ||
+        (*policy == APPROVAL_GRANULAR && configured != APPROVAL_GRANULAR)) {
         return sy_err_set(err, SY_E_ARG,
                           "approval_policy must be never, unless-trusted, on-failure or "
                           "on-request, not %.64s",

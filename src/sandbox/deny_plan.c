@@ -99,12 +99,93 @@ deny_plan_fill(struct sandbox_plan *plan, const struct sandbox_policy *policy, s
     plan->denies_system = policy->denies_system;
     plan->deny_homes.max = policy->deny_homes.n;
     plan->allow_read.max = policy->allow_read.n;
+    plan->own_dirs.max = policy->own_dirs.n;
     if (rc == SY_E_OK &&
         (strv_add_all(&plan->deny_homes, strv_view(&policy->deny_homes)) != SY_E_OK ||
+         strv_add_all(&plan->own_dirs, strv_view(&policy->own_dirs)) != SY_E_OK ||
          strv_add_all(&plan->allow_read, strv_view(&policy->allow_read)) != SY_E_OK)) {
         rc = sy_err_nomem(err);
     }
     return rc;
+}
+
+/* --- below roots --- */
+
+/* May something that fits the pattern lie below the root? */
+static bool
+may_be_below(const char *pattern, const char *root)
+{
+    char fixed[LIMIT_PATH];
+    size_t n = path_pattern_fixed_len(pattern);
+
+    if (n >= sizeof(fixed)) {
+        return true;
+    }
+    memcpy(fixed, pattern, n);
+    fixed[n] = '\0';
+    return path_is_below(fixed, root) || (pattern[n] != '\0' && path_is_below(root, fixed));
+}
+
+/* Something that is denied in that home. */
+static bool
+home_is_below(const char *home, const char *root)
+{
+    size_t n = strlen(home);
+
+    if (path_is_below(home, root)) {
+        return true;
+    }
+    if (!path_is_below(root, home)) {
+        return false;
+    }
+    for (size_t i = 0; i < deny_home_defaults(); i++) {
+        SY_AUTO(buf_fini) struct buf whole = {.max = (size_t)LIMIT_PATH * 2};
+
+        if (buf_addf(&whole, "%.*s/%s", (int)n, home, deny_home_default(i)->below) != SY_E_OK ||
+            may_be_below(buf_view(&whole), root)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool
+root_needs_mounts(const struct sandbox_policy *p, const char *root)
+{
+    for (size_t i = 0; i < p->own_dirs.n; i++) {
+        if (path_is_below(p->own_dirs.v[i], root)) {
+            return true;
+        }
+    }
+    for (size_t i = 0; i < p->deny_homes.n; i++) {
+        if (home_is_below(p->deny_homes.v[i], root)) {
+            return true;
+        }
+    }
+    for (size_t i = 0; i < p->deny_read.n; i++) {
+        if (may_be_below(p->deny_read.v[i], root)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool
+sandbox_policy_needs_mounts(const struct sandbox_policy *p)
+{
+    if (p->mode != SANDBOX_WORKSPACE_WRITE) {
+        return false;
+    }
+    if (root_needs_mounts(p, p->cwd) || (!p->excludes_slash_tmp && root_needs_mounts(p, "/tmp")) ||
+        (!p->excludes_tmpdir && p->tmpdir != NULL && root_needs_mounts(p, p->tmpdir))) {
+        return true;
+    }
+    for (size_t i = 0; i < p->writable_roots.n; i++) {
+        if (root_needs_mounts(p, p->writable_roots.v[i])) {
+            return true;
+        }
+    }
+    return false;
 }
 
 bool

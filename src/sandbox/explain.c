@@ -441,7 +441,7 @@ sandbox_explain(struct sandbox_explanation *ret, const struct sandbox_plan *plan
     }
     if (rc == SY_E_OK && plan->denies_by_mount && made.is_allowed && op != OPERATION_READ &&
         op != OPERATION_CONNECT) {
-        rc = explain_covered(&made, plan, err);
+        rc = explain_covered(&made, plan, op == OPERATION_DELETE || op == OPERATION_RENAME, err);
     }
     if (rc == SY_E_OK) {
         *ret = made;

@@ -17,10 +17,11 @@ const struct plan_rule *explain_rule_of(const struct sandbox_plan *plan, const c
 
 /* explain_read.c */
 
-/* Under a plan that denies by mounts: what lies over something that is denied to read is read-only.
+/* Under a plan that denies by mounts: what lies over something that is denied to read is read-only,
+ * and what holds such a thing in a root can't be renamed or removed (takes_name).
  * Changes an explanation that has allowed ret->resolved. */
 enum sy_code explain_covered(struct sandbox_explanation *ret, const struct sandbox_plan *plan,
-                             struct sy_error *err) SY_NODISCARD;
+                             bool takes_name, struct sy_error *err) SY_NODISCARD;
 enum sy_code explain_read(struct sandbox_explanation *ret, const struct sandbox_plan *plan,
                           const char *object, struct sy_error *err) SY_NODISCARD;
 

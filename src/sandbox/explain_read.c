@@ -13,6 +13,7 @@
 #include "sandbox/deny_internal.h"
 #include "sandbox/explain_internal.h"
 #include "sandbox/linux/deny_expand.h"
+#include "sandbox/linux/own.h"
 #include "sandbox/linux/ready.h"
 
 static bool
@@ -21,12 +22,11 @@ is_same(const struct file_id *a, const struct file_id *b)
     return a->dev == b->dev && a->ino == b->ino;
 }
 
-/* What is in a root only mounts hide. */
 static const struct deny_object *
 find_object(const struct deny_view *v, const struct file_id *id)
 {
     for (size_t i = 0; i < v->n_objects; i++) {
-        if (!v->objects[i].is_in_root && is_same(&v->objects[i].id, id)) {
+        if (is_same(&v->objects[i].id, id)) {
             return &v->objects[i];
         }
     }
@@ -168,6 +168,9 @@ find_denied(struct deny_view *ret, const struct sandbox_plan *plan, struct sy_er
     if (rc == SY_E_OK) {
         rc = deny_expand(ret, &request, err);
     }
+    if (rc == SY_E_OK) {
+        rc = ready_check_roots(plan, ret, &roots, err); /* nothing runs then */
+    }
     for (size_t i = 0; walks != NULL && i < plan->n_rules; i++) {
         walk_fini(&walks[i]);
     }
@@ -227,15 +230,79 @@ explain_read(struct sandbox_explanation *ret, const struct sandbox_plan *plan, c
     return SY_E_OK;
 }
 
+/* Strictly between a root and what is held in it: bound on itself. */
+static bool
+is_above(const struct strv *roots, const char *path, const char *held)
+{
+    bool is_in_root = false;
+
+    for (size_t i = 0; i < roots->n; i++) {
+        is_in_root = is_in_root || (path_is_below(path, roots->v[i]) && !str_eq(path, roots->v[i]));
+    }
+    return is_in_root && path_is_below(held, path) && !str_eq(held, path);
+}
+
+/* Where mounts make it writable, without links. */
+static enum sy_code
+mounted_roots(struct strv *ret, const struct sandbox_plan *plan, struct sy_error *err)
+{
+    enum sy_code rc = SY_E_OK;
+
+    for (size_t i = 0; rc == SY_E_OK && sandbox_plan_root(plan, i) != NULL; i++) {
+        SY_AUTO(walk_fini) struct walk w = {0};
+
+        rc = walk_run(&w, sandbox_plan_root(plan, i), err);
+        if (rc == SY_E_OK && strv_add(ret, buf_view(&w.path)) != SY_E_OK) {
+            rc = sy_err_nomem(err);
+        }
+    }
+    return rc;
+}
+
+/* Directories of Shellyard's own are read-only; what is above them, and above what is hidden,
+ * stays where it is. */
+static enum sy_code
+explain_kept(struct sandbox_explanation *ret, const struct sandbox_plan *plan,
+             const struct deny_view *view, bool takes_name, struct sy_error *err)
+{
+    SY_AUTO(strv_fini) struct strv roots = {.max = plan->n_rules};
+    SY_AUTO(strv_fini) struct strv own = {.max = plan->own_dirs.n};
+    const char *held = NULL;
+    enum sy_code rc = mounted_roots(&roots, plan, err);
+
+    if (rc == SY_E_OK) {
+        rc = own_find(&own, &plan->own_dirs, &roots, err);
+    }
+    for (size_t i = 0; i < own.n && rc == SY_E_OK; i++) {
+        if (path_is_below(ret->resolved, own.v[i])) {
+            ret->is_allowed = false;
+            ret->fix[0] = '\0';
+            RULE(ret, "%.80s: commands can't change what Shellyard believes", own.v[i]);
+            return SY_E_OK;
+        }
+        held = takes_name && is_above(&roots, ret->resolved, own.v[i]) ? own.v[i] : held;
+    }
+    for (size_t i = 0; i < view->n_objects && takes_name; i++) {
+        held =
+            is_above(&roots, ret->resolved, view->objects[i].path) ? view->objects[i].path : held;
+    }
+    if (held != NULL) {
+        ret->is_allowed = false;
+        ret->fix[0] = '\0';
+        RULE(ret, "it holds %.120s and stays where it is", held);
+    }
+    return rc;
+}
+
 enum sy_code
-explain_covered(struct sandbox_explanation *ret, const struct sandbox_plan *plan,
+explain_covered(struct sandbox_explanation *ret, const struct sandbox_plan *plan, bool takes_name,
                 struct sy_error *err)
 {
     SY_AUTO(deny_view_fini) struct deny_view view = {0};
     SY_AUTO(buf_fini) struct buf path = {.max = sizeof(ret->resolved)};
     enum sy_code rc = SY_E_OK;
 
-    if (!deny_plan_has_any(plan)) {
+    if (!deny_plan_has_any(plan) && plan->own_dirs.n == 0) {
         return SY_E_OK;
     }
     rc = find_denied(&view, plan, err);
@@ -249,7 +316,7 @@ explain_covered(struct sandbox_explanation *ret, const struct sandbox_plan *plan
     const struct verdict v = search(&view, plan, path.data);
 
     if (v.hidden == NULL) {
-        return SY_E_OK;
+        return explain_kept(ret, plan, &view, takes_name, err);
     }
     ret->is_allowed = false;
     ret->fix[0] = '\0';

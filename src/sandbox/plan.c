@@ -39,6 +39,7 @@ sandbox_plan_free(struct sandbox_plan *plan)
     strv_fini(&plan->network_allow);
     strv_fini(&plan->deny_read);
     strv_fini(&plan->deny_homes);
+    strv_fini(&plan->own_dirs);
     strv_fini(&plan->allow_read);
     strv_fini(&plan->unheld);
     mem_free(plan->cwd);

@@ -127,6 +127,7 @@ sandbox_policy_fini(struct sandbox_policy *p)
     strv_fini(&p->deny_read);
     strv_fini(&p->deny_homes);
     strv_fini(&p->allow_read);
+    strv_fini(&p->own_dirs);
     strv_fini(&p->protected_names);
     *p = (struct sandbox_policy){0};
 }
@@ -152,6 +153,7 @@ sandbox_policy_copy(struct sandbox_policy *ret, const struct sandbox_policy *fro
         .n_default_deny_read = from->n_default_deny_read,
         .deny_homes = {.max = from->deny_homes.max},
         .allow_read = {.max = from->allow_read.max},
+        .own_dirs = {.max = from->own_dirs.max},
         .protected_names = {.max = from->protected_names.max},
         .denies_system = from->denies_system,
         .reports_all = from->reports_all,
@@ -180,6 +182,9 @@ sandbox_policy_copy(struct sandbox_policy *ret, const struct sandbox_policy *fro
     }
     if (rc == SY_E_OK) {
         rc = strv_add_all(&copy.protected_names, strv_view(&from->protected_names));
+    }
+    if (rc == SY_E_OK) {
+        rc = strv_add_all(&copy.own_dirs, strv_view(&from->own_dirs));
     }
     if (rc != SY_E_OK) {
         sandbox_policy_fini(&copy);

@@ -38,19 +38,21 @@ bool sandbox_tier_parse(enum sandbox_tier *ret, const char *name) SY_NODISCARD;
  */
 struct sandbox_policy {
     enum sandbox_mode mode;
-    char *cwd;                   /* the workspace: absolute, normalized */
-    struct strv writable_roots;  /* absolute */
-    char *tmpdir;                /* $TMPDIR of the session, NULL if unset */
-    bool has_network;            /* network_access */
-    struct strv network_allow;   /* network.allow: hosts in reach while has_network is false */
-    bool excludes_tmpdir;        /* exclude_tmpdir_env_var */
-    bool excludes_slash_tmp;     /* exclude_slash_tmp */
-    struct strv deny_read;       /* patterns (base/path_pattern.h) of what can't be read */
-    size_t n_default_deny_read;  /* so many of them, the first, are defaults all the same */
-    struct strv deny_homes;      /* the defaults (deny.h) hold in each; absolute */
-    struct strv allow_read;      /* paths taken out of the defaults */
-    bool denies_system;          /* also those defaults that are in no home */
-    bool reports_all;            /* report: full */
+    char *cwd;                  /* the workspace: absolute, normalized */
+    struct strv writable_roots; /* absolute */
+    char *tmpdir;               /* $TMPDIR of the session, NULL if unset */
+    bool has_network;           /* network_access */
+    struct strv network_allow;  /* network.allow: hosts in reach while has_network is false */
+    bool excludes_tmpdir;       /* exclude_tmpdir_env_var */
+    bool excludes_slash_tmp;    /* exclude_slash_tmp */
+    struct strv deny_read;      /* patterns (base/path_pattern.h) of what can't be read */
+    size_t n_default_deny_read; /* so many of them, the first, are defaults all the same */
+    struct strv deny_homes;     /* the defaults (deny.h) hold in each; absolute */
+    struct strv allow_read;     /* paths taken out of the defaults */
+    bool denies_system;         /* also those defaults that are in no home */
+    struct strv own_dirs; /* of Shellyard itself, absolute: what a command writes there would be
+                             believed later (linux/own.h) */
+    bool reports_all;     /* report: full */
     enum sandbox_tier max_tier;  /* not above, of what is there; TIER_NONE counts as no-namespace */
     enum sandbox_tier min_tier;  /* refuse below */
     bool runs_as_self;           /* started as root: not as the workspace's owner */
@@ -66,6 +68,13 @@ enum sy_code sandbox_policy_copy(struct sandbox_policy *ret,
 bool sandbox_mode_is_enforced(enum sandbox_mode mode);
 /* Full network: has_network under an enforced mode, always otherwise. */
 bool sandbox_policy_has_network(const struct sandbox_policy *p);
+
+/*
+ * Is there, by text alone, what only mounts can hold: something denied to read, or a
+ * directory of Shellyard's own, below a writable root? Without namespaces such a
+ * policy is refused as soon as one of these is found.
+ */
+bool sandbox_policy_needs_mounts(const struct sandbox_policy *p);
 
 /* Nothing; what network.allow names, through the proxy alone; everything. */
 enum sandbox_network { NETWORK_OFF, NETWORK_ALLOW_LIST, NETWORK_ON };
@@ -220,6 +229,8 @@ enum sy_code sandbox_plan_adopt(struct sandbox_plan *plan, const struct sandbox_
 const char *sandbox_ready_hidden(const struct sandbox_ready *ready, size_t i);
 /* Is it a directory whose names give nothing away, as those of ~/.ssh are? Commands may see
  * these, so that what they open of it can be told. */
+/* Is it below a writable root? What is above it there has to be kept from being renamed. */
+bool sandbox_ready_hidden_is_in_root(const struct sandbox_ready *ready, size_t i);
 bool sandbox_ready_hidden_has_names(const struct sandbox_ready *ready, size_t i);
 /* The ruleset's descriptor, or -1 if the plan has none. */
 int sandbox_ready_fd(const struct sandbox_ready *ready);

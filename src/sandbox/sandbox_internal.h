@@ -59,6 +59,7 @@ struct sandbox_plan {
     struct strv deny_homes;
     struct strv allow_read;
     bool denies_system;
+    struct strv own_dirs;
     bool denies_by_mount; /* mounts hide all of it, in roots too; Landlock restricts no reading */
     struct strv unheld;   /* of a ready: sandbox_plan_adopt */
     enum feature_state features[FEATURE_COUNT];

@@ -147,6 +147,29 @@ store_prepare(sqlite3_stmt **ret, struct store *st, const char *sql, struct sy_e
     return rc == SQLITE_OK ? SY_E_OK : store_failed(st, rc, err);
 }
 
+static bool
+is_that_file(int fd, const char *path)
+{
+    struct stat held;
+    struct stat named;
+
+    return fstat(fd, &held) == 0 && lstat(path, &named) == 0 && held.st_dev == named.st_dev &&
+           held.st_ino == named.st_ino;
+}
+
+bool
+store_is_lost(const struct store *st)
+{
+    char changes[LIMIT_PATH];
+    int has_moved = 0;
+    int n = snprintf(changes, sizeof(changes), "%.*s%s",
+                     (int)(strlen(st->path) - strlen(STORE_FILE)), st->path, STORE_CHANGES);
+
+    return n < 0 || (size_t)n >= sizeof(changes) || !is_that_file(st->changes_fd, changes) ||
+           sqlite3_file_control(st->db, "main", SQLITE_FCNTL_HAS_MOVED, &has_moved) != SQLITE_OK ||
+           has_moved != 0;
+}
+
 enum sy_code
 store_step(struct store *st, sqlite3_stmt *s, bool *ret_row, struct sy_error *err)
 {
@@ -343,15 +366,6 @@ store_close(struct store *st)
     (void)sqlite3_close(st->db);
     fd_close(&st->changes_fd);
     mem_free(st);
-}
-
-char *
-store_path_in(const char *dir)
-{
-    char path[LIMIT_PATH];
-    int n = snprintf(path, sizeof(path), "%s/%s", dir, STORE_FILE);
-
-    return n > 0 && (size_t)n < sizeof(path) ? mem_strdup(path) : NULL;
 }
 
 bool

@@ -38,12 +38,13 @@ enum sy_code store_open(struct store **ret, const struct store_options *options,
 /* Accepts NULL. */
 void store_close(struct store *st);
 
-/* Where the database of that directory stands; NULL when memory is out. */
-char *store_path_in(const char *dir);
 /* Is there a database in that directory? */
 bool store_exists(const char *dir);
 /* Another number after each commit of another connection. */
 enum sy_code store_version(uint64_t *ret, struct store *st, struct sy_error *err) SY_NODISCARD;
+
+/* Are its files no longer those of these names? Then nobody else writes there: open it anew. */
+bool store_is_lost(const struct store *st);
 
 /* For messages; lives as long as the store. */
 const char *store_path(const struct store *st);

@@ -176,7 +176,8 @@ approvals_new(struct approvals **ret, const struct approvals_place *place, struc
         return rc;
     }
 
-    const struct assess_by judge = {.fn = assessor_assess, .arg = a->assessor};
+    const struct assess_by judge = {
+        .fn = assessor_assess, .host = assessor_judge_host, .arg = a->assessor};
     const struct review_by review = {
         .ops = a->review != NULL ? &review_store_ops : NULL,
         .review = a->review,

@@ -11,6 +11,8 @@
 
 /* $HOME, the account's, and as root that of the workspace's owner. */
 #define DENY_HOMES 3
+/* State and configuration, of each home and where variables put them. */
+#define OWN_DIRS (2 * DENY_HOMES + 2)
 
 static const char *
 environ_get(char *const *list, const char *name)
@@ -119,6 +121,47 @@ fill_homes(struct strv *homes, const char *cwd, char *const *environ_list, struc
 }
 
 static enum sy_code
+add_own(struct strv *ret, const char *dir, const char *below)
+{
+    SY_AUTO(buf_fini) struct buf path = {.max = LIMIT_PATH};
+    SY_AUTO(buf_fini) struct buf normal = {.max = LIMIT_PATH};
+    enum sy_code rc = buf_addf(&path, "%s/%s", dir, below);
+
+    if (rc == SY_E_OK) {
+        rc = path_normalize(&normal, buf_view(&path));
+    }
+    return rc == SY_E_OK && !strv_has(ret, buf_view(&normal)) ? strv_add(ret, buf_view(&normal))
+                                                              : rc;
+}
+
+/* Where Shellyard has its state and its configuration, for whoever these homes are. */
+static enum sy_code
+fill_own(struct sandbox_policy *ret, const char *cwd, char *const *environ_list,
+         struct sy_error *err)
+{
+    SY_AUTO(strv_fini) struct strv found = {.max = DENY_HOMES};
+    const struct strv *homes = ret->deny_homes.n > 0 ? &ret->deny_homes : &found;
+    const char *state = environ_get(environ_list, "XDG_STATE_HOME");
+    const char *conf = environ_get(environ_list, "XDG_CONFIG_HOME");
+    enum sy_code rc = homes == &found ? fill_homes(&found, cwd, environ_list, err) : SY_E_OK;
+
+    ret->own_dirs.max = OWN_DIRS;
+    if (rc == SY_E_OK && state != NULL && state[0] == '/') {
+        rc = add_own(&ret->own_dirs, state, "shellyard");
+    }
+    if (rc == SY_E_OK && conf != NULL && conf[0] == '/') {
+        rc = add_own(&ret->own_dirs, conf, "shellyard");
+    }
+    for (size_t i = 0; i < homes->n && rc == SY_E_OK; i++) {
+        rc = add_own(&ret->own_dirs, homes->v[i], ".local/state/shellyard");
+        if (rc == SY_E_OK) {
+            rc = add_own(&ret->own_dirs, homes->v[i], ".config/shellyard");
+        }
+    }
+    return rc;
+}
+
+static enum sy_code
 fill_deny_read(struct sandbox_policy *ret, const struct config *config, const char *cwd,
                char *const *environ_list, struct sy_error *err)
 {
@@ -192,6 +235,10 @@ turn_from_config(struct turn_context *ret, const struct config *config, const ch
         return sy_err_set(err, SY_E_INTERNAL, "configuration holds a word that no room knows");
     }
     ret->asks_for_all = str_eq(config->approval.on_request, "all");
+    ret->granular = (struct approval_granular){
+        .sandbox_approval = config->approval.granular_sandbox_approval,
+        .rules = config->approval.granular_rules,
+    };
     fill_limits(&ret->limits, config);
     ret->cwd = mem_strdup(cwd);
 
@@ -203,6 +250,9 @@ turn_from_config(struct turn_context *ret, const struct config *config, const ch
     }
     if (rc == SY_E_OK) {
         rc = fill_deny_read(&ret->sandbox, config, cwd, environ_list, &why);
+    }
+    if (rc == SY_E_OK) {
+        rc = fill_own(&ret->sandbox, cwd, environ_list, &why);
     }
     if (rc == SY_E_OK) {
         rc = fill_env(&ret->env, config);

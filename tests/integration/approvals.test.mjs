@@ -309,23 +309,96 @@ test('a command that an agent runs can neither answer nor read what waits', limi
   }
 });
 
-test('where commands could write the answers nobody is asked, and none count', limit, async (t) => {
+test('where commands could write the answers nothing runs, and nobody is asked in vain', limit, async (t) => {
   const yard = makeYard(t);
-  const other = await open(t, { yard, answer: says('rule') });
-  assert.equal((await other.run('mkdir ../outside/d', ESCALATE)).approval.decision, 'approved_with_rule');
-  fs.rmdirSync(path.join(yard.outside, 'd'));
-  assert.equal((await other.run('mkdir ../outside/d')).exit_code, 0, 'the control');
-  fs.rmdirSync(path.join(yard.outside, 'd'));
   yard.ws = yard.home; // the workspace holds the state directory
-  const settings = { 'sandbox.tier': 'no-namespace', 'sandbox.writable_roots': `["${yard.home}"]` };
+  const settings = { 'sandbox.tier': 'no-namespace' };
   const { run, asked } = await open(t, { yard, answer: says('once'), settings });
-  const r = await run('rm -rf x');
-  assert.equal(r.status, 'denied');
-  assert.match(r.text, /could answer in their place/);
-  assert.match(r.text, /XDG_STATE_HOME/);
+  for (const command of ['rm -rf x', 'touch made']) {
+    const r = await run(command);
+    assert.equal(r.status, 'failed');
+    assert.match(r.text, /lies below a writable root/);
+    assert.match(r.text, /XDG_STATE_HOME/);
+  }
   assert.equal(asked.length, 0);
-  assert.notEqual((await run('mkdir ../outside/d')).exit_code, 0, 'nor does a rule that an answer made');
-  assert.equal((await run('touch made; echo on')).output, 'on\n');
+  assert.ok(!fs.existsSync(path.join(yard.home, 'made')));
+});
+
+test('a rule runs the better command, says so, and that one is judged too', limit, async (t) => {
+  const yard = makeYard(t);
+  const dir = path.join(yard.home, '.config/shellyard');
+  fs.mkdirSync(dir, { recursive: true, mode: 0o700 });
+  fs.writeFileSync(path.join(dir, 'rules.yaml'), `rules:
+  - {program: touch, args: [old], decision: forbid, reason: this project makes it anew, steer: {command: [touch, new, "{rest}"], run: true}}
+  - {program: touch, args: [told], decision: forbid, steer: {command: [touch, new]}}
+  - {program: touch, args: [bad], decision: forbid, steer: {command: [rm, -rf, "{rest}"], run: true}}
+  - {program: touch, args: [worse], decision: forbid, steer: {command: [mkdir, "{rest}"], run: true}}
+  - {program: mkdir, args: [no], decision: forbid}
+`, { mode: 0o600 });
+  const { client, run, asked } = await open(t, { yard, answer: says('deny') });
+  const r = await run('touch old more "a b"');
+  assert.equal(r.exit_code, 0, r.text);
+  assert.match(r.text, /'touch old more[^;]*' is forbidden by the rule.*run instead: touch new more a b/s);
+  assert.deepEqual(fs.readdirSync(yard.ws).filter((name) => name[0] !== '.').sort(), ['a b', 'more', 'new']);
+  const argv = await call(client, 'shell', { command: ['touch', 'old', 'third'] });
+  assert.equal(argv.structuredContent.exit_code, 0, textOf(argv));
+  assert.ok(fs.existsSync(path.join(yard.ws, 'third')));
+  // Told alone, in a longer script, or with more around it: nothing runs.
+  for (const command of ['touch told', 'touch old x && echo on', 'touch old x > f', 'echo $(touch old x)']) {
+    const said = await run(command);
+    assert.equal(said.status, 'denied', `${command}: ${said.text}`);
+  }
+  assert.ok(!fs.existsSync(path.join(yard.ws, 'x')) && !fs.existsSync(path.join(yard.ws, 'old')));
+  assert.equal(asked.length, 0);
+  // The better one is dangerous: asked about, as what will run. Or forbidden.
+  assert.equal((await run('touch bad more')).status, 'denied');
+  assert.match(asked[0].message, /rm -rf more/);
+  assert.ok(!asked[0].message.includes('touch bad'), asked[0].message);
+  assert.ok(fs.existsSync(path.join(yard.ws, 'more')));
+  const worse = await run('touch worse no');
+  assert.equal(worse.status, 'denied');
+  assert.match(worse.text, /'mkdir no' is forbidden/);
+});
+
+test('granular: by parts, and what no part lets through is refused', limit, async (t) => {
+  const granular = { 'approval.policy': 'granular' };
+  const none = await open(t, { answer: says('once'), settings: granular });
+  const refused = await none.run('rm -rf x');
+  assert.equal(refused.status, 'denied');
+  assert.match(refused.text, /the granular approval\.policy lets nobody be asked about it/);
+  assert.equal(none.asked.length, 0);
+  assert.equal((await none.run('echo on')).output, 'on\n');
+  const some = await open(t, { answer: says('once'), settings: { ...granular, 'approval.granular_sandbox_approval': true } });
+  assert.equal((await some.run('rm -rf x')).exit_code, 0);
+  assert.equal(some.asked.length, 1);
+  const yard = makeYard(t);
+  fs.mkdirSync(path.join(yard.home, '.config/shellyard'), { recursive: true });
+  fs.writeFileSync(path.join(yard.home, '.config/shellyard/rules.yaml'), 'rules:\n  - {program: uname, decision: ask}\n');
+  const ruled = await open(t, { yard, answer: says('once'), settings: { ...granular, 'approval.granular_rules': true } });
+  assert.equal((await ruled.run('uname')).exit_code, 0);
+  assert.equal(ruled.asked.length, 1);
+  assert.equal((await ruled.run('rm -rf x')).status, 'denied');
+});
+
+test('a store that is moved away while the server runs is made anew', limit, async (t) => {
+  const yard = makeYard(t);
+  const state = path.join(yard.home, '.local/state/shellyard');
+  const { run } = await open(t, { yard });
+  const first = await run('rm -rf x');
+  assert.equal(first.status, 'pending_approval');
+  for (const gone of [['shellyard.db', 'shellyard.db-wal', 'shellyard.db-shm'], ['shellyard.changes'], null]) {
+    if (gone === null) {
+      fs.renameSync(state, `${state}-old`);
+    }
+    for (const name of gone ?? []) {
+      fs.rmSync(path.join(state, name), { force: true });
+    }
+    const asked = await run(`rm -rf x-${gone?.[0] ?? 'all'}`);
+    assert.equal(asked.status, 'pending_approval', asked.text);
+    const said = await approvals(yard, ['approve', asked.approval.id]);
+    assert.equal(said.code, 0, said.stderr);
+    assert.equal((await run(`rm -rf x-${gone?.[0] ?? 'all'}`)).exit_code, 0);
+  }
 });
 
 test('a store that cannot be used: what needs a person is refused, the rest runs', limit, async (t) => {

@@ -28,6 +28,10 @@ struct sandbox_ready {
 /* ready_deny.c: finds what is denied, by the walked rules of the plan. */
 enum sy_code ready_deny_find(struct sandbox_ready *ready, const struct sandbox_plan *plan,
                              const struct walk *walks, struct sy_error *err) SY_NODISCARD;
+/* SY_E_SANDBOX where Landlock is to hold a plan and something lies below a root that it can't hold
+ * there: a root is granted with all that is in it. */
+enum sy_code ready_check_roots(const struct sandbox_plan *plan, const struct deny_view *v,
+                               const struct strv *roots, struct sy_error *err) SY_NODISCARD;
 /* What is denied and exists: what mounts have to hide, where they do it. */
 const struct deny_view *ready_denied(const struct sandbox_ready *ready);
 /* What a plan denies. Borrows both. */

@@ -5,6 +5,7 @@
 #include "base/str.h"
 #include "sandbox/deny.h"
 #include "sandbox/deny_internal.h"
+#include "sandbox/linux/own.h"
 #include "sandbox/linux/ready.h"
 
 enum sy_code
@@ -33,22 +34,64 @@ deny_request_of(const struct sandbox_plan *plan, const struct strv *roots)
     };
 }
 
-/* Each object that is not held, whatever the reason. */
+/* What has names that are not hidden with it. */
 static enum sy_code
-list_unheld(struct sandbox_ready *ready, bool is_by_mount)
+list_unheld(struct sandbox_ready *ready)
 {
     const struct deny_view *v = &ready->denied;
     enum sy_code rc = SY_E_OK;
 
-    ready->unheld.max = v->n_objects + v->unsearched.n;
+    ready->unheld.max = v->n_objects;
     for (size_t i = 0; i < v->n_objects && rc == SY_E_OK; i++) {
-        bool is_out_of_reach = v->objects[i].is_in_root && !is_by_mount;
-
-        if (is_out_of_reach || v->objects[i].has_more_names) {
+        if (v->objects[i].has_more_names) {
             rc = strv_add(&ready->unheld, v->objects[i].path);
         }
     }
-    return rc == SY_E_OK ? strv_add_all(&ready->unheld, strv_view(&v->unsearched)) : rc;
+    return rc;
+}
+
+static enum sy_code
+refuse(const struct sandbox_plan *plan, const char *what, const char *way_out, struct sy_error *err)
+{
+    if (plan->weaker[0] == '\0') {
+        return sy_err_set(err, SY_E_SANDBOX,
+                          "'%.70s' lies below a writable root, where only the full tier can hold "
+                          "it: work in another directory%s",
+                          what, way_out);
+    }
+    return sy_err_set(err, SY_E_SANDBOX,
+                      "'%.60s' lies below a writable root, where only the full tier (not here: "
+                      "%.40s) can hold it: work in another directory%s",
+                      what, plan->weaker, way_out);
+}
+
+enum sy_code
+ready_check_roots(const struct sandbox_plan *plan, const struct deny_view *v,
+                  const struct strv *roots, struct sy_error *err)
+{
+    SY_AUTO(strv_fini) struct strv own = {.max = 1};
+    enum sy_code rc = SY_E_OK;
+
+    if (plan->denies_by_mount) {
+        return SY_E_OK;
+    }
+    for (size_t i = 0; i < v->n_objects; i++) {
+        if (v->objects[i].is_in_root) {
+            return refuse(plan, v->objects[i].path,
+                          v->objects[i].rule >= DENY_SYSTEM
+                              ? ", or name it in sandbox.allow_read"
+                              : ", or take it out of sandbox.deny_read",
+                          err);
+        }
+    }
+    if (v->unsearched.n > 0) {
+        return refuse(plan, v->unsearched.v[0], ", or take it out of sandbox.deny_read", err);
+    }
+    rc = own_find(&own, &plan->own_dirs, roots, err);
+    if (rc == SY_E_OK && own.n > 0) {
+        rc = refuse(plan, own.v[0], ", or set XDG_STATE_HOME, XDG_CONFIG_HOME", err);
+    }
+    return rc;
 }
 
 enum sy_code
@@ -59,7 +102,7 @@ ready_deny_find(struct sandbox_ready *ready, const struct sandbox_plan *plan,
     const struct deny_request request = deny_request_of(plan, &roots);
     enum sy_code rc = SY_E_OK;
 
-    if (!deny_plan_has_any(plan)) {
+    if (!deny_plan_has_any(plan) && plan->own_dirs.n == 0) {
         return SY_E_OK;
     }
     ready->hides_by_mount = plan->denies_by_mount;
@@ -69,8 +112,11 @@ ready_deny_find(struct sandbox_ready *ready, const struct sandbox_plan *plan,
     } else {
         rc = deny_expand(&ready->denied, &request, err);
     }
+    if (rc == SY_E_OK) {
+        rc = ready_check_roots(plan, &ready->denied, &roots, err);
+    }
     strv_fini(&roots);
-    if (rc == SY_E_OK && list_unheld(ready, plan->denies_by_mount) != SY_E_OK) {
+    if (rc == SY_E_OK && list_unheld(ready) != SY_E_OK) {
         rc = sy_err_nomem(err);
     }
     return rc;
@@ -87,6 +133,12 @@ sandbox_ready_hidden(const struct sandbox_ready *ready, size_t i)
 {
     return ready->hides_by_mount && i < ready->denied.n_objects ? ready->denied.objects[i].path
                                                                 : NULL;
+}
+
+bool
+sandbox_ready_hidden_is_in_root(const struct sandbox_ready *ready, size_t i)
+{
+    return ready->denied.objects[i].is_in_root;
 }
 
 bool

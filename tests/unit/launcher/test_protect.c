@@ -316,9 +316,9 @@ secrets_are_found_in_roots_too(void **state)
     if (sandbox_ready_new(&ready, w->plan, &err) != SY_E_OK) {
         fail_msg("%s", err.msg);
     }
-    assert_true(protect_find_secrets(&marks, ready, &f));
+    assert_true(protect_find_secrets(&marks, w->plan, ready, &f));
     sandbox_ready_free(ready);
-    assert_marks(w, &marks, "h W/.env\nh W/a/.env\nh keys\n");
+    assert_marks(w, &marks, "h W/.env\nh W/a/.env\nh keys\np W/a\n");
 }
 
 static enum sy_code

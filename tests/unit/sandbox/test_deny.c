@@ -353,31 +353,90 @@ hard_links_of_a_secret_are_told(void **state)
     assert_int_equal(place_run(p, true, act_read, place_path(p, "O/.netrc")), EACCES);
 }
 
+/* Landlock grants a root with all that is in it: what can't be held is refused, not told. */
 static void
-what_lies_in_a_root_is_told_and_not_claimed(void **state)
+what_lies_in_a_root_is_refused_without_mounts(void **state)
 {
     struct place *p = *state;
-    SY_AUTO(buf_fini) struct buf text = {.max = 65536};
-    struct jw w = {.out = &text};
+    struct sandbox_explanation said = {0};
     struct sy_error err = {0};
 
     place_file(p, "W/.env", "secret");
     deny_in(p, "W/.env");
-    place_ready(p);
-    assert_string_equal(sandbox_ready_unheld(p->ready, 0), place_path(p, "W/.env"));
-    assert_null(sandbox_ready_unheld(p->ready, 1));
-    assert_int_equal(sandbox_plan_adopt(p->plan, p->ready, &err), SY_E_OK);
-    assert_int_equal(sandbox_plan_feature(p->plan, FEATURE_DENY_READ), FEATURE_ABSENT);
-    sandbox_plan_write(&w, p->plan);
-    assert_int_equal(jw_done(&w), SY_E_OK);
-    assert_non_null(strstr(buf_view(&text), "\"deny_read_unheld\":[\""));
-    assert_int_equal(place_run(p, true, act_read, place_path(p, "W/.env")), 0);
+    assert_true(sandbox_policy_needs_mounts(&p->policy));
+    assert_int_equal(place_try(p, &err), SY_E_SANDBOX);
+    assert_non_null(strstr(err.msg, place_path(p, "W/.env")));
+    assert_non_null(strstr(err.msg, "only the full tier can hold it: work in another directory"));
+    assert_non_null(strstr(err.msg, "take it out of sandbox.deny_read"));
+    assert_int_equal(sandbox_explain(&said, p->plan, OPERATION_READ, ".env", &err), SY_E_SANDBOX);
 
     /* With nothing in a root, it is held. */
     p->policy.mode = SANDBOX_READ_ONLY;
+    assert_false(sandbox_policy_needs_mounts(&p->policy));
     place_ready(p);
     assert_null(sandbox_ready_unheld(p->ready, 0));
     assert_int_equal(place_run(p, true, act_read, place_path(p, "W/.env")), EACCES);
+    assert_int_equal(place_run(p, false, act_read, place_path(p, "W/.env")), 0);
+}
+
+static enum sy_code
+try_with_own(struct place *p, const char *own, struct sy_error *err)
+{
+    strv_fini(&p->policy.own_dirs);
+    p->policy.own_dirs.max = 1;
+    assert_int_equal(strv_add(&p->policy.own_dirs, place_path(p, own)), SY_E_OK);
+    return place_try(p, err);
+}
+
+/* What a command wrote there would be believed by the next call elsewhere. */
+static void
+what_is_our_own_lies_below_no_root(void **state)
+{
+    struct place *p = *state;
+    struct sy_error err = {0};
+
+    place_mkdir(p, "O/own");
+    place_mkdir(p, "O/sub");
+    place_link(p, "../O/sub", "W/link");
+    assert_int_equal(try_with_own(p, "O/own", &err), SY_E_OK);
+    assert_false(sandbox_policy_needs_mounts(&p->policy));
+    /* Missing, it could be made. */
+    assert_int_equal(try_with_own(p, "W/.config/own", &err), SY_E_SANDBOX);
+    assert_true(sandbox_policy_needs_mounts(&p->policy));
+    assert_non_null(strstr(err.msg, "W/.config/own"));
+    /* It lies elsewhere, as long as nobody turns the link. */
+    assert_int_equal(try_with_own(p, "W/link/own", &err), SY_E_SANDBOX);
+    assert_non_null(strstr(err.msg, "a symbolic link that commands could change"));
+    /* The workspace itself. */
+    assert_int_equal(try_with_own(p, "W", &err), SY_E_SANDBOX);
+    place_link(p, "../W", "O/to-workspace");
+    assert_int_equal(try_with_own(p, "O/to-workspace/own", &err), SY_E_SANDBOX);
+    mem_free(p->policy.cwd);
+    place_mkdir(p, "O/own/in");
+    p->policy.cwd = mem_strdup(place_path(p, "O/own/in"));
+    assert_int_equal(try_with_own(p, "O/own", &err), SY_E_SANDBOX);
+    assert_non_null(strstr(err.msg, "lies in"));
+}
+
+static void
+what_needs_mounts_is_known_by_text(void **state)
+{
+    struct place *p = *state;
+
+    p->policy.deny_homes.max = 1;
+    assert_int_equal(strv_add(&p->policy.deny_homes, place_path(p, "W/home")), SY_E_OK);
+    assert_true(sandbox_policy_needs_mounts(&p->policy));
+    strv_fini(&p->policy.deny_homes);
+    p->policy.deny_homes.max = 1;
+    assert_int_equal(strv_add(&p->policy.deny_homes, p->base), SY_E_OK);
+    assert_false(sandbox_policy_needs_mounts(&p->policy)); /* no default is W or below it */
+    mem_free(p->policy.cwd);
+    p->policy.cwd = mem_strdup(place_path(p, ".config"));
+    assert_true(sandbox_policy_needs_mounts(&p->policy));
+    mem_free(p->policy.cwd);
+    p->policy.cwd = mem_strdup(place_path(p, "W"));
+    deny_in(p, "*/secrets");
+    assert_true(sandbox_policy_needs_mounts(&p->policy));
 }
 
 /* Where mounts hide it, Landlock stays out of the way, and roots are no exception. */
@@ -392,9 +451,7 @@ mounts_are_given_all_that_there_is_to_hide(void **state)
     place_mkdir(p, "W/d");
     place_file(p, "W/d/.env", "secret");
     deny_in(p, "W/**/.env");
-    place_ready(p);
-    sandbox_ready_free(p->ready);
-    p->ready = NULL;
+    assert_int_equal(place_try(p, &err), SY_E_SANDBOX); /* not without them */
     p->plan->denies_by_mount = true;
     assert_int_equal(sandbox_ready_new(&p->ready, p->plan, &err), SY_E_OK);
     assert_null(sandbox_ready_unheld(p->ready, 0));
@@ -497,7 +554,8 @@ patterns_that_can_not_be_exact_are_errors_of_the_plan(void **state)
     assert_non_null(strstr(err.msg, "searches whole trees outside of the writable roots"));
     strv_fini(&p->policy.deny_read);
     deny_in(p, "W/**/.env");
-    assert_int_equal(place_try(p, &err), SY_E_OK);
+    assert_int_equal(place_try(p, &err), SY_E_SANDBOX);
+    assert_non_null(strstr(err.msg, "W/**/.env"));
     strv_fini(&p->policy.deny_read);
     deny_in(p, "O/whole/**");
     place_mkdir(p, "O/whole");
@@ -520,12 +578,16 @@ make_ready(void *arg)
     if (rc != SY_E_OK) {
         return rc;
     }
+    plan->denies_by_mount = p->caps.has_full_tier;
     rc = sandbox_ready_new(&ready, plan, &err);
     if (rc == SY_E_OK) {
         rc = sandbox_plan_adopt(plan, ready, &err);
     }
     if (rc == SY_E_OK) {
         rc = sandbox_explain(&said, plan, OPERATION_READ, "to-secret", &err);
+    }
+    if (rc == SY_E_OK) {
+        rc = sandbox_explain(&said, plan, OPERATION_RENAME, "own", &err);
     }
     sandbox_ready_free(ready);
     sandbox_plan_free(plan);
@@ -539,9 +601,15 @@ all_of_it_survives_each_failed_allocation(void **state)
 
     build_secrets(p);
     deny_in(p, "O/pub-ssh/i*");
-    deny_in(p, "W/**/.env");
     p->policy.deny_homes.max = 1;
     assert_int_equal(strv_add(&p->policy.deny_homes, place_path(p, "O")), SY_E_OK);
+    p->policy.own_dirs.max = 2;
+    assert_int_equal(strv_add(&p->policy.own_dirs, place_path(p, "O/to/own")), SY_E_OK);
+    fault_run(make_ready, p);
+    /* The same with mounts, which hold what is in a root too. */
+    deny_in(p, "W/**/.env");
+    assert_int_equal(strv_add(&p->policy.own_dirs, place_path(p, "W/own")), SY_E_OK);
+    p->caps.has_full_tier = true;
     fault_run(make_ready, p);
 }
 
@@ -557,7 +625,9 @@ main(void)
         IN_A_PLACE(secrets_are_unreadable_by_every_way_and_neighbours_are_not),
         IN_A_PLACE(a_secret_program_does_not_run_and_no_link_of_a_secret_is_made),
         IN_A_PLACE(hard_links_of_a_secret_are_told),
-        IN_A_PLACE(what_lies_in_a_root_is_told_and_not_claimed),
+        IN_A_PLACE(what_lies_in_a_root_is_refused_without_mounts),
+        IN_A_PLACE(what_is_our_own_lies_below_no_root),
+        IN_A_PLACE(what_needs_mounts_is_known_by_text),
         IN_A_PLACE(mounts_are_given_all_that_there_is_to_hide),
         IN_A_PLACE(what_appears_or_changes_makes_it_stale),
         IN_A_PLACE(nothing_to_hide_restricts_no_reading),

@@ -237,6 +237,31 @@ it_waits_for_another_writer_but_not_for_ever(void **state)
     store_close(st);
 }
 
+static void
+files_that_were_moved_or_removed_are_noticed(void **state)
+{
+    const struct yard *y = *state;
+    char changes[sizeof(y->dir) + 32];
+    char old[sizeof(y->db) + 8];
+    struct store *st = yard_open(y);
+
+    assert_false(store_is_lost(st));
+    (void)snprintf(changes, sizeof(changes), "%s/shellyard.changes", y->dir);
+    assert_int_equal(unlink(changes), 0);
+    assert_true(store_is_lost(st));
+    store_close(st);
+    st = yard_open(y);
+    (void)snprintf(old, sizeof(old), "%s-old", y->db);
+    assert_int_equal(rename(y->db, old), 0);
+    assert_true(store_is_lost(st));
+    store_close(yard_open(y)); /* another one by that name */
+    assert_true(store_is_lost(st));
+    store_close(st);
+    st = yard_open(y);
+    assert_false(store_is_lost(st));
+    store_close(st);
+}
+
 /* 0: as it should be; else the line that was wrong. */
 static int
 write_to_full_disk(const struct yard *y, void *arg)
@@ -358,6 +383,8 @@ main(void)
         cmocka_unit_test_setup_teardown(a_migration_that_fails_leaves_the_schema_before_it,
                                         yard_setup, yard_teardown),
         cmocka_unit_test_setup_teardown(it_waits_for_another_writer_but_not_for_ever, yard_setup,
+                                        yard_teardown),
+        cmocka_unit_test_setup_teardown(files_that_were_moved_or_removed_are_noticed, yard_setup,
                                         yard_teardown),
         cmocka_unit_test_setup_teardown(a_full_disk_is_told_and_does_no_harm, yard_setup,
                                         yard_teardown),

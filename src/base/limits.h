@@ -261,6 +261,12 @@
 /* Grants of one session, and keys of one grant: a patch has one for each file. */
 #define LIMIT_STORE_GRANTS 4096U
 #define LIMIT_STORE_KEYS   1024U
+/* Hooks of one event; what one is told (a patch, escaped) and may print; how long it may take. */
+#define LIMIT_HOOKS        8U
+#define LIMIT_HOOK_INPUT   67108864U /* 64 MiB */
+#define LIMIT_HOOK_OUTPUT  65536U
+#define LIMIT_HOOK_MS      5000
+#define LIMIT_HOOK_MS_MOST 60000
 /* The longest that a request for approval may wait. */
 #define LIMIT_APPROVAL_MS 86400000 /* 24 h */
 /* What was approved for a session ends with it, and at the latest then. */

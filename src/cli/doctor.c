@@ -14,6 +14,7 @@
 #include "cli/verbs.h"
 #include "command/command.h"
 #include "guard/guard.h"
+#include "hook/hook.h"
 #include "orchestrator/orchestrator.h"
 #include "process/launcher.h"
 #include "tools/comment.h"
@@ -330,6 +331,33 @@ check_rules(struct doctor *d)
     }
 }
 
+/* By the configuration's own sandbox; a turn may ask for another, and they are looked at then. */
+static void
+check_hooks(struct doctor *d)
+{
+    const struct config *c = &d->engine.config;
+    const struct strv *lists[] = {&c->hooks.pre_exec, &c->hooks.permission_request};
+    struct sy_error err = {0};
+    size_t n = 0;
+
+    if (d->session == NULL) {
+        return;
+    }
+    for (size_t k = 0; k < sizeof(lists) / sizeof(lists[0]); k++) {
+        for (size_t i = 0; i < lists[k]->n; i++, n++) {
+            if (hook_check_program(lists[k]->v[i], &d->engine.turn.sandbox, NULL, &err) !=
+                SY_E_OK) {
+                find(d, LEVEL_FAIL, "hooks", "commands are refused until then", "%s", err.msg);
+                return;
+            }
+        }
+    }
+    if (n > 0) {
+        find(d, LEVEL_OK, "hooks", NULL, "%zu before a command, %zu before a person is asked",
+             lists[0]->n, lists[1]->n);
+    }
+}
+
 /* Where people's answers are kept. */
 static void
 check_approvals(struct doctor *d)
@@ -522,6 +550,7 @@ doctor_main(const struct cli_args *args)
     check_tmpdir(&d);
     check_roots(&d);
     check_rules(&d);
+    check_hooks(&d);
     check_approvals(&d);
     check_assessment(&d);
     check_tool(&d, "git");

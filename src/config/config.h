@@ -51,6 +51,11 @@ struct config {
         const char *key_file; /* "" = no key is sent */
     } assessment;
     struct {
+        struct strv pre_exec;           /* programs, absolute */
+        struct strv permission_request; /* as well */
+        int64_t timeout_ms;             /* of each */
+    } hooks;
+    struct {
         const char *path; /* "" = detect */
         bool login;       /* default of a call's `login` */
         bool snapshot;    /* login shell once per engine */

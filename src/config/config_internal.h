@@ -67,6 +67,7 @@ struct config_row {
     enum config_type type;
     enum config_order order;
     enum config_content content;
+    bool is_of_files;         /* neither variable nor flag may set it */
     bool has_units;           /* a number of bytes, may end with K, M or G */
     const char *const *words; /* NULL-terminated, the narrowest first; else NULL */
     struct config_alias alias;
@@ -77,7 +78,7 @@ struct config_row {
     size_t offset;    /* of the member in struct config */
 };
 
-#define CONFIG_KEYS 56U
+#define CONFIG_KEYS 59U
 
 extern const struct config_row config_rows[CONFIG_KEYS];
 

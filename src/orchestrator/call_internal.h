@@ -25,6 +25,7 @@ struct orch_call {
     /* ORCH_APPROVAL, ORCH_REVIEW */
     struct review_ticket *ticket;
     char *client;
+    struct call_hooks *hooks;     /* ORCH_HOOK, and what came of it (hooked.c); NULL: not so far */
     const char *told;             /* the request's text as it was told; NULL: not yet */
     char asked_id[STORE_ID_SIZE]; /* of that request */
     bool lifts_sandbox;           /* approval means running outside of it */
@@ -69,6 +70,25 @@ enum sy_code call_make_argv(struct orch_call *c, struct sy_error *err) SY_NODISC
 void call_approve(struct orch_call *c);
 void call_review(struct orch_call *c);
 void call_leave_review(struct orch_call *c);
+/*
+ * ORCH_HOOK (hooked.c; hooked_none.c in the small program and the library). Begin: true when the
+ * state is another now, since there are hooks that have not been asked about this command, or the
+ * call has failed. Judge: what they said, into *a; it is only made stricter. Allow: may what was
+ * to be asked run instead? Renew: it is another command now. Leave: ends the one that runs. End:
+ * any number of times.
+ */
+bool call_hooks_begin(struct orch_call *c, enum hook_event event, const struct assessment *a);
+void call_hooks_judge(struct orch_call *c, struct assessment *a);
+bool call_hooks_allow(struct orch_call *c, const struct assessment *a);
+void call_hooks_step(struct orch_call *c, uint64_t now_ns);
+size_t call_hooks_watch(const struct orch_call *c, struct process_watch out[PROCESS_WATCHES]);
+uint64_t call_hooks_deadline_ns(const struct orch_call *c);
+void call_hooks_renew(struct orch_call *c);
+void call_hooks_leave(struct orch_call *c);
+void call_hooks_end(struct orch_call *c);
+/* Does it ask to run outside the sandbox? (review.c) */
+bool call_escalates(const struct orch_call *c);
+
 /* The sandbox of the call's policy, once needed; false: the call has failed (call.c). */
 bool call_has_entry(struct orch_call *c);
 /* Ends a call that never ran (call.c). */

@@ -168,6 +168,7 @@ bool asked_take(struct asked_list *list, const char *id, uint64_t *ret_since_ns)
 struct asked_list *session_asked(struct session *s);
 const struct assess_by *session_judge(const struct session *s);
 const struct review_by *session_review(const struct session *s);
+const struct hooks *session_hooks(const struct session *s);
 
 struct session_lock *session_lock(struct session *s);
 /* Keeps a place for the call, which those behind it wait for. */

@@ -9,8 +9,8 @@
 
 /* ORCH_APPROVAL and ORCH_REVIEW: what a call needs, and a person who gives it. */
 
-static bool
-escalates(const struct orch_call *c)
+bool
+call_escalates(const struct orch_call *c)
 {
     return c->request.params.permissions == PERMISSIONS_REQUIRE_ESCALATED;
 }
@@ -69,7 +69,7 @@ assess(struct orch_call *c, struct assessment *ret, struct sy_error *err)
         .asks_for_all = c->turn.asks_for_all,
         .granular = c->turn.granular,
         .mode = c->turn.sandbox.mode,
-        .escalates = escalates(c),
+        .escalates = call_escalates(c),
         .wanted_prefix = c->request.prefix.n > 0 ? &c->request.prefix : NULL,
     };
 
@@ -101,7 +101,7 @@ ask(struct orch_call *c, const struct assessment *a, struct sy_error *err)
         .justification = c->request.params.justification,
         .class = a->class,
         .sandbox = &c->turn.sandbox,
-        .leaves_sandbox = (escalates(c) || c->request.failed != NULL) &&
+        .leaves_sandbox = (call_escalates(c) || c->request.failed != NULL) &&
                           sandbox_mode_is_enforced(c->turn.sandbox.mode),
         .is_root = geteuid() == 0,
         .asks_for_rights = a->asks_for_rights,
@@ -190,7 +190,71 @@ steer(struct orch_call *c, struct assessment *a, struct sy_error *err)
     strv_fini(&c->request.prefix);
     strv_fini(&c->argv);
     c->argv.max = LIMIT_ARGV;
+    call_hooks_renew(c);
     return strv_add_all(&c->argv, strv_view(&a->better)) == SY_E_OK ? SY_E_OK : sy_err_nomem(err);
+}
+
+/* What is asked whatever the judge says. */
+static void
+tighten(struct orch_call *c, struct assessment *a)
+{
+    if (c->request.failed != NULL && a->need.kind != REQUIREMENT_FORBIDDEN) {
+        a->need = (struct requirement){
+            .kind = REQUIREMENT_NEEDS_APPROVAL,
+            .cause = REQUIREMENT_BY_ESCALATION,
+            .reason = "the sandbox refused what it needs; it would run again, outside the sandbox",
+        };
+    }
+    call_hooks_judge(c, a);
+}
+
+static bool
+can_ask(const struct orch_call *c)
+{
+    return session_review(c->session)->ops != NULL;
+}
+
+/* Are there hooks to be asked first? The call is judged anew after them: it may be another. */
+static bool
+begin_hooks(struct orch_call *c, const struct assessment *a)
+{
+    if (a->need.kind == REQUIREMENT_FORBIDDEN) {
+        return false;
+    }
+    return call_hooks_begin(c, HOOK_PRE_EXEC, a) ||
+           (a->need.kind == REQUIREMENT_NEEDS_APPROVAL && can_ask(c) &&
+            call_hooks_begin(c, HOOK_PERMISSION_REQUEST, a));
+}
+
+static void
+act_on(struct orch_call *c, struct assessment *a)
+{
+    struct sy_error err = {0};
+
+    switch (a->need.kind) {
+    case REQUIREMENT_SKIP:
+        if (a->need.bypass_sandbox) {
+            lift_sandbox(c);
+        }
+        c->state = ORCH_LOCK;
+        return;
+    case REQUIREMENT_NEEDS_APPROVAL:
+        if (can_ask(c) && call_hooks_allow(c, a)) {
+            c->state = ORCH_LOCK;
+        } else {
+            review_begin(c, a);
+        }
+        return;
+    case REQUIREMENT_FORBIDDEN:
+        break;
+    }
+    if (a->better.n == 0 || a->need.cause != REQUIREMENT_BY_RULE || c->request.work.run != NULL) {
+        deny(c, a->need.reason);
+    } else if (steer(c, a, &err) != SY_E_OK) {
+        call_fail(c, EXEC_DENIED, &err);
+    } else {
+        call_approve(c); /* judged as if it had been sent */
+    }
 }
 
 void
@@ -210,6 +274,10 @@ call_approve(struct orch_call *c)
         call_fail(c, err.code == SY_E_CONFIG ? EXEC_DENIED : EXEC_FAILED, &err);
         return;
     }
+    tighten(c, &a);
+    if (begin_hooks(c, &a)) {
+        return;
+    }
     if (a.note[0] != '\0') {
         call_add_note(c, a.note);
     }
@@ -220,33 +288,7 @@ call_approve(struct orch_call *c)
         c->overlay = a.env;
         c->is_mutating = false;
     }
-    if (c->request.failed != NULL && a.need.kind != REQUIREMENT_FORBIDDEN) {
-        a.need = (struct requirement){
-            .kind = REQUIREMENT_NEEDS_APPROVAL,
-            .cause = REQUIREMENT_BY_ESCALATION,
-            .reason = "the sandbox refused what it needs; it would run again, outside the sandbox",
-        };
-    }
-    switch (a.need.kind) {
-    case REQUIREMENT_SKIP:
-        if (a.need.bypass_sandbox) {
-            lift_sandbox(c);
-        }
-        c->state = ORCH_LOCK;
-        return;
-    case REQUIREMENT_NEEDS_APPROVAL:
-        review_begin(c, &a);
-        return;
-    case REQUIREMENT_FORBIDDEN:
-        break;
-    }
-    if (a.better.n == 0 || a.need.cause != REQUIREMENT_BY_RULE || c->request.work.run != NULL) {
-        deny(c, a.need.reason);
-    } else if (steer(c, &a, &err) != SY_E_OK) {
-        call_fail(c, EXEC_DENIED, &err);
-    } else {
-        call_approve(c); /* judged as if it had been sent */
-    }
+    act_on(c, &a);
 }
 
 /* What the agent is told instead of a result. */

@@ -34,6 +34,7 @@ struct session {
     struct assess_by judge;
     struct review_by review;
     struct asked_list asked;
+    struct hooks hooks;
     struct sandbox_entry *cache[SANDBOX_CACHE];
     uint64_t cache_clock;
     enum session_spare spare_mode;
@@ -185,6 +186,18 @@ session_use_approval(struct session *s, const struct assess_by *judge,
 {
     s->judge = *judge;
     s->review = *review;
+}
+
+void
+session_use_hooks(struct session *s, const struct hooks *hooks)
+{
+    s->hooks = *hooks;
+}
+
+const struct hooks *
+session_hooks(const struct session *s)
+{
+    return &s->hooks;
 }
 
 bool

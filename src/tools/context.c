@@ -151,6 +151,13 @@ tool_context_use_approval(struct tool_context *c, const struct tool_approval *op
         .rules_path = options->rules_path,
         .http_path = options->http_path,
     };
+    const struct hooks hooks = {
+        .programs = {[HOOK_PRE_EXEC] = &c->config->hooks.pre_exec,
+                     [HOOK_PERMISSION_REQUEST] = &c->config->hooks.permission_request},
+        .timeout_ms = (uint64_t)c->config->hooks.timeout_ms,
+    };
+
+    session_use_hooks(c->session, &hooks);
 
     return approvals_new(&c->approvals, &place, err);
 }

@@ -12,6 +12,7 @@ _Static_assert(BINDING_SIZE == crypto_hash_sha256_BYTES, "digests are SHA-256");
 #define DIGEST_FORM "shellyard approval 1"
 #define KEY_FORM    "shellyard approval key 1"
 #define FILE_FORM   "shellyard approval file 1"
+#define POLICY_FORM "shellyard approval policy 1"
 
 static void
 add(crypto_hash_sha256_state *h, const void *bytes, size_t n)
@@ -87,6 +88,16 @@ add_same(crypto_hash_sha256_state *h, const char *form, const struct question *q
     add_flag(h, false); /* a terminal: none has one yet */
 }
 
+/* What would become possible, as it is shown: the words of the request may lead elsewhere by then.
+ */
+static void
+add_access(crypto_hash_sha256_state *h, const struct question *q)
+{
+    if (q->access != NULL) {
+        add_text(h, q->access);
+    }
+}
+
 void
 binding_digest(unsigned char ret[BINDING_SIZE], const struct question *q)
 {
@@ -95,7 +106,26 @@ binding_digest(unsigned char ret[BINDING_SIZE], const struct question *q)
     add_same(&h, DIGEST_FORM, q);
     add_list(&h, q->env);
     add_policy(&h, q->sandbox);
+    add_access(&h, q);
     (void)crypto_hash_sha256_final(&h, ret);
+}
+
+void
+binding_policy(char ret[BINDING_HEX], const struct sandbox_policy *p)
+{
+    static const char digits[] = "0123456789abcdef";
+    crypto_hash_sha256_state h;
+    unsigned char sum[BINDING_SIZE];
+
+    (void)crypto_hash_sha256_init(&h);
+    add_text(&h, POLICY_FORM);
+    add_policy(&h, p);
+    (void)crypto_hash_sha256_final(&h, sum);
+    for (size_t i = 0; i < BINDING_SIZE; i++) {
+        ret[2 * i] = digits[sum[i] >> 4];
+        ret[2 * i + 1] = digits[sum[i] & 15];
+    }
+    ret[2 * BINDING_SIZE] = '\0';
 }
 
 size_t
@@ -114,6 +144,7 @@ binding_key(unsigned char ret[BINDING_SIZE], const struct question *q, size_t i)
         add_text(&h, FILE_FORM);
         add_text(&h, q->keys->v[i]);
         add_flag(&h, q->leaves_sandbox);
+        add_access(&h, q);
     } else {
         add_same(&h, KEY_FORM, q);
         add_list(&h, q->env);

@@ -20,4 +20,8 @@ size_t binding_keys(const struct question *q);
 /* The one of number i < binding_keys(q). */
 void binding_key(unsigned char ret[BINDING_SIZE], const struct question *q, size_t i);
 
+/* A policy alone, in hex: for the words of a key that is bound to it. */
+#define BINDING_HEX (2U * BINDING_SIZE + 1U)
+void binding_policy(char ret[BINDING_HEX], const struct sandbox_policy *p);
+
 #endif

@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "approval/question.h"
+#include "approval/question_access.h"
 #include "base/json.h"
 #include "base/limits.h"
 #include "base/str.h"
@@ -48,6 +49,10 @@ question_write(struct buf *ret, const struct question *q)
     jw_key_list(&w, "command", q->argv);
     write_text(&w, "script", q->script);
     write_text(&w, "patch", q->patch);
+    if (q->access != NULL) {
+        jw_key(&w, "access");
+        jw_raw(&w, q->access, strlen(q->access));
+    }
     jw_key_str(&w, "cwd", q->cwd);
     jw_key_list(&w, "env", q->env);
     jw_key_str(&w, "reason", q->why);
@@ -187,6 +192,9 @@ add_command(struct buf *ret, const struct js *q)
     const char *patch = text_of(q, "patch");
     enum sy_code rc = SY_E_OK;
 
+    if (js_get(q, "access") != NULL) {
+        return question_access_text(ret, js_get(q, "access"));
+    }
     if (script[0] != '\0') {
         return add_lines(ret, "  | ", script);
     }

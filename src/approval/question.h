@@ -23,6 +23,8 @@ struct question {
     const char *patch;       /* that would be applied, whose words stand in `argv`; or NULL */
     const struct strv *keys; /* what the session may remember: one for each file of a patch; NULL
                                 or empty: the command */
+    const char *access;      /* what commands may do from now on, as JSON (question_access.h), with
+                                its words in `argv`; NULL: something would run */
     const char *cwd;
     char *const *env;          /* "NAME=value" that the caller asks for; or NULL */
     const char *why;           /* a sentence: why a person is asked */

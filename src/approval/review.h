@@ -131,4 +131,10 @@ enum sy_code review_decide(struct store_answer *ret, struct store *st, const cha
 enum sy_code review_rules_version(void *arg, uint64_t *ret, struct sy_error *err) SY_NODISCARD;
 enum sy_code review_rules_read(void *arg, struct rules *into, struct sy_error *err) SY_NODISCARD;
 
+/* What answers let commands do for good: the accesses of that store (store/access.h), changed since
+ * `*version` (0: never read), which is brought up to date. *ret_is_new false: not. */
+struct store_accesses;
+enum sy_code review_access_read(struct review *r, struct store_accesses *ret, bool *ret_is_new,
+                                uint64_t *version, struct sy_error *err) SY_NODISCARD;
+
 #endif

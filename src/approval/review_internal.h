@@ -59,6 +59,9 @@ struct review {
     void *commenter_arg;
 };
 
+/* Opens the store for reading, if there is one; false without one, *err set if that is an error. */
+bool review_has_reader(struct review *r, struct sy_error *err);
+
 /* review_store.c */
 
 /* The connection that reads, opened if need be; where the files were moved or removed, another

@@ -1,9 +1,11 @@
 #include <string.h>
 
 #include "approval/question.h"
+#include "approval/question_access.h"
 #include "approval/review_internal.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "store/access.h"
 
 /* What an answer decides, and the rules that answers made. */
 
@@ -13,12 +15,16 @@ review_decide(struct store_answer *ret, struct store *st, const char *id,
 {
     struct store_request q = {0};
     SY_AUTO(strv_fini) struct strv prefix = {.max = LIMIT_ARGV};
+    SY_AUTO(question_access_fini) struct question_access access = {0};
     bool may_remember = false;
     bool leaves = false;
     enum sy_code rc = store_request_get(&q, st, id, err);
 
     if (rc == SY_E_OK) {
         rc = question_prefix(&prefix, &may_remember, &leaves, q.text, err);
+    }
+    if (rc == SY_E_OK) {
+        rc = question_access_read(&access, q.text, err);
     }
     store_request_fini(&q);
     if (rc == SY_E_OK && reply->status == STORE_APPROVED_FOR_SESSION && !may_remember) {
@@ -31,13 +37,21 @@ review_decide(struct store_answer *ret, struct store *st, const char *id,
         return rc;
     }
 
+    bool makes_rule = reply->status == STORE_APPROVED_WITH_RULE;
+    const struct store_access_new made = {
+        .kind = access.kind,
+        .object = access.object,
+        .workspace = access.workspace,
+        .mode = access.mode,
+    };
     const struct store_decision d = {
         .id = id,
         .status = reply->status,
         .reason = reply->reason,
         .decided_by = reply->decided_by,
-        .rule = reply->status == STORE_APPROVED_WITH_RULE ? &prefix : NULL,
+        .rule = makes_rule && access.kind == NULL ? &prefix : NULL,
         .rule_lifts_sandbox = leaves,
+        .access = makes_rule && access.kind != NULL ? &made : NULL,
     };
 
     return store_request_decide(ret, st, &d, err);
@@ -73,8 +87,8 @@ add_rule(struct rules *into, const struct store_rule *from)
     return rc;
 }
 
-static bool
-has_reader(struct review *r, struct sy_error *err)
+bool
+review_has_reader(struct review *r, struct sy_error *err)
 {
     return (r->reader != NULL || store_exists(r->state_dir)) &&
            review_open_reader(r, err) == SY_E_OK;
@@ -87,7 +101,7 @@ review_rules_version(void *arg, uint64_t *ret, struct sy_error *err)
     struct sy_error why = {0};
 
     *ret = 0;
-    if (!has_reader(r, &why)) {
+    if (!review_has_reader(r, &why)) {
         return why.code == SY_E_OK ? SY_E_OK : sy_err_set(err, why.code, "%s", why.msg);
     }
     return store_version(ret, r->reader, err);
@@ -101,7 +115,7 @@ review_rules_read(void *arg, struct rules *into, struct sy_error *err)
     struct sy_error why = {0};
     enum sy_code rc = SY_E_OK;
 
-    if (!has_reader(r, &why)) {
+    if (!review_has_reader(r, &why)) {
         return why.code == SY_E_OK ? SY_E_OK : sy_err_set(err, why.code, "%s", why.msg);
     }
     rc = store_rules_get(&list, r->reader, err);

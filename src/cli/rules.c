@@ -12,6 +12,7 @@
 #include "base/str.h"
 #include "command/command.h"
 #include "guard/guard.h"
+#include "store/access.h"
 #include "store/rule.h"
 
 void
@@ -189,7 +190,7 @@ write_answers(struct buf *out, bool is_json, const struct store_rules *list)
 }
 
 static enum sy_code
-list_json(struct buf *out, const struct rules *r, const char *answers)
+list_json(struct buf *out, const struct rules *r, const char *answers, const char *accesses)
 {
     struct jw w = {.out = out};
     int64_t now = now_seconds();
@@ -229,6 +230,8 @@ list_json(struct buf *out, const struct rules *r, const char *answers)
     jw_end_array(&w);
     jw_key(&w, "answers");
     jw_raw(&w, answers, strlen(answers));
+    jw_key(&w, "accesses");
+    jw_raw(&w, accesses, strlen(accesses));
     jw_end_object(&w);
 
     enum sy_code rc = jw_done(&w);
@@ -238,7 +241,7 @@ list_json(struct buf *out, const struct rules *r, const char *answers)
 
 /* Behind the rules of the files: those that answers made; SY_E_OK without a store. */
 static enum sy_code
-list_answers(struct buf *out, bool is_json, struct sy_error *err)
+list_answers(struct buf *out, struct buf *accesses, bool is_json, struct sy_error *err)
 {
     SY_AUTO(buf_fini) struct buf dir = {.max = LIMIT_PATH};
     struct store *st = NULL;
@@ -252,6 +255,7 @@ list_answers(struct buf *out, bool is_json, struct sy_error *err)
         rc = store_rules_get(&list, st, err);
     }
     rc = rc == SY_E_OK ? write_answers(out, is_json, &list) : rc;
+    rc = rc == SY_E_OK ? cli_rules_list_accesses(accesses, is_json, st, err) : rc;
     store_rules_fini(&list);
     store_close(st);
     return rc;
@@ -267,6 +271,9 @@ remove_main(const struct cli_args *args)
     if (rc == SY_E_OK) {
         rc = store_rule_remove(st, args->operands[0], &err);
     }
+    if (rc == SY_E_NOTFOUND) {
+        rc = store_access_remove(st, args->operands[0], &err);
+    }
     store_close(st);
     return rc == SY_E_OK ? 0 : cli_fail(&err);
 }
@@ -278,19 +285,20 @@ list_main(const struct cli_args *args)
     SY_AUTO(rules_fini) struct rules rules = {0};
     SY_AUTO(buf_fini) struct buf text = {.max = LIMIT_CLI_TEXT};
     SY_AUTO(buf_fini) struct buf answers = {.max = LIMIT_CLI_TEXT};
+    SY_AUTO(buf_fini) struct buf accesses = {.max = LIMIT_CLI_TEXT};
     struct sy_error err = {0};
     enum sy_code rc = load(&rules, NULL, &err);
 
     if (rc == SY_E_OK) {
-        rc = list_answers(&answers, is_json, &err);
+        rc = list_answers(&answers, &accesses, is_json, &err);
     }
     if (rc != SY_E_OK) {
         return cli_fail(&err);
     }
-    rc = is_json ? list_json(&text, &rules, buf_view(&answers))
-                 : list_text(&text, &rules, answers.len);
+    rc = is_json ? list_json(&text, &rules, buf_view(&answers), buf_view(&accesses))
+                 : list_text(&text, &rules, answers.len + accesses.len);
     if (rc == SY_E_OK && !is_json) {
-        rc = buf_add(&text, buf_view(&answers), answers.len);
+        rc = buf_addf(&text, "%s%s", buf_view(&answers), buf_view(&accesses));
     }
     return finish(rc, &text, 0);
 }

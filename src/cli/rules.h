@@ -18,4 +18,10 @@ enum sy_code cli_rules_place_find(struct cli_rules_place *ret, struct sy_error *
 /* rules_import.c */
 extern const struct cli_verb verb_rules_import;
 
+/* Appends what answers let commands do for good, as lines or as a JSON array; `st` NULL: there is
+ * none. */
+struct store;
+enum sy_code cli_rules_list_accesses(struct buf *out, bool is_json, struct store *st,
+                                     struct sy_error *err) SY_NODISCARD;
+
 #endif

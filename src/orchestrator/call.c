@@ -32,13 +32,27 @@ orch_state_name(enum orch_state s)
     return state_names[s];
 }
 
+/* What only looks, asks, or is a second attempt uses nothing up. */
+static bool
+takes_grants(const struct exec_request *r)
+{
+    return r->work.look == NULL && r->failed == NULL && (r->work.run == NULL || r->is_mutating);
+}
+
 enum sy_code
 orch_submit(struct orch_call **ret, struct session *session, const struct turn_context *turn,
             struct exec_request *request, struct sy_error *err)
 {
     struct orch_call *c = mem_alloc_zero(1, sizeof(*c));
 
-    if (c == NULL || turn_context_copy(&c->turn, turn) != SY_E_OK) {
+    if (c == NULL || turn_context_copy(&c->turn, turn) != SY_E_OK ||
+        (request->work.look != NULL &&
+         sandbox_policy_copy(&c->base, &c->turn.sandbox) != SY_E_OK) ||
+        session_widen(session, &c->turn.sandbox, takes_grants(request) ? c : NULL) != SY_E_OK) {
+        if (c != NULL) {
+            sandbox_policy_fini(&c->base);
+            turn_context_fini(&c->turn);
+        }
         mem_free(c);
         exec_request_fini(request);
         return sy_err_nomem(err);
@@ -107,6 +121,15 @@ conclude(struct orch_call *c, enum exec_status status)
     call_gather_denials(c);
 }
 
+/* A process that could not become the command was none. */
+static bool
+has_begun(const struct orch_call *c)
+{
+    return c->has_begun &&
+           (c->request.work.run != NULL ||
+            (c->process != NULL && process_result(c->process)->outcome != PROCESS_FAILED));
+}
+
 /* The one exit: result final, everything given back, end event told. */
 static void
 end(struct orch_call *c)
@@ -114,6 +137,7 @@ end(struct orch_call *c)
     call_tell_denials(c);
     call_leave_network(c);
     lock_leave(session_lock(c->session), c);
+    grants_settle(session_grants(c->session), c, has_begun(c));
     c->state = ORCH_DONE;
     call_emit_end(c);
 }
@@ -662,6 +686,9 @@ orch_call_free(struct orch_call *c)
     call_audit_end(c);
     output_free(c->chain);
     session_release_sandbox(c->session, c->entry);
+    session_release_sandbox(c->session, c->trial);
+    grants_settle(session_grants(c->session), c, has_begun(c));
+    sandbox_policy_fini(&c->base);
     strv_fini(&c->env);
     strv_fini(&c->argv);
     buf_fini(&c->program);

@@ -14,8 +14,11 @@ struct orch_call {
     struct turn_context turn;
     struct exec_request request;
     enum orch_state state;
+    struct sandbox_policy base;  /* the turn's, before grants widened it; with work.look alone */
     struct sandbox_entry *entry; /* a reference */
-    const struct shell *shell;   /* the session's, once needed */
+    struct sandbox_entry *trial; /* a reference (access.c); NULL: none */
+    struct exec_look look;
+    const struct shell *shell; /* the session's, once needed */
     /* ORCH_SNAPSHOT */
     bool owns_snapshot;
     bool is_waiting;

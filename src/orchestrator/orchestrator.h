@@ -184,10 +184,25 @@ typedef void orch_asked_fn(void *arg, struct orch_call *call, const char *id, co
  * with the sandbox's policy at hand. `run` makes no process and waits for nothing but the disk.
  */
 struct orch_call;
+struct exec_look;
 struct exec_work {
+    /* Before anybody is asked, with the sandbox at hand: what is to be asked. SY_E_DENIED: nobody
+     * need be. NULL: the command is judged, as those that run are. */
+    enum sy_code (*look)(void *arg, struct orch_call *call, struct exec_look *ret,
+                         struct sy_error *err);
     enum sy_code (*run)(void *arg, struct orch_call *call, struct sy_error *err); /* NULL: none */
     void (*free)(void *arg);
     void *arg;
+};
+
+/* What exec_work.look has found; texts live as its `arg`. */
+struct exec_look {
+    bool is_done;       /* there is nothing to ask, and nothing to do */
+    const char *access; /* question_access.h */
+    const char *why;    /* a sentence: why a person is asked */
+    bool may_remember;  /* the session may */
+    bool may_be_rule;
+    enum approval_class class;
 };
 
 /* For exec_work.run: may a file be touched as by a command of this call? SY_E_DENIED with a
@@ -195,6 +210,46 @@ struct exec_work {
 enum sy_code orch_judge_file(const struct orch_call *call, enum sandbox_operation op,
                              const char *path, char *const *all, struct sy_error *err) SY_NODISCARD;
 const struct turn_context *orch_turn(const struct orch_call *call);
+
+/*
+ * What a person lets commands of this session do beyond their policy (access.c). A grant holds for
+ * calls that are submitted after it, under the very policy that it was asked under:
+ *
+ *     once     the next command or patch that begins, whatever it is
+ *     session  all, while the session lasts
+ *     rule     all of its workspace, in any session, unless their mode is narrower
+ *
+ * What can't be used any more (a path that is gone or became a link) is left out and widens
+ * nothing.
+ */
+enum grant_scope { GRANT_ONCE, GRANT_SESSION, GRANT_RULE };
+struct access;
+/* The policy of the call before anything widened it. With a `look` alone. */
+const struct sandbox_policy *orch_base_policy(const struct orch_call *call);
+/* The sandbox of the call as it is; NULL: none was made. */
+const struct sandbox_plan *orch_plan(const struct orch_call *call);
+/* The policy that the next call would have, widened by `more` (NULL: nothing). *ret is to be freed.
+ */
+enum sy_code orch_next_policy(struct orch_call *call, struct sandbox_policy *ret,
+                              const struct access *more, struct sy_error *err) SY_NODISCARD;
+/* Makes a sandbox ready for it, kept until the next trial or the call's end. */
+enum sy_code orch_try_policy(struct orch_call *call, const struct sandbox_policy *policy,
+                             const struct sandbox_plan **ret, struct sy_error *err) SY_NODISCARD;
+/* Is the path held by the guard, though the policy would let it be written? */
+enum sy_code orch_is_protected(bool *ret, struct orch_call *call, const char *path,
+                               struct sy_error *err) SY_NODISCARD;
+/* From now on. GRANT_RULE is for the session's rules, which session_set_access_rules gives. */
+enum sy_code orch_grant(struct orch_call *call, const struct access *what, enum grant_scope scope,
+                        struct sy_error *err) SY_NODISCARD;
+
+/* Rules of all workspaces, in place of those before. */
+struct access_rule {
+    const struct access *access;
+    const char *workspace;
+    enum sandbox_mode mode;
+};
+enum sy_code session_set_access_rules(struct session *s, const struct access_rule *rules,
+                                      size_t n) SY_NODISCARD;
 
 /*
  * What a tool asks for: params with `argv` filled, or `script` for a shell to

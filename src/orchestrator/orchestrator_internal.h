@@ -166,6 +166,26 @@ bool asked_add(struct asked_list *list, const char *id, uint64_t now_ns);
 bool asked_take(struct asked_list *list, const char *id, uint64_t *ret_since_ns);
 
 struct asked_list *session_asked(struct session *s);
+
+/* The grants of a session (grants.c). Take: widens the policy of a call that is being submitted by
+ * what holds for it; what holds once is its own from then on, if `taker` is not NULL, until the
+ * call begins (it is used up) or ends (it is free again). */
+struct grants;
+struct grants *grants_new(void);
+void grants_free(struct grants *g);
+enum sy_code grants_add(struct grants *g, const struct access *what, enum grant_scope scope,
+                        const struct sandbox_policy *under) SY_NODISCARD;
+enum sy_code grants_set_rules(struct grants *g, const struct access_rule *rules,
+                              size_t n) SY_NODISCARD;
+enum sy_code grants_take(struct grants *g, struct sandbox_policy *policy,
+                         const struct orch_call *taker) SY_NODISCARD;
+void grants_settle(struct grants *g, const struct orch_call *taker, bool has_begun);
+struct grants *session_grants(const struct session *s);
+/* Do two policies ask for the same sandbox? */
+bool session_same_policy(const struct sandbox_policy *a, const struct sandbox_policy *b);
+enum sy_code session_widen(struct session *s, struct sandbox_policy *policy,
+                           const struct orch_call *taker) SY_NODISCARD;
+
 const struct assess_by *session_judge(const struct session *s);
 const struct review_by *session_review(const struct session *s);
 const struct hooks *session_hooks(const struct session *s);

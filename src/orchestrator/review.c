@@ -92,21 +92,25 @@ ask(struct orch_call *c, const struct assessment *a, struct sy_error *err)
         .argv = strv_view(&c->argv),
         .script = c->request.script,
         .failed = c->request.failed,
-        .patch = c->request.work.run != NULL && c->argv.n > 1 ? c->argv.v[1] : NULL,
+        .patch = c->request.work.run != NULL && c->look.access == NULL && c->argv.n > 1
+                     ? c->argv.v[1]
+                     : NULL,
         .keys = &c->request.keys,
+        .access = c->look.access,
         .cwd = c->request.params.cwd,
         .env = strv_view(&c->request.params.env),
         .why = a->need.reason,
         .finding = a->finding,
         .justification = c->request.params.justification,
         .class = a->class,
-        .sandbox = &c->turn.sandbox,
+        .sandbox = c->look.access != NULL ? &c->base : &c->turn.sandbox,
         .leaves_sandbox = (call_escalates(c) || c->request.failed != NULL) &&
                           sandbox_mode_is_enforced(c->turn.sandbox.mode),
         .is_root = geteuid() == 0,
         .asks_for_rights = a->asks_for_rights,
         .prefix = &a->prefix,
-        .may_remember = a->class != APPROVAL_CLASS_CATASTROPHIC,
+        .may_remember =
+            c->look.access != NULL ? c->look.may_remember : a->class != APPROVAL_CLASS_CATASTROPHIC,
     };
     const struct review_question q = {
         .question = &question,
@@ -257,12 +261,50 @@ act_on(struct orch_call *c, struct assessment *a)
     }
 }
 
+/* A call that asks for something has said itself what. */
+static void
+approve_look(struct orch_call *c)
+{
+    SY_AUTO(assessment_fini) struct assessment a = {.prefix = {.max = LIMIT_ARGV}};
+    struct sy_error err = {0};
+    enum sy_code rc = SY_E_OK;
+
+    if (!call_has_entry(c)) {
+        return;
+    }
+    rc = c->request.work.look(c->request.work.arg, c, &c->look, &err);
+    if (rc == SY_E_OK && c->look.is_done) {
+        call_fail(c, EXEC_EXITED, &err);
+        return;
+    }
+    if (rc == SY_E_OK) {
+        rc = call_make_argv(c, &err);
+    }
+    if (rc == SY_E_OK && c->look.may_be_rule &&
+        strv_add_all(&a.prefix, strv_view(&c->argv)) != SY_E_OK) {
+        rc = sy_err_nomem(&err);
+    }
+    if (rc != SY_E_OK) {
+        call_fail(c, rc == SY_E_DENIED ? EXEC_DENIED : EXEC_FAILED, &err);
+        return;
+    }
+    a.class = c->look.class;
+    a.need = (struct requirement){.kind = REQUIREMENT_NEEDS_APPROVAL,
+                                  .cause = REQUIREMENT_BY_ESCALATION};
+    (void)snprintf(a.need.reason, sizeof(a.need.reason), "%s", c->look.why);
+    review_begin(c, &a);
+}
+
 void
 call_approve(struct orch_call *c)
 {
     SY_AUTO(assessment_fini) struct assessment a = {0};
     struct sy_error err = {0};
 
+    if (c->request.work.look != NULL) {
+        approve_look(c);
+        return;
+    }
     if (c->request.work.run != NULL && !c->request.is_mutating) {
         c->state = ORCH_LOCK; /* it only looks, and tells what it would do */
         return;

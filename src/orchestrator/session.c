@@ -35,6 +35,7 @@ struct session {
     struct review_by review;
     struct asked_list asked;
     struct hooks hooks;
+    struct grants *grants;
     struct sandbox_entry *cache[SANDBOX_CACHE];
     uint64_t cache_clock;
     enum session_spare spare_mode;
@@ -95,7 +96,8 @@ fill(struct session *s, const struct session_options *o)
     }
     s->bus = event_bus_new();
     s->snapshot = snapshot_new();
-    if (s->bus == NULL || s->snapshot == NULL) {
+    s->grants = grants_new();
+    if (s->bus == NULL || s->snapshot == NULL || s->grants == NULL) {
         return SY_E_NOMEM;
     }
     s->pool = o->pool;
@@ -150,6 +152,7 @@ session_free(struct session *s)
         process_pool_free(s->pool);
     }
     snapshot_free(s->snapshot);
+    grants_free(s->grants);
     cgroup_home_free(s->cgroups);
     for (size_t i = 0; i < SANDBOX_CACHE; i++) {
         entry_free(s->cache[i]);
@@ -222,6 +225,12 @@ const struct review_by *
 session_review(const struct session *s)
 {
     return &s->review;
+}
+
+struct grants *
+session_grants(const struct session *s)
+{
+    return s->grants;
 }
 
 struct session_lock *
@@ -367,8 +376,8 @@ same_list(const struct strv *a, const struct strv *b)
     return true;
 }
 
-static bool
-same_policy(const struct sandbox_policy *a, const struct sandbox_policy *b)
+bool
+session_same_policy(const struct sandbox_policy *a, const struct sandbox_policy *b)
 {
     if (a->mode != b->mode || a->has_network != b->has_network ||
         a->excludes_tmpdir != b->excludes_tmpdir ||
@@ -558,7 +567,7 @@ session_acquire_sandbox(struct session *s, const struct sandbox_policy *policy, 
     for (size_t i = 0; i < SANDBOX_CACHE; i++) {
         struct sandbox_entry *e = s->cache[i];
 
-        if (e == NULL || !same_policy(&e->policy, policy) || e->plan == NULL) {
+        if (e == NULL || !session_same_policy(&e->policy, policy) || e->plan == NULL) {
             continue;
         }
         if ((e->ready == NULL || sandbox_ready_is_fresh(e->ready)) &&

@@ -85,14 +85,14 @@ jsonl_send_turn(struct jsonl *j, const struct jsonl_turn *t)
 void
 jsonl_send_tools(struct jsonl *j)
 {
-    const char *shell_type = tool_context_config(j->base.options.context)->tools.shell_type;
+    const struct config *config = tool_context_config(j->base.options.context);
     struct jw w;
 
     open_message(j, &w, "tools");
     jw_key(&w, "tools");
     jw_array(&w);
     for (const struct tool_handler *const *t = tool_handlers(); *t != NULL; t++) {
-        if (!tool_is_listed(*t, shell_type)) {
+        if (!tool_is_listed(*t, config)) {
             continue;
         }
         jw_object(&w);

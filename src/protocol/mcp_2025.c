@@ -127,7 +127,7 @@ version_find(const char *name)
 static bool
 tool_is_offered(const struct mcp *m, const struct tool_handler *t)
 {
-    return tool_is_listed(t, tool_context_config(m->base.options.context)->tools.shell_type);
+    return tool_is_listed(t, tool_context_config(m->base.options.context));
 }
 
 static void

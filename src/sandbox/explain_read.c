@@ -322,3 +322,26 @@ explain_covered(struct sandbox_explanation *ret, const struct sandbox_plan *plan
     ret->fix[0] = '\0';
     return tell_hidden(ret, plan, v.hidden) == SY_E_OK ? SY_E_OK : sy_err_nomem(err);
 }
+
+enum sy_code
+sandbox_explain_hider(struct buf *ret, bool *ret_is_default, const struct sandbox_plan *plan,
+                      const char *path, struct sy_error *err)
+{
+    SY_AUTO(deny_view_fini) struct deny_view view = {0};
+    SY_AUTO(buf_fini) struct buf copy = {.max = 2 * (size_t)LIMIT_PATH};
+    struct verdict v = {0};
+    enum sy_code rc = find_denied(&view, plan, err);
+
+    if (rc == SY_E_OK && buf_add_str(&copy, path) != SY_E_OK) {
+        rc = sy_err_nomem(err);
+    }
+    if (rc != SY_E_OK) {
+        return rc;
+    }
+    v = search(&view, plan, copy.data);
+    if (v.hidden == NULL) {
+        return sy_err_set(err, SY_E_NOTFOUND, "nothing that is named hides it");
+    }
+    rc = deny_plan_rule(ret, ret_is_default, plan, v.hidden->rule);
+    return rc == SY_E_OK ? rc : sy_err_nomem(err);
+}

@@ -359,5 +359,12 @@ struct sandbox_explanation {
 enum sy_code sandbox_explain(struct sandbox_explanation *ret, const struct sandbox_plan *plan,
                              enum sandbox_operation op, const char *object,
                              struct sy_error *err) SY_NODISCARD;
+/*
+ * Which entry of sandbox.deny_read, or default of it, hides a file: appends it as an explanation
+ * names it. `path` is absolute and without links. SY_E_NOTFOUND: none.
+ */
+enum sy_code sandbox_explain_hider(struct buf *ret, bool *ret_is_default,
+                                   const struct sandbox_plan *plan, const char *path,
+                                   struct sy_error *err) SY_NODISCARD;
 
 #endif

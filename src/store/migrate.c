@@ -57,6 +57,17 @@ static const char *const migrations[STORE_SCHEMA] = {
     " since_ms INTEGER NOT NULL,"
     " PRIMARY KEY (name, first, second, part)"
     ") STRICT, WITHOUT ROWID;",
+
+    "CREATE TABLE access_rule ("
+    " seq INTEGER PRIMARY KEY AUTOINCREMENT,"
+    " id TEXT NOT NULL UNIQUE,"
+    " kind TEXT NOT NULL,"
+    " object TEXT NOT NULL,"
+    " workspace TEXT NOT NULL,"
+    " mode TEXT NOT NULL,"
+    " created_ms INTEGER NOT NULL,"
+    " decided_by TEXT NOT NULL"
+    ") STRICT;",
 };
 
 enum sy_code

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "store/access.h"
 #include "store/request.h"
 #include "store/rule.h"
 #include "store/store_internal.h"
@@ -377,6 +378,9 @@ change(struct store_answer *ret, struct store *st, const struct store_decision *
     rc = set_status(&answer, st, d, err);
     if (rc == SY_E_OK && answer.verdict == STORE_TAKEN && d->rule != NULL) {
         rc = store_rule_put(NULL, st, d->rule, d->rule_lifts_sandbox, d->decided_by, err);
+    }
+    if (rc == SY_E_OK && answer.verdict == STORE_TAKEN && d->access != NULL) {
+        rc = store_access_put(NULL, st, d->access, d->decided_by, err);
     }
     rc = store_end(&txn, rc, err);
     if (rc == SY_E_OK) {

@@ -89,6 +89,8 @@ enum sy_code store_request_find(struct store_request *ret, struct store *st, con
 enum sy_code store_requests_pending(struct store_requests *ret, struct store *st,
                                     struct sy_error *err) SY_NODISCARD;
 
+struct store_access_new;
+
 struct store_decision {
     const char *id;
     enum store_status status; /* STORE_APPROVED to STORE_ABORTED */
@@ -96,6 +98,7 @@ struct store_decision {
     const char *decided_by;   /* who or what way */
     const struct strv *rule;  /* STORE_APPROVED_WITH_RULE: the prefix, made with it; or NULL */
     bool rule_lifts_sandbox;
+    const struct store_access_new *access; /* in place of a rule (access.h); or NULL */
 };
 
 enum store_verdict {

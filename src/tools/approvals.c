@@ -7,8 +7,11 @@
 #include "approval/review.h"
 #include "base/clock.h"
 #include "base/limits.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "guard/guard.h"
+#include "sandbox/access.h"
+#include "store/access.h"
 #include "tools/approvals.h"
 #include "tools/comment.h"
 
@@ -18,6 +21,7 @@ struct approvals {
     struct assessor *assessor;
     struct review *review;       /* NULL: there is no state directory */
     struct commenter *commenter; /* NULL: no model is asked */
+    uint64_t access_version;
     /* Of their own memory: they outlive us until libuv lets go. */
     uv_poll_t *poll;
     uv_prepare_t *prepare; /* sets the timer after whatever else the loop did */
@@ -125,6 +129,61 @@ watch(struct approvals *a, struct sy_error *err)
     return SY_E_OK;
 }
 
+/* An object of words: those that mean nothing here are left out. */
+static bool
+read_access(struct access *ret, struct access_rule *rule, const struct store_access *from)
+{
+    *ret = (struct access){.object = from->object};
+    rule->access = ret;
+    rule->workspace = from->workspace;
+    return access_kind_parse(&ret->kind, from->kind) && sandbox_mode_parse(&rule->mode, from->mode);
+}
+
+static enum sy_code
+give_access(struct approvals *a, const struct store_accesses *list)
+{
+    struct access *accesses = mem_alloc_zero(list->n + 1, sizeof(*accesses));
+    struct access_rule *rules = mem_alloc_zero(list->n + 1, sizeof(*rules));
+    enum sy_code rc = accesses != NULL && rules != NULL ? SY_E_OK : SY_E_NOMEM;
+    size_t n = 0;
+
+    for (size_t i = 0; i < list->n && rc == SY_E_OK; i++) {
+        n += read_access(&accesses[n], &rules[n], &list->v[i]) ? 1 : 0;
+    }
+    if (rc == SY_E_OK) {
+        rc = session_set_access_rules(a->session, rules, n);
+    }
+    mem_free(accesses);
+    mem_free(rules);
+    return rc;
+}
+
+void
+approvals_refresh(struct approvals *a)
+{
+    struct store_accesses list = {0};
+    struct sy_error err = {0};
+    bool is_new = false;
+    enum sy_code rc = SY_E_OK;
+
+    if (a == NULL || a->review == NULL) {
+        return;
+    }
+    rc = review_access_read(a->review, &list, &is_new, &a->access_version, &err);
+    if (rc == SY_E_OK && is_new) {
+        rc = give_access(a, &list);
+    }
+    store_accesses_fini(&list);
+    if (rc != SY_E_OK) {
+        a->access_version = UINT64_MAX;
+        if (session_set_access_rules(a->session, NULL, 0) == SY_E_OK) {
+            LOG(LOG_DEBUG, "approval",
+                "what answers granted for good can't be read: it is not in force",
+                kv_str("error", err.msg));
+        }
+    }
+}
+
 static enum sy_code
 make_review(struct approvals *a, const struct approvals_place *place, struct sy_error *err)
 {
@@ -160,6 +219,7 @@ approvals_new(struct approvals **ret, const struct approvals_place *place, struc
         return sy_err_nomem(err);
     }
     a->session = place->session;
+    a->access_version = UINT64_MAX;
     a->loop = place->loop;
 
     enum sy_code rc = make_review(a, place, err);

@@ -5,6 +5,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "tools/access_call.h"
 #include "tools/approvals.h"
 #include "tools/patch_call.h"
 #include "tools/retry.h"
@@ -250,6 +251,8 @@ complete(struct tool_call *call)
         rc = result_build_error(&output, &call->refusal);
     } else if (call->patch != NULL) {
         rc = patch_call_result(&output, call, orch_output(call->orch));
+    } else if (call->access != NULL) {
+        rc = access_call_result(&output, call, orch_output(call->orch));
     } else {
         struct exec_output answer;
 
@@ -316,6 +319,8 @@ submit(struct tool_call *call, const struct turn_context *turn, struct exec_requ
         request->on_asked = on_asked;
         request->on_asked_arg = call;
     }
+
+    approvals_refresh(c->approvals);
 
     enum sy_code rc = orch_submit(&call->orch, c->session, turn, request, err);
 

@@ -36,10 +36,25 @@ tool_find(const char *name)
     return NULL;
 }
 
-bool
-tool_is_listed(const struct tool_handler *t, const char *shell_type)
+static bool
+may_ask(const struct config *config)
 {
+    const char *policy = config->approval.policy;
+
+    return !str_eq(policy, approval_policy_name(APPROVAL_NEVER)) &&
+           (!str_eq(policy, approval_policy_name(APPROVAL_GRANULAR)) ||
+            config->approval.granular_sandbox_approval);
+}
+
+bool
+tool_is_listed(const struct tool_handler *t, const struct config *config)
+{
+    const char *shell_type = config->tools.shell_type;
     size_t n = strlen(shell_type);
+
+    if (t->needs_person && !may_ask(config)) {
+        return false;
+    }
 
     for (const char *word = t->shell_types; word != NULL; word = strchr(word, '|')) {
         word += *word == '|' ? 1 : 0;

@@ -71,8 +71,10 @@ gather(struct facts *f)
 
 /* For a model that was refused something which it may ask a person for. */
 static const char escalation[] =
-    "if the task needs it, call again with sandbox_permissions \"require_escalated\" and a "
-    "justification: a person then decides whether the command runs outside the sandbox";
+    "if the task needs it, ask a person by request_access for just the path or host that was "
+    "refused; where that is not enough, call again with sandbox_permissions "
+    "\"require_escalated\" and a justification: they decide whether the command runs outside the "
+    "sandbox";
 
 static bool
 says_escalation(const struct exec_output *out)

@@ -51,8 +51,8 @@ retry_make(struct exec_request *ret, struct tool_call *call)
     const struct turn_context *turn = orch_turn(call->orch);
     SY_AUTO(buf_fini) struct buf failed = {.max = LIMIT_STORE_TEXT};
 
-    if (call->first != NULL || call->patch != NULL || call->is_cancelled || !exec_has_failed(o) ||
-        o->denials.n == 0 || !sandbox_mode_is_enforced(turn->sandbox.mode) ||
+    if (call->first != NULL || call->patch != NULL || call->access != NULL || call->is_cancelled ||
+        !exec_has_failed(o) || o->denials.n == 0 || !sandbox_mode_is_enforced(turn->sandbox.mode) ||
         !is_asked_for(call, turn) || !session_can_ask(tool_context_session(call->context))) {
         return false;
     }

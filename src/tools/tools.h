@@ -74,6 +74,7 @@ struct tool_handler {
     bool is_destructive;
     bool is_idempotent;
     bool is_open_world;
+    bool needs_person;       /* is of no use where nobody may be asked: not listed then */
     const char *shell_types; /* "default|all": values of tools.shell_type that list it */
     enum tool_kind kind;
     bool (*matches_kind)(enum payload_kind payload);
@@ -92,8 +93,8 @@ struct tool_handler {
 const struct tool_handler *const *tool_handlers(void);
 /* By name or alias; NULL if unknown. */
 const struct tool_handler *tool_find(const char *name);
-/* Listed under this tools.shell_type? */
-bool tool_is_listed(const struct tool_handler *t, const char *shell_type);
+/* Listed under this configuration: its tools.shell_type, and whether anybody may be asked? */
+bool tool_is_listed(const struct tool_handler *t, const struct config *config);
 
 /*
  * What an engine needs to run tools: configuration, session, loop. Makes turn

@@ -20,7 +20,8 @@ struct tool_call {
     struct orch_call *orch;
     struct orch_call *first; /* the attempt before that one (retry.h); NULL: none */
     struct orch_driver *driver;
-    const struct patch_call *patch; /* of a call without a command (patch_call.h); borrowed */
+    const struct patch_call *patch;   /* of a call without a command (patch_call.h); borrowed */
+    const struct access_call *access; /* of a call that asks for it (access_call.h); borrowed */
     bool is_cancelled;
     /* An answer that needs no run (bad arguments), told from the loop. */
     bool has_refusal;

@@ -8,6 +8,7 @@
 
 #include "approval/binding.h"
 #include "approval/question.h"
+#include "approval/question_access.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "fault.h"
@@ -288,19 +289,84 @@ a_patch_has_a_key_for_each_file(void **state)
     has(&a, "This patch:\n  | *** Begin Patch\n  | X\\x1b\n");
 }
 
+static const char access[] =
+    "{\"kind\":\"write\",\"object\":\"/srv/a\\u001b\",\"asked\":\"/l\",\"scope\":\"once\","
+    "\"workspace\":\"/ws\",\"mode\":\"workspace-write\",\"warning\":\"THINK\",\"gains\":["
+    "{\"right\":\"write\",\"object\":\"/srv/a\\u001b\"},"
+    "{\"right\":\"read\",\"object\":\"/srv/a/k\",\"secret\":true}],"
+    "\"kept\":[\".git\"],\"hidden\":[\"/srv/a/h\"]}";
+
+static void
+an_access_is_shown_with_all_that_is_new(void **state)
+{
+    struct question q = sample();
+    SY_AUTO(buf_fini) struct buf json = {.max = LIMIT_STORE_TEXT};
+    SY_AUTO(question_access_fini) struct question_access read = {0};
+    struct sy_error err = {0};
+
+    (void)state;
+    assert_int_equal(question_write(&json, &q), SY_E_OK);
+    assert_int_equal(question_access_read(&read, buf_view(&json), &err), SY_E_OK);
+    assert_null(read.kind);
+    q.access = access;
+    has(&q, "Access:     write /srv/a\\x1b\n");
+    has(&q, "Asked for:  /l, which is that\n");
+    has(&q, "WARNING:    THINK\n");
+    has(&q, "New would be:\n  + write /srv/a\\x1b, and all below");
+    has(&q, "  + read /srv/a/k (SECRETS), and all below\n");
+    has(&q, "Stay protected below: .git\n");
+    has(&q, "Stay hidden below: /srv/a/h\n");
+    buf_reset(&json);
+    assert_int_equal(question_write(&json, &q), SY_E_OK);
+    assert_int_equal(question_access_read(&read, buf_view(&json), &err), SY_E_OK);
+    assert_string_equal(read.kind, "write");
+    assert_string_equal(read.object, "/srv/a\x1b");
+    assert_string_equal(read.workspace, "/ws");
+    assert_string_equal(read.mode, "workspace-write");
+}
+
+static void
+an_answer_is_bound_to_what_was_shown_and_to_the_policy(void **state)
+{
+    struct question a = sample();
+    struct question b = sample();
+    struct sandbox_policy other = policy;
+    char x[BINDING_HEX];
+    char y[BINDING_HEX];
+
+    (void)state;
+    a.access = access;
+    differs(&a, &b, true, false); /* something that runs is no access */
+    b.access = "{\"kind\":\"write\"}";
+    differs(&a, &b, true, false);
+    b.access = access;
+    differs(&a, &b, false, false);
+    other.mode = SANDBOX_READ_ONLY;
+    b.sandbox = &other;
+    differs(&a, &b, true, false);
+    binding_policy(x, &policy);
+    binding_policy(y, &policy);
+    assert_string_equal(x, y);
+    assert_int_equal(strlen(x), BINDING_HEX - 1);
+    binding_policy(y, &other);
+    assert_string_not_equal(x, y);
+}
+
 static enum sy_code
 write_and_show(void *arg)
 {
-    const struct question q = sample();
+    struct question q = sample();
+    struct question_access read = {0};
     struct buf json = {.max = LIMIT_STORE_TEXT};
     struct buf text = {.max = LIMIT_STORE_TEXT};
     struct strv prefix = {.max = 1};
     struct sy_error err = {0};
     bool may = false;
     bool leaves = false;
-    enum sy_code rc = question_write(&json, &q);
+    enum sy_code rc = SY_E_OK;
 
-    (void)arg;
+    q.access = arg;
+    rc = question_write(&json, &q);
     if (rc == SY_E_OK) {
         rc = question_text(&text, buf_view(&json), &err);
     }
@@ -310,6 +376,10 @@ write_and_show(void *arg)
     if (rc == SY_E_OK) {
         rc = question_prefix(&prefix, &may, &leaves, buf_view(&json), &err);
     }
+    if (rc == SY_E_OK) {
+        rc = question_access_read(&read, buf_view(&json), &err);
+    }
+    question_access_fini(&read);
     buf_fini(&json);
     buf_fini(&text);
     strv_fini(&prefix);
@@ -321,6 +391,7 @@ each_allocation_may_fail(void **state)
 {
     (void)state;
     fault_run(write_and_show, NULL);
+    fault_run(write_and_show, mem_unconst(access));
 }
 
 int
@@ -329,6 +400,8 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_person_sees_all_that_they_decide_by),
         cmocka_unit_test(the_facts_of_the_risk_are_always_shown),
+        cmocka_unit_test(an_access_is_shown_with_all_that_is_new),
+        cmocka_unit_test(an_answer_is_bound_to_what_was_shown_and_to_the_policy),
         cmocka_unit_test(nothing_deceives),
         cmocka_unit_test(the_title_is_one_line_that_is_cut),
         cmocka_unit_test(what_it_offers_is_read_back),

@@ -124,9 +124,9 @@ tool_find(const char *name)
 }
 
 bool
-tool_is_listed(const struct tool_handler *t, const char *shell_type)
+tool_is_listed(const struct tool_handler *t, const struct config *config)
 {
-    return strstr(t->shell_types, shell_type) != NULL;
+    return strstr(t->shell_types, config->tools.shell_type) != NULL;
 }
 
 const struct config *

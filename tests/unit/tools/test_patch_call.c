@@ -199,6 +199,14 @@ whatever_memory_fails_the_answer_and_the_file_agree(void **state)
     assert_false(a.is_error);
 }
 
+static bool
+is_listed(const struct tool_handler *t, const char *shell_type)
+{
+    const struct config config = {.tools.shell_type = shell_type, .approval.policy = "never"};
+
+    return tool_is_listed(t, &config);
+}
+
 static void
 its_names_are_found_and_it_is_listed_with_any_shell(void **state)
 {
@@ -207,9 +215,9 @@ its_names_are_found_and_it_is_listed_with_any_shell(void **state)
     (void)state;
     assert_non_null(t);
     assert_ptr_equal(tool_find("applypatch"), t);
-    assert_true(tool_is_listed(t, "default") && tool_is_listed(t, "shell_command"));
-    assert_true(tool_is_listed(t, "unified_exec") && tool_is_listed(t, "all"));
-    assert_false(tool_is_listed(t, "disabled"));
+    assert_true(is_listed(t, "default") && is_listed(t, "shell_command"));
+    assert_true(is_listed(t, "unified_exec") && is_listed(t, "all"));
+    assert_false(is_listed(t, "disabled"));
     assert_false(t->is_open_world);
 }
 

@@ -351,6 +351,14 @@ a_cancelled_call_still_answers(void **state)
     assert_string_equal(member(&a, "output"), "up\n");
 }
 
+static bool
+is_listed(const char *name, const char *shell_type, const char *policy)
+{
+    const struct config config = {.tools.shell_type = shell_type, .approval.policy = policy};
+
+    return tool_is_listed(tool_find(name), &config);
+}
+
 static void
 aliases_are_found_but_not_listed(void **state)
 {
@@ -358,12 +366,23 @@ aliases_are_found_but_not_listed(void **state)
     assert_ptr_equal(tool_find("container.exec"), tool_find("shell"));
     assert_ptr_equal(tool_find("local_shell"), tool_find("shell"));
     assert_null(tool_find("nope"));
-    assert_true(tool_is_listed(tool_find("shell"), "default"));
-    assert_true(tool_is_listed(tool_find("shell"), "all"));
-    assert_false(tool_is_listed(tool_find("shell"), "shell_command"));
-    assert_false(tool_is_listed(tool_find("shell"), "disabled"));
-    assert_true(tool_is_listed(tool_find("shell_command"), "shell_command"));
-    assert_false(tool_is_listed(tool_find("shell_command"), "unified_exec"));
+    assert_true(is_listed("shell", "default", "on-request"));
+    assert_true(is_listed("shell", "all", "on-request"));
+    assert_false(is_listed("shell", "shell_command", "on-request"));
+    assert_false(is_listed("shell", "disabled", "on-request"));
+    assert_true(is_listed("shell_command", "shell_command", "on-request"));
+    assert_false(is_listed("shell_command", "unified_exec", "on-request"));
+}
+
+static void
+what_needs_a_person_is_listed_where_one_can_be_asked(void **state)
+{
+    (void)state;
+    assert_true(is_listed("request_access", "default", "on-request"));
+    assert_true(is_listed("request_access", "shell_command", "unless-trusted"));
+    assert_false(is_listed("request_access", "default", "never"));
+    assert_true(is_listed("shell", "default", "never"));
+    assert_false(is_listed("request_access", "disabled", "on-request"));
 }
 
 static void
@@ -399,6 +418,7 @@ main(void)
         cmocka_unit_test(calls_that_may_write_run_one_after_the_other),
         cmocka_unit_test(a_cancelled_call_still_answers),
         cmocka_unit_test(aliases_are_found_but_not_listed),
+        cmocka_unit_test(what_needs_a_person_is_listed_where_one_can_be_asked),
         cmocka_unit_test(schemas_are_json_objects),
     };
 

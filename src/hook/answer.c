@@ -135,6 +135,12 @@ read_object(struct hook_answer *ret, const struct js *root, struct sy_error *err
     return SY_E_OK;
 }
 
+static bool
+is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
 enum sy_code
 hook_answer_read(struct hook_answer *ret, const char *text, size_t len, struct sy_error *err)
 {
@@ -142,7 +148,7 @@ hook_answer_read(struct hook_answer *ret, const char *text, size_t len, struct s
     size_t blank = 0;
 
     *ret = (struct hook_answer){0};
-    while (blank < len && memchr(" \t\r\n", text[blank], 4) != NULL) {
+    while (blank < len && is_blank(text[blank])) {
         blank++;
     }
     if (blank == len) {

@@ -23,6 +23,7 @@ build|library|jansson|libjansson-dev|jansson-devel|jansson
 build|library|yaml-0.1|libyaml-dev|libyaml-devel|libyaml
 build|library|sqlite3|libsqlite3-dev|sqlite-devel|sqlite
 build|library|libsodium|libsodium-dev|libsodium-devel|libsodium
+build|library|libcurl|libcurl4-openssl-dev|libcurl-devel|curl
 build|library|libseccomp|libseccomp-dev|libseccomp-devel|libseccomp
 build|library|cmocka|libcmocka-dev|libcmocka-devel|cmocka
 build|grammars|npm|npm|nodejs-npm|npm

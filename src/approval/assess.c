@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/place.h"
 #include "base/str.h"
 #include "command/command.h"
 #include "command/danger.h"
@@ -430,6 +431,35 @@ tell_finding(struct assessment *ret, const struct danger_verdict *d)
     memcpy(ret->finding, sentence.msg, sizeof(ret->finding));
 }
 
+static bool
+gives_rights(const char *word)
+{
+    static const char *const programs[] = {"sudo", "sudoedit", "doas",    "su",
+                                           "run0", "pkexec",   "runuser", "machinectl"};
+
+    for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
+        if (str_eq(path_base(word), programs[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Wherever it stands among the words: behind wrappers (env, xargs, timeout), and where it is only
+ * meant as text, which costs a word in what people read. */
+static bool
+asks_for_rights(const struct commands *c)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        for (size_t k = 0; k < c->v[i].n; k++) {
+            if (gives_rights(c->v[i].v[k])) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 /* A rule is offered for one command alone, which stands by itself. */
 static enum sy_code
 propose(struct assessment *ret, const struct commands *c, const struct assess_input *in)
@@ -463,6 +493,7 @@ judge(struct assessment *ret, const struct assess_input *in, struct commands *c,
     ret->class = class_of(&danger, &safe, in);
     ret->is_safe = ret->class == APPROVAL_CLASS_SAFE;
     ret->env = ret->is_safe ? safe.env : NULL;
+    ret->asks_for_rights = asks_for_rights(c);
     tell_finding(ret, &danger);
     return propose(ret, c, in) == SY_E_OK ? SY_E_OK : sy_err_nomem(err);
 }
@@ -530,13 +561,17 @@ assessor_assess(void *arg, struct assessment *ret, const struct assess_input *in
     };
     enum sy_code rc = refresh_rules(a, in, err);
 
-    *ret = (struct assessment){.prefix = {.max = LIMIT_ARGV}};
+    *ret = (struct assessment){.prefix = {.max = LIMIT_ARGV}, .better = {.max = LIMIT_ARGV}};
     if (rc == SY_E_OK) {
         rc = commands_find(&commands, a, in, &world, err);
     }
     if (rc == SY_E_OK) {
         ask_rules(&rule, &a->rules, &commands, in->cwd);
         rc = judge(ret, in, &commands, &world, err);
+    }
+    if (rc == SY_E_OK && rule.steer_runs &&
+        rule_steer(&ret->better, rule.by, &commands.v[0], commands.is_script) != SY_E_OK) {
+        rc = sy_err_nomem(err);
     }
     if (rc != SY_E_OK) {
         assessment_fini(ret);
@@ -545,4 +580,44 @@ assessor_assess(void *arg, struct assessment *ret, const struct assess_input *in
     memcpy(ret->note, a->note, sizeof(ret->note));
     decide(ret, in, &rule);
     return SY_E_OK;
+}
+
+static enum assess_host
+refuse_host(const struct rule_network *by, const char *host, char ret_reason[SY_ERR_MSG_MAX])
+{
+    struct place_shown_path file;
+
+    (void)snprintf(ret_reason, SY_ERR_MSG_MAX, "%.80s is %s by a rule (%.40s:%zu)%s%.60s", host,
+                   by->decision == RULE_FORBID
+                       ? "forbidden"
+                       : "to be asked about, for which a connection can't wait,",
+                   place_visible_path(&file, path_base(by->at.name)), by->at.line,
+                   by->reason != NULL ? ": " : "", by->reason != NULL ? by->reason : "");
+    return ASSESS_HOST_REFUSED;
+}
+
+enum assess_host
+assessor_judge_host(void *arg, const char *protocol, const char *host,
+                    char ret_reason[SY_ERR_MSG_MAX])
+{
+    static const enum rule_protocol all[] = {RULE_PROTOCOL_HTTP, RULE_PROTOCOL_HTTPS,
+                                             RULE_PROTOCOL_SOCKS5_TCP};
+    const struct assessor *a = arg;
+    enum rule_protocol mine = str_eq(protocol, "http")      ? RULE_PROTOCOL_HTTP
+                              : str_eq(protocol, "connect") ? RULE_PROTOCOL_HTTPS
+                                                            : RULE_PROTOCOL_SOCKS5_TCP;
+    const struct rule_network *by = NULL;
+
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        enum rule_decision d = rules_decide_network(&a->rules, host, all[i], &by);
+
+        if (d == RULE_FORBID || d == RULE_ASK) {
+            return refuse_host(by, host, ret_reason);
+        }
+    }
+    if (rules_decide_network(&a->rules, host, mine, &by) != RULE_ALLOW) {
+        return ASSESS_HOST_OPEN;
+    }
+    (void)snprintf(ret_reason, SY_ERR_MSG_MAX, "a rule allows %.80s", host);
+    return ASSESS_HOST_ALLOWED;
 }

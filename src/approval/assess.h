@@ -36,10 +36,14 @@ struct assessment {
      * Static, NULL-terminated. */
     bool is_safe;
     const char *const *env;
+    bool asks_for_rights; /* it names a program that gives more: sudo, su, pkexec, ... */
     /* What was found against it: "" when nothing was. */
     char finding[SY_ERR_MSG_MAX];
     /* What the caller should know, or "". */
     char note[SY_ERR_MSG_MAX];
+    /* Where a rule forbids it and says to run a better command instead: that command, which has to
+     * be judged as if it had been sent; else empty. */
+    struct strv better;
     /* The prefix that a rule may be made of, exactly as it will be; empty: none may. */
     struct strv prefix;
 };
@@ -50,8 +54,14 @@ void assessment_fini(struct assessment *a);
  * to the caller and the call does not run. */
 typedef enum sy_code assess_fn(void *arg, struct assessment *ret, const struct assess_input *in,
                                struct sy_error *err);
+/* What is said of a connection while a command runs: nobody can be asked then. */
+enum assess_host { ASSESS_HOST_OPEN, ASSESS_HOST_ALLOWED, ASSESS_HOST_REFUSED };
+/* `protocol` as in struct proxy_verdict. *ret_reason is a sentence but for ASSESS_HOST_OPEN. */
+typedef enum assess_host assess_host_fn(void *arg, const char *protocol, const char *host,
+                                        char ret_reason[SY_ERR_MSG_MAX]);
 struct assess_by {
-    assess_fn *fn; /* NULL: nobody; only the call's parameters count (requirement_compute) */
+    assess_fn *fn;        /* NULL: nobody; only the call's parameters count (requirement_compute) */
+    assess_host_fn *host; /* NULL: nobody; the allow list alone counts */
     void *arg;
 };
 
@@ -83,5 +93,9 @@ enum sy_code assessor_new(struct assessor **ret, const struct assessor_options *
 void assessor_free(struct assessor *a);
 /* An assess_fn; `arg` is a struct assessor. SY_E_CONFIG for rules that can't be used. */
 assess_fn assessor_assess SY_NODISCARD;
+
+/* By the network rules of the last assessment. What a rule refuses or asks about for one protocol
+ * is refused by all of them: a command chooses which it speaks. */
+assess_host_fn assessor_judge_host;
 
 #endif

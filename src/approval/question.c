@@ -14,6 +14,30 @@ write_text(struct jw *w, const char *key, const char *text)
     }
 }
 
+/* What can be said of the risk by what is known, for each request. */
+static void
+write_facts(struct jw *w, const struct question *q)
+{
+    bool is_free = q->leaves_sandbox || !sandbox_mode_is_enforced(q->sandbox->mode);
+    enum sandbox_network network = is_free ? NETWORK_ON : sandbox_policy_network(q->sandbox);
+    const char *writes = is_free                                 ? "anywhere"
+                         : q->sandbox->mode == SANDBOX_READ_ONLY ? "nowhere"
+                         : q->sandbox->writable_roots.n > 0      ? "workspace-and-roots"
+                                                                 : "workspace";
+
+    jw_key(w, "facts");
+    jw_object(w);
+    jw_key_str(w, "writes", writes);
+    jw_key_str(w, "network", sandbox_network_name(network));
+    jw_key_str(w, "rights",
+               is_free && q->is_root           ? "root"
+               : is_free && q->asks_for_rights ? "more"
+                                               : "yours");
+    jw_key_bool(w, "irreversible",
+                q->class == APPROVAL_CLASS_DANGEROUS || q->class == APPROVAL_CLASS_CATASTROPHIC);
+    jw_end_object(w);
+}
+
 enum sy_code
 question_write(struct buf *ret, const struct question *q)
 {
@@ -39,6 +63,7 @@ question_write(struct buf *ret, const struct question *q)
     jw_key_str(&w, "sandbox", sandbox_mode_name(q->sandbox->mode));
     jw_key_bool(&w, "leaves_sandbox", q->leaves_sandbox);
     jw_key_bool(&w, "network", sandbox_policy_has_network(q->sandbox));
+    write_facts(&w, q);
     jw_key_bool(&w, "may_remember", q->may_remember);
     jw_key_list(&w, "prefix", q->prefix != NULL ? strv_view(q->prefix) : NULL);
     jw_end_object(&w);
@@ -215,6 +240,75 @@ add_list(struct buf *ret, const char *name, const struct js *list)
     return rc == SY_E_OK ? buf_add_char(ret, '\n') : rc;
 }
 
+/* The sentence for a word of `facts`. */
+static const char *
+say(const struct js *facts, const char *key)
+{
+    static const char *const words[][3] = {
+        {"writes",  "nowhere",             "writes nothing"                                  },
+        {"writes",  "workspace",           "writes in the workspace alone"                   },
+        {"writes",  "workspace-and-roots", "writes in the workspace and the configured roots"},
+        {"writes",  "anywhere",            "may write outside of the workspace"              },
+        {"network", "off",                 "no network"                                      },
+        {"network", "allow-list",          "reaches the hosts of network.allow"              },
+        {"network", "on",                  "reaches the network"                             },
+        {"rights",  "yours",               "no rights beyond yours"                          },
+        {"rights",  "more",                "asks for rights beyond yours"                    },
+        {"rights",  "root",                "runs as root"                                    },
+    };
+    const char *word = text_of(facts, key);
+
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        if (str_eq(words[i][0], key) && str_eq(words[i][1], word)) {
+            return words[i][2];
+        }
+    }
+    return "?";
+}
+
+static enum sy_code
+add_facts(struct buf *ret, const struct js *facts)
+{
+    if (js_type(facts) != JS_OBJECT) {
+        return SY_E_OK; /* of an older Shellyard */
+    }
+    return buf_addf(ret, "Risk:       %s, %s, %s, %s\n", say(facts, "writes"),
+                    say(facts, "network"), say(facts, "rights"),
+                    is_true(facts, "irreversible") ? "may not be undone"
+                                                   : "nothing known that can't be undone");
+}
+
+/* A model's opinion, which says whose it is. */
+static enum sy_code
+add_comment(struct buf *ret, const struct js *a)
+{
+    const char *by = text_of(a, "by");
+    const char *level = text_of(a, "level");
+    const char *sentence = text_of(a, "sentence");
+    enum sy_code rc = SY_E_OK;
+
+    if (level[0] == '\0') {
+        return rc;
+    }
+    rc = buf_add_str(ret, "Comment:    the model ");
+    if (rc == SY_E_OK) {
+        rc = add_visible(ret, by, strlen(by));
+    }
+    if (rc == SY_E_OK) {
+        rc = buf_add_str(ret, " says: risk ");
+    }
+    if (rc == SY_E_OK) {
+        rc = add_visible(ret, level, strlen(level));
+    }
+    if (rc == SY_E_OK) {
+        rc = buf_add_str(ret, sentence[0] != '\0' ? ". " : "");
+    }
+    if (rc == SY_E_OK) {
+        rc = add_visible(ret, sentence, strlen(sentence));
+    }
+    return rc == SY_E_OK ? buf_add_char(ret, '\n') : rc;
+}
+
 static enum sy_code
 add_all(struct buf *ret, const struct js *q)
 {
@@ -237,7 +331,13 @@ add_all(struct buf *ret, const struct js *q)
         rc = add_named(ret, "Danger:", text_of(q, "finding"));
     }
     if (rc == SY_E_OK) {
+        rc = add_facts(ret, js_get(q, "facts"));
+    }
+    if (rc == SY_E_OK) {
         rc = add_named(ret, "Agent says:", text_of(q, "justification"));
+    }
+    if (rc == SY_E_OK) {
+        rc = add_comment(ret, js_get(q, "assessment"));
     }
     if (rc == SY_E_OK && failed[0] != '\0') {
         rc = buf_add_str(ret, "Its first attempt, in the sandbox:\n");
@@ -259,6 +359,19 @@ question_text(struct buf *ret, const char *json, struct sy_error *err)
     return rc == SY_E_LIMIT ? sy_err_set(err, rc, "the request is too long to be shown")
            : rc != SY_E_OK  ? sy_err_nomem(err)
                             : rc;
+}
+
+enum sy_code
+question_comment(struct buf *ret, const char *json, struct sy_error *err)
+{
+    SY_AUTO(json_doc_fini) struct json_doc doc = {0};
+    enum sy_code rc = parse(&doc, json, err);
+
+    if (rc != SY_E_OK) {
+        return rc;
+    }
+    rc = add_comment(ret, js_get(doc.root, "assessment"));
+    return rc == SY_E_OK ? rc : sy_err_nomem(err);
 }
 
 enum sy_code

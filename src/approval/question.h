@@ -34,6 +34,8 @@ struct question {
     enum approval_class class;
     const struct sandbox_policy *sandbox; /* of the turn */
     bool leaves_sandbox;
+    bool is_root;              /* what leaves the sandbox runs as root */
+    bool asks_for_rights;      /* it starts a program that gives more (sudo) */
     const struct strv *prefix; /* of the rule that may be made; empty: none may */
     bool may_remember;         /* the session may */
 };
@@ -42,6 +44,8 @@ enum sy_code question_write(struct buf *ret, const struct question *q) SY_NODISC
 
 /* Appends what a person reads, lines that each end with a newline. SY_E_PARSE for what is none. */
 enum sy_code question_text(struct buf *ret, const char *json, struct sy_error *err) SY_NODISCARD;
+/* Of those the line with a model's comment (risk.h); nothing where there is none. */
+enum sy_code question_comment(struct buf *ret, const char *json, struct sy_error *err) SY_NODISCARD;
 /* One line of at most `max` bytes: what would run. */
 enum sy_code question_title(struct buf *ret, const char *json, size_t max,
                             struct sy_error *err) SY_NODISCARD;

@@ -251,5 +251,6 @@ requirement_refuse_unasked(struct requirement *ret)
 void
 assessment_fini(struct assessment *a)
 {
+    strv_fini(&a->better);
     strv_fini(&a->prefix);
 }

@@ -100,8 +100,8 @@ review_fd(const struct review *r)
 
 /* Tickets. A job holds its ticket, so that it is there when the job has ended. */
 
-static void
-ticket_unref(struct review_ticket *t)
+void
+review_ticket_unref(struct review_ticket *t)
 {
     struct review_ticket **at = &t->review->tickets;
 
@@ -113,18 +113,37 @@ ticket_unref(struct review_ticket *t)
     }
     *at = t->next;
     mem_free(t->text);
+    mem_free(t->commented);
     mem_free(t->keys);
     mem_free(t->reply_reason);
     mem_free(t->reply_by);
     mem_free(t);
 }
 
-static void
-wake(struct review_ticket *t)
+void
+review_ticket_wake(struct review_ticket *t)
 {
     if (!t->is_left && t->wake != NULL) {
         t->wake(t->arg);
     }
+}
+
+static const char *
+word_of(const struct review_answer *a)
+{
+    switch (a->outcome) {
+    case REVIEW_TIMED_OUT:
+        return store_status_name(STORE_TIMED_OUT);
+    case REVIEW_PENDING:
+        return store_status_name(STORE_PENDING);
+    case REVIEW_FAILED:
+        return "failed";
+    case REVIEW_APPROVED:
+    case REVIEW_DENIED:
+    case REVIEW_ABORTED:
+        break;
+    }
+    return store_status_name(a->status);
 }
 
 static void
@@ -132,8 +151,9 @@ settle(struct review_ticket *t, enum review_outcome outcome)
 {
     t->state = TICKET_ANSWERED;
     t->answer.outcome = outcome;
+    t->answer.word = word_of(&t->answer);
     memcpy(t->answer.id, t->id, sizeof(t->answer.id));
-    wake(t);
+    review_ticket_wake(t);
 }
 
 void
@@ -185,7 +205,7 @@ done_take(void *arg, enum sy_code rc, const struct sy_error *err)
         (void)sy_err_set(&gone, SY_E_DENIED, "the approval was used already, or its time is over");
         review_settle_failed(t, &gone);
     }
-    ticket_unref(t);
+    review_ticket_unref(t);
 }
 
 /* By what stands in the store. */
@@ -194,6 +214,8 @@ apply(struct review_ticket *t, const struct store_request *q, bool is_remembered
 {
     t->answer.status = q->status;
     t->answer.is_remembered = is_remembered && q->status != STORE_PENDING;
+    t->answer.waited_ms =
+        q->decided_ms > q->created_ms ? (uint64_t)(q->decided_ms - q->created_ms) : 0;
     copy_text(t->answer.reason, sizeof(t->answer.reason), q->reason);
     copy_text(t->answer.decided_by, sizeof(t->answer.decided_by), q->decided_by);
     switch (q->status) {
@@ -265,23 +287,29 @@ done_cancel(void *arg, enum sy_code rc, const struct sy_error *err)
         LOG(LOG_DEBUG, "approval", "a request for approval could not be taken back",
             kv_str("error", err->msg));
     }
-    ticket_unref(arg);
+    review_ticket_unref(arg);
 }
 
-/* How long its call waits, from the moment at which it can be answered. */
+/* How long, from the moment at which a person can look at it. */
+void
+review_ticket_hold(struct review_ticket *t)
+{
+    t->hold_ns =
+        t->hold_ms >= t->review->ttl_ms ? UINT64_MAX : clock_mono_ns() + t->hold_ms * NS_PER_MS;
+    review_ticket_wake(t);
+}
+
 static void
 open_ticket(struct review_ticket *t)
 {
-    uint64_t now = clock_mono_ns();
-
     t->state = TICKET_OPEN;
-    t->expires_ns = now + t->review->ttl_ms * NS_PER_MS;
+    t->expires_ns = clock_mono_ns() + t->review->ttl_ms * NS_PER_MS;
+    review_ticket_begin_comment(t);
     if (t->hold_ms == 0) {
         settle(t, REVIEW_PENDING);
-        return;
+    } else if (!t->is_commenting || !t->asks_once) {
+        review_ticket_hold(t);
     }
-    t->hold_ns = t->hold_ms >= t->review->ttl_ms ? UINT64_MAX : now + t->hold_ms * NS_PER_MS;
-    wake(t);
 }
 
 static void
@@ -291,12 +319,12 @@ done_create(void *arg, enum sy_code rc, const struct sy_error *err)
 
     if (rc != SY_E_OK) {
         review_settle_failed(t, err);
-        ticket_unref(t);
+        review_ticket_unref(t);
         return;
     }
     memcpy(t->id, t->made_id, sizeof(t->id));
     if (t->is_left && t->review->is_ending) {
-        ticket_unref(t); /* all of the session are taken back */
+        review_ticket_unref(t); /* all of the session are taken back */
         return;
     }
     if (t->is_left) {
@@ -304,7 +332,7 @@ done_create(void *arg, enum sy_code rc, const struct sy_error *err)
     } else {
         open_ticket(t);
     }
-    ticket_unref(t);
+    review_ticket_unref(t);
 }
 
 static bool
@@ -346,13 +374,16 @@ find_before(bool *ret, struct review_ticket *t, struct sy_error *err)
     *ret = !is_held(r, t, q.id);
     if (*ret) {
         memcpy(t->id, q.id, sizeof(t->id));
+        rc = review_ticket_take_comment(t, err);
+    }
+    if (*ret && rc == SY_E_OK) {
         apply(t, &q, true);
         if (t->state == TICKET_OPEN) {
             open_ticket(t);
         }
     }
     store_request_fini(&q);
-    return SY_E_OK;
+    return rc;
 }
 
 static enum sy_code
@@ -370,6 +401,7 @@ ticket_new(struct review_ticket **ret, struct review *r, const struct review_que
     t->next = r->tickets;
     r->tickets = t;
     t->hold_ms = q->hold_ms;
+    t->asks_once = q->asks_once;
     t->hold_ns = UINT64_MAX;
     t->expires_ns = UINT64_MAX;
 
@@ -377,14 +409,14 @@ ticket_new(struct review_ticket **ret, struct review *r, const struct review_que
 
     t->text = rc == SY_E_OK ? buf_take(&text) : NULL;
     if (t->text == NULL) {
-        ticket_unref(t);
+        review_ticket_unref(t);
         return rc == SY_E_LIMIT ? sy_err_set(err, rc, "it is too long to be shown to a person")
                                 : sy_err_nomem(err);
     }
     t->n_keys = q->question->may_remember ? binding_keys(q->question) : 0;
     t->keys = mem_alloc_zero(t->n_keys + 1, BINDING_SIZE);
     if (t->keys == NULL) {
-        ticket_unref(t);
+        review_ticket_unref(t);
         return sy_err_nomem(err);
     }
     for (size_t i = 0; i < t->n_keys; i++) {
@@ -412,7 +444,7 @@ store_ask(struct review *r, struct review_ticket **ret, const struct review_ques
     SY_ASSERT(t != NULL);
     rc = find_before(&is_known, t, err);
     if (rc != SY_E_OK) {
-        ticket_unref(t);
+        review_ticket_unref(t);
         return rc;
     }
     if (!is_known) {
@@ -435,13 +467,15 @@ store_answer(const struct review_ticket *t)
 static const char *
 store_id(const struct review_ticket *t)
 {
-    return t->state == TICKET_OPEN || t->state == TICKET_ANSWERED ? t->id : "";
+    bool is_due = t->state == TICKET_OPEN && !(t->asks_once && t->is_commenting);
+
+    return is_due || t->state == TICKET_ANSWERED ? t->id : "";
 }
 
 static const char *
 store_text(const struct review_ticket *t)
 {
-    return t->text;
+    return t->commented != NULL ? t->commented : t->text;
 }
 
 static enum sy_code
@@ -468,7 +502,7 @@ done_reply(void *arg, enum sy_code rc, const struct sy_error *err)
     } else if (!t->is_left) {
         refresh(t);
     }
-    ticket_unref(t);
+    review_ticket_unref(t);
 }
 
 static void
@@ -508,7 +542,7 @@ store_leave(struct review_ticket *t)
     if (is_open) {
         submit(t, run_cancel, done_cancel);
     }
-    ticket_unref(t);
+    review_ticket_unref(t);
 }
 
 const struct review_ops review_store_ops = {
@@ -572,7 +606,7 @@ review_step(struct review *r, uint64_t now_ns)
         t->refs++;
         look(t, now_ns, has_changed);
         next = t->next;
-        ticket_unref(t);
+        review_ticket_unref(t);
         t = next;
     }
 }

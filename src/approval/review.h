@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "approval/question.h"
+#include "approval/risk.h"
 #include "approval/rules.h"
 #include "base/err.h"
 #include "store/request.h"
@@ -52,6 +53,9 @@ enum review_outcome {
 struct review_answer {
     enum review_outcome outcome;
     enum store_status status;
+    const char *word;   /* static, what became of it: that of the status, or "failed" */
+    uint64_t waited_ms; /* from the request to the decision, where a person decided; by the wall
+                           clock, so at times 0 */
     bool is_remembered; /* an answer from before; nobody was asked */
     char id[STORE_ID_SIZE];
     char reason[SY_ERR_MSG_MAX]; /* of who denied it; "" none given */
@@ -59,12 +63,26 @@ struct review_answer {
     struct sy_error err;
 };
 
+/*
+ * Somebody who may comment on each request (tools/comment.h): true if they will call review_comment
+ * for it, later. `text` is the question's, borrowed for the call.
+ */
+typedef bool review_commenter_fn(void *arg, const char *id, const char *text);
+/* Before the first question. */
+void review_use_commenter(struct review *r, review_commenter_fn *fn, void *arg);
+/* The comment on a request, by that model; `risk` NULL: there is none. Whoever waits for it is
+ * asked now, whoever looks later sees it; it decides nothing, and what is decided it changes no
+ * more.
+ */
+void review_comment(struct review *r, const char *id, const struct risk *risk, const char *model);
+
 /* Tells that the ticket has a new answer or a new state: from review_step or review_ask. */
 typedef void review_wake_fn(void *arg);
 
 struct review_question {
     const struct question *question; /* borrowed */
     uint64_t hold_ms; /* how long the call waits; UINT64_MAX: as long as it can be answered */
+    bool asks_once;   /* its front can show the request only once: not before a comment is there */
     review_wake_fn *wake;
     void *arg;
 };
@@ -81,9 +99,10 @@ struct review_ops {
                         const struct review_question *q, struct sy_error *err);
     /* NULL: none yet. Lives as long as the ticket. */
     const struct review_answer *(*answer)(const struct review_ticket *t);
-    /* The request's id once it can be answered; "" before. */
+    /* The request's id once it can be answered and is to be shown; "" before. */
     const char *(*id)(const struct review_ticket *t);
-    /* question_write; lives as long as the ticket. */
+    /* question_write; lives as long as the ticket. Another pointer once there is a comment in it.
+     */
     const char *(*text)(const struct review_ticket *t);
     /* A front's answer. Counts if it is the first. */
     void (*reply)(struct review_ticket *t, const struct review_reply *reply);

@@ -25,6 +25,9 @@ struct review_ticket {
     unsigned char *keys; /* of what the session may remember: n_keys times BINDING_SIZE */
     size_t n_keys;       /* 0: nothing */
     char *text;
+    char *commented; /* `text` with a model's comment; NULL: none */
+    bool asks_once;
+    bool is_commenting; /* a comment may come */
     uint64_t hold_ms;
     review_wake_fn *wake;
     void *arg;
@@ -52,6 +55,8 @@ struct review {
     struct store_writer *writer;
     struct store_watch *watch;
     struct review_ticket *tickets;
+    review_commenter_fn *commenter; /* NULL: nobody */
+    void *commenter_arg;
 };
 
 /* Opens the store for reading, if there is one; false without one, *err set if that is an error. */
@@ -71,5 +76,15 @@ void review_lose_store(struct review *r);
 /* review.c */
 
 void review_settle_failed(struct review_ticket *t, const struct sy_error *err);
+/* Frees it with its last holder. */
+void review_ticket_unref(struct review_ticket *t);
+/* Tells whoever asked, unless they left. */
+void review_ticket_wake(struct review_ticket *t);
+/* Its call waits from now on. */
+void review_ticket_hold(struct review_ticket *t);
+/* Has it commented on, if somebody does. (review_comment.c) */
+void review_ticket_begin_comment(struct review_ticket *t);
+/* What stands in the store of a request that was asked before. */
+enum sy_code review_ticket_take_comment(struct review_ticket *t, struct sy_error *err) SY_NODISCARD;
 
 #endif

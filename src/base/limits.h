@@ -261,12 +261,48 @@
 /* Grants of one session, and keys of one grant: a patch has one for each file. */
 #define LIMIT_STORE_GRANTS 4096U
 #define LIMIT_STORE_KEYS   1024U
+/* Hooks of one event; what one is told (a patch, escaped) and may print; how long it may take. */
+#define LIMIT_HOOKS        8U
+#define LIMIT_HOOK_INPUT   67108864U /* 64 MiB */
+#define LIMIT_HOOK_OUTPUT  65536U
+#define LIMIT_HOOK_MS      5000
+#define LIMIT_HOOK_MS_MOST 60000
 /* The longest that a request for approval may wait. */
 #define LIMIT_APPROVAL_MS 86400000 /* 24 h */
 /* What was approved for a session ends with it, and at the latest then. */
 #define LIMIT_GRANT_MS 86400000U /* 24 h */
 /* Rules that answers made. */
 #define LIMIT_STORE_RULES 4096U
+/* Requests of one session that were told and that nobody has decided: as many calls may be under
+ * way, and more than a person answers. */
+#define LIMIT_ASKED 256U
+
+/* Counters (docs/metrics.md). What can be a label is short, and the longest name of ours has half
+ * of it. Counts are stored this often at most: what a crash loses. How long a store that
+ * others use may hold up the end of a server, and how long the last export may. */
+#define LIMIT_METRIC_LABEL    32U
+#define LIMIT_METRICS_KEEP_MS 5000U
+#define LIMIT_METRICS_BUSY_MS 500U
+#define LIMIT_METRICS_ROWS    8192U
+/* An export by OTLP: how long it may take, and the last one, since clients kill a server that does
+ * not end within some 2 s; its answer's size. */
+#define LIMIT_EXPORT_MS     10000U
+#define LIMIT_EXPORT_END_MS 1000U
+#define LIMIT_EXPORT_ANSWER 65536U
+
+/* One HTTP exchange as a client: headers that a request may have, its body and the body of the
+ * answer (metrics of a busy day have some hundred KiB), and the head of the answer. */
+#define LIMIT_HTTP_HEADERS 64U
+#define LIMIT_HTTP_BODY    4194304U /* 4 MiB */
+#define LIMIT_HTTP_ANSWER  4194304U /* 4 MiB */
+#define LIMIT_HTTP_HEAD    65536U   /* 64 KiB */
+
+/* A model's comment on a request for approval: time for it, size of the answer, the key, and
+ * how many are asked for at a time. A form waits for it, so it must not take long. */
+#define LIMIT_COMMENT_MS     5000U
+#define LIMIT_COMMENT_ANSWER 65536U /* 64 KiB */
+#define LIMIT_COMMENT_KEY    4096U
+#define LIMIT_COMMENTS       8U
 
 /* Findings of one run that are told; more are counted. */
 #define LIMIT_GUARD_FINDINGS 64U

@@ -21,7 +21,8 @@ struct follow {
     char skipped[STORE_ID_SIZE]; /* left for later: it and those before it are not asked again */
     bool may_remember;
     bool may_rule;
-    bool is_grave; /* a single letter does not allow it */
+    bool is_grave;     /* a single letter does not allow it */
+    bool is_commented; /* a model's comment was shown */
     char line[LINE_BYTES];
     size_t line_len;
     bool is_over;
@@ -69,10 +70,14 @@ show(struct follow *f, const struct store_request *r, struct sy_error *err)
     SY_AUTO(buf_fini) struct buf out = {.max = (size_t)LIMIT_STORE_TEXT * 16};
     SY_AUTO(strv_fini) struct strv prefix = {.max = LIMIT_ARGV};
     bool leaves = false;
+    bool has_comment = false;
     enum sy_code rc = buf_add_char(&out, '\n');
 
     if (rc == SY_E_OK) {
         rc = cli_approvals_show(&out, r, err);
+    }
+    if (rc == SY_E_OK) {
+        rc = risk_is_added(&has_comment, r->text, err);
     }
     if (rc == SY_E_OK) {
         rc = question_prefix(&prefix, &f->may_remember, &leaves, r->text, err);
@@ -85,9 +90,37 @@ show(struct follow *f, const struct store_request *r, struct sy_error *err)
     }
     f->may_rule = prefix.n > 0;
     f->is_grave = !f->may_remember;
+    f->is_commented = has_comment;
     memcpy(f->shown, r->id, sizeof(f->shown));
     forget_typed(f);
     return prompt(f);
+}
+
+/* One may come while the request stands there. What was typed so far stays. */
+static enum sy_code
+show_comment(struct follow *f, struct sy_error *err)
+{
+    SY_AUTO(buf_fini) struct buf out = {.max = LINE_BYTES};
+    struct store_request q = {0};
+    enum sy_code rc = SY_E_OK;
+
+    if (f->is_commented) {
+        return rc;
+    }
+    rc = store_request_get(&q, f->st, f->shown, err);
+    if (rc == SY_E_OK) {
+        rc = buf_add_char(&out, '\n');
+    }
+    if (rc == SY_E_OK) {
+        rc = question_comment(&out, q.text, err);
+    }
+    store_request_fini(&q);
+    if (rc != SY_E_OK || out.len == 1) {
+        return rc;
+    }
+    f->is_commented = true;
+    rc = write_out(&out);
+    return rc == SY_E_OK ? prompt(f) : rc;
 }
 
 /* The oldest that waits and was not put off; nothing while one is asked. */
@@ -107,6 +140,9 @@ show_next(struct follow *f, struct sy_error *err)
     if (rc == SY_E_OK && f->shown[0] != '\0' && !is_there) {
         f->shown[0] = '\0';
         rc = say("\n(it was answered elsewhere, or is over)\n");
+    }
+    if (rc == SY_E_OK && f->shown[0] != '\0') {
+        rc = show_comment(f, err);
     }
     if (rc == SY_E_OK && f->shown[0] == '\0' && at < list.n) {
         rc = store_request_get(&q, f->st, list.v[at].id, err);

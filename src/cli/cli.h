@@ -127,6 +127,8 @@ const char *cli_called_as(void);
 int cli_executable(char ret[LIMIT_PATH], bool *ret_by_proc) SY_NODISCARD;
 /* shellyard-launch of this installation, in ret; NULL: it has none. */
 const char *cli_launcher_path(char ret[LIMIT_PATH]);
+/* The same for shellyard-http. */
+const char *cli_http_path(char ret[LIMIT_PATH]);
 
 /*
  * Printing (print.c). Unbuffered; nothing else of the program writes to

@@ -14,8 +14,10 @@
 #include "cli/verbs.h"
 #include "command/command.h"
 #include "guard/guard.h"
+#include "hook/hook.h"
 #include "orchestrator/orchestrator.h"
 #include "process/launcher.h"
+#include "tools/comment.h"
 #include "tools/tools.h"
 
 enum level { LEVEL_OK, LEVEL_WARN, LEVEL_FAIL };
@@ -85,6 +87,20 @@ check_program(struct doctor *d)
         return;
     }
     find(d, LEVEL_OK, "program", NULL, "shellyard %s, %s", SY_VERSION, path);
+}
+
+/* What needs it does without, and says so in the log; hence no failure. */
+static void
+check_http(struct doctor *d)
+{
+    char path[LIMIT_PATH];
+
+    if (cli_http_path(path) != NULL) {
+        find(d, LEVEL_OK, "connections", NULL, "%.200s", path);
+    } else {
+        find(d, LEVEL_WARN, "connections", "install Shellyard whole (libexec/shellyard)",
+             "shellyard-http is missing: nothing can be sent anywhere");
+    }
 }
 
 static void
@@ -315,6 +331,33 @@ check_rules(struct doctor *d)
     }
 }
 
+/* By the configuration's own sandbox; a turn may ask for another, and they are looked at then. */
+static void
+check_hooks(struct doctor *d)
+{
+    const struct config *c = &d->engine.config;
+    const struct strv *lists[] = {&c->hooks.pre_exec, &c->hooks.permission_request};
+    struct sy_error err = {0};
+    size_t n = 0;
+
+    if (d->session == NULL) {
+        return;
+    }
+    for (size_t k = 0; k < sizeof(lists) / sizeof(lists[0]); k++) {
+        for (size_t i = 0; i < lists[k]->n; i++, n++) {
+            if (hook_check_program(lists[k]->v[i], &d->engine.turn.sandbox, NULL, &err) !=
+                SY_E_OK) {
+                find(d, LEVEL_FAIL, "hooks", "commands are refused until then", "%s", err.msg);
+                return;
+            }
+        }
+    }
+    if (n > 0) {
+        find(d, LEVEL_OK, "hooks", NULL, "%zu before a command, %zu before a person is asked",
+             lists[0]->n, lists[1]->n);
+    }
+}
+
 /* Where people's answers are kept. */
 static void
 check_approvals(struct doctor *d)
@@ -339,6 +382,31 @@ check_approvals(struct doctor *d)
              "%s", err.msg);
     }
     store_close(st);
+}
+
+/* It only comments: a warning at most. */
+static void
+check_assessment(struct doctor *d)
+{
+    const struct config *config = &d->engine.config;
+    struct buf key = {.max = LIMIT_COMMENT_KEY};
+    struct sy_error err = {0};
+
+    if (d->session == NULL || config->assessment.url[0] == '\0') {
+        return;
+    }
+    if (config->assessment.model[0] == '\0') {
+        find(d, LEVEL_WARN, "assessment", "set assessment.model",
+             "assessment.url is set and no model: most servers refuse that");
+    } else if (config->assessment.key_file[0] != '\0' &&
+               commenter_read_key(&key, config->assessment.key_file, &err) != SY_E_OK) {
+        find(d, LEVEL_WARN, "assessment", "without a key requests for approval have no comment",
+             "%s", err.msg);
+    } else {
+        find(d, LEVEL_OK, "assessment", NULL,
+             "commands that a person is asked about are sent to %s", config->assessment.url);
+    }
+    mem_free_secret(key.data, key.cap);
 }
 
 static void
@@ -473,6 +541,7 @@ doctor_main(const struct cli_args *args)
     bool is_failed = false;
 
     check_program(&d);
+    check_http(&d);
     check_config(&d);
     check_sandbox(&d);
     check_shell(&d);
@@ -481,7 +550,9 @@ doctor_main(const struct cli_args *args)
     check_tmpdir(&d);
     check_roots(&d);
     check_rules(&d);
+    check_hooks(&d);
     check_approvals(&d);
+    check_assessment(&d);
     check_tool(&d, "git");
     check_tool(&d, "node");
     check_clients(&d);

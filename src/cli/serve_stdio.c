@@ -7,6 +7,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "cli/metrics.h"
 #include "cli/rules.h"
 #include "cli/verbs.h"
 #include "protocol/protocol.h"
@@ -25,6 +26,7 @@ struct serve {
     uv_signal_t signals[STOP_SIGNALS];
     size_t n_signals; /* of them on the loop */
     struct tool_context *context;
+    struct telemetry *telemetry; /* NULL: none */
     struct stdio_server *server;
     struct sy_error why; /* how it ended */
 };
@@ -123,7 +125,12 @@ use_approval(struct tool_context *context, struct sy_error *err)
 {
     SY_AUTO(cli_rules_place_fini) struct cli_rules_place place = {0};
     enum sy_code rc = cli_rules_place_find(&place, err);
-    const struct tool_approval options = {.home = place.home, .rules_path = place.user_path};
+    char http[LIMIT_PATH];
+    const struct tool_approval options = {
+        .home = place.home,
+        .rules_path = place.user_path,
+        .http_path = cli_http_path(http),
+    };
 
     return rc == SY_E_OK ? tool_context_use_approval(context, &options, err) : rc;
 }
@@ -144,12 +151,16 @@ run_engine(struct serve *s, protocol_new_fn *front, int in_fd, int out_fd, struc
     }
     if (rc == SY_E_OK) {
         rc = use_approval(s->context, err);
+        if (rc == SY_E_OK) {
+            rc = cli_telemetry_new(&s->telemetry, &s->engine, s->context, &s->loop, err);
+        }
         if (rc != SY_E_OK) {
             tool_context_free(s->context);
         }
     }
     if (rc == SY_E_OK) {
         rc = run_loop(s, front, in_fd, out_fd, err);
+        telemetry_end(s->telemetry);
         tool_context_free(s->context);
     } else {
         fd_close(&in_fd);
@@ -157,6 +168,7 @@ run_engine(struct serve *s, protocol_new_fn *front, int in_fd, int out_fd, struc
     }
     /* What hung on the loop is freed by its close callbacks. */
     uv_run(&s->loop, UV_RUN_DEFAULT);
+    telemetry_free(s->telemetry);
     return rc;
 }
 

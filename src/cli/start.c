@@ -117,11 +117,10 @@ cli_executable(char ret[LIMIT_PATH], bool *ret_by_proc)
 }
 
 /* Beside the program, or where installed programs of ours are. */
-const char *
-cli_launcher_path(char ret[LIMIT_PATH])
+static const char *
+find_program(char ret[LIMIT_PATH], const char *name)
 {
-    static const char *const places[] = {"shellyard-launch", "libexec/shellyard/shellyard-launch",
-                                         "../libexec/shellyard/shellyard-launch"};
+    static const char *const places[] = {"", "libexec/shellyard/", "../libexec/shellyard/"};
     char self[LIMIT_PATH];
     bool by_proc = true;
 
@@ -132,12 +131,24 @@ cli_launcher_path(char ret[LIMIT_PATH])
             *slash = '\0';
         }
         for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-            if (snprintf(ret, LIMIT_PATH, "%s/%s", self, places[i]) < (int)LIMIT_PATH &&
+            if (snprintf(ret, LIMIT_PATH, "%s/%s%s", self, places[i], name) < (int)LIMIT_PATH &&
                 access(ret, X_OK) == 0) {
                 return ret;
             }
         }
     }
-    (void)snprintf(ret, LIMIT_PATH, "%s", SY_LIBEXECDIR "/shellyard/shellyard-launch");
+    (void)snprintf(ret, LIMIT_PATH, SY_LIBEXECDIR "/shellyard/%s", name);
     return access(ret, X_OK) == 0 ? ret : NULL;
+}
+
+const char *
+cli_launcher_path(char ret[LIMIT_PATH])
+{
+    return find_program(ret, "shellyard-launch");
+}
+
+const char *
+cli_http_path(char ret[LIMIT_PATH])
+{
+    return find_program(ret, "shellyard-http");
 }

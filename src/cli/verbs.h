@@ -10,6 +10,7 @@ extern const struct cli_verb verb_proto;
 extern const struct cli_verb verb_sandbox;
 extern const struct cli_verb verb_rules;
 extern const struct cli_verb verb_approvals;
+extern const struct cli_verb verb_metrics;
 extern const struct cli_verb verb_explain;
 extern const struct cli_verb verb_setup;
 extern const struct cli_verb verb_doctor;

@@ -45,6 +45,17 @@ struct config {
         int64_t expires_ms; /* how long a request can be answered */
     } approval;
     struct {
+        const char *url; /* of a model that comments on requests for approval; "" = none does */
+        const char *model;
+        const char *style;    /* anthropic | openai */
+        const char *key_file; /* "" = no key is sent */
+    } assessment;
+    struct {
+        struct strv pre_exec;           /* programs, absolute */
+        struct strv permission_request; /* as well */
+        int64_t timeout_ms;             /* of each */
+    } hooks;
+    struct {
         const char *path; /* "" = detect */
         bool login;       /* default of a call's `login` */
         bool snapshot;    /* login shell once per engine */
@@ -79,6 +90,13 @@ struct config {
         const char *level;  /* error | warn | info | debug | trace */
         const char *format; /* logfmt | json */
     } log;
+    struct {
+        bool metrics;              /* counts are kept in the state directory */
+        const char *otlp_endpoint; /* "" = nothing is exported */
+        const char *otlp_headers_file;
+        const char *otlp_headers_env; /* the name of a variable */
+        int64_t otlp_interval_ms;
+    } telemetry;
     struct config_impl *impl; /* where each value comes from; owns the words */
 };
 

@@ -47,6 +47,8 @@ enum config_order {
 enum config_content {
     CONFIG_ANY,
     CONFIG_PATH_OR_EMPTY, /* "" or an absolute path, "~" expanded */
+    CONFIG_URL_OR_EMPTY,  /* "", https://..., or http:// to this machine */
+    CONFIG_NAME_OR_EMPTY, /* "", or up to 200 visible characters of ASCII without a blank */
     CONFIG_ROOT,          /* an absolute path without "..", "~" expanded */
     CONFIG_PATTERN,       /* a pattern of variable names */
     CONFIG_HOST,          /* an entry of network.allow */
@@ -65,6 +67,7 @@ struct config_row {
     enum config_type type;
     enum config_order order;
     enum config_content content;
+    bool is_of_files;         /* neither variable nor flag may set it */
     bool has_units;           /* a number of bytes, may end with K, M or G */
     const char *const *words; /* NULL-terminated, the narrowest first; else NULL */
     struct config_alias alias;
@@ -75,7 +78,7 @@ struct config_row {
     size_t offset;    /* of the member in struct config */
 };
 
-#define CONFIG_KEYS 47U
+#define CONFIG_KEYS 59U
 
 extern const struct config_row config_rows[CONFIG_KEYS];
 

@@ -15,6 +15,7 @@ static const char *const identities[] = {"owner", "self", NULL};
 static const char *const approval_policies[] = {"unless-trusted", "on-request", "on-failure",
                                                 "granular",       "never",      NULL};
 static const char *const on_requests[] = {"all", "default", NULL};
+static const char *const assessment_styles[] = {"anthropic", "openai", NULL};
 static const char *const inherits[] = {"none", "core", "all", NULL};
 static const char *const shell_types[] = {"default", "shell_command", "unified_exec",
                                           "all",     "disabled",      NULL};
@@ -27,6 +28,8 @@ static const char *const log_formats[] = {"logfmt", "json", NULL};
 #define KEEP_BYTES_MIN    4096
 #define SNAPSHOT_MS_MIN   100
 #define SNAPSHOT_MS_MAX   60000
+#define EXPORT_MS_MIN     1000
+#define EXPORT_MS_MAX     86400000 /* a day */
 
 /* Less memory does not even load a program, and one that runs out before its
  * first instruction shares its memory with us (docs/internals/process.md). */
@@ -44,6 +47,7 @@ static const char *const log_formats[] = {"logfmt", "json", NULL};
 
 /* The defaults of the table are text. */
 _Static_assert(LIMIT_SNAPSHOT_MS == 10000, "default of shell.snapshot_timeout_ms");
+_Static_assert(LIMIT_HOOK_MS == 5000, "default of hooks.timeout_ms");
 _Static_assert(LIMIT_TIMEOUT_DEFAULT_MS == 10000, "default of tools.timeout_ms");
 _Static_assert(LIMIT_MODEL_BYTES_MCP == 10000, "default of output.max_bytes");
 _Static_assert(LIMIT_MODEL_TOKENS == 10000, "default of output.max_tokens");
@@ -195,22 +199,68 @@ const struct config_row config_rows[CONFIG_KEYS] = {
      .min = 1000,
      .max = LIMIT_APPROVAL_MS,
      .offset = AT(approval.expires_ms)},
+    {.info = {"assessment.url", "string", "", "",
+              "Where a model is asked for a comment on requests for approval; empty: nowhere"},
+     .type = CONFIG_STRING,
+     .order = CONFIG_ORDER_EQUAL,
+     .content = CONFIG_URL_OR_EMPTY,
+     .offset = AT(assessment.url)                                                                                                                                                                                                      },
+    {.info = {"assessment.model", "string", "", "", "The model's name there"},
+     .type = CONFIG_STRING,
+     .order = CONFIG_ORDER_EQUAL,
+     .content = CONFIG_NAME_OR_EMPTY,
+     .offset = AT(assessment.model)                                                                                                                                                                                                      },
+    {.info = {"assessment.style", "choice", "anthropic|openai", "anthropic",
+              "How it is asked: Messages, or Chat Completions"},
+     .type = CONFIG_CHOICE,
+     .order = CONFIG_ORDER_EQUAL,
+     .words = assessment_styles,
+     .offset = AT(assessment.style)                                                                                                                                                                                                            },
+    {.info = {"assessment.key_file", "string", "", "",
+              "The file that holds the key for it, an absolute path; empty: no key is sent"},
+     .type = CONFIG_STRING,
+     .order = CONFIG_ORDER_EQUAL,
+     .content = CONFIG_PATH_OR_EMPTY,
+     .offset = AT(assessment.key_file)                                                                                                                 },
+    {.info = {"hooks.pre_exec", "list", "", "[]",
+              "Programs that are asked before each call runs; in files only"},
+     .type = CONFIG_LIST,
+     .order = CONFIG_ORDER_SUPERSET,
+     .content = CONFIG_ROOT,
+     .is_of_files = true,
+     .items_max = LIMIT_HOOKS,
+     .offset = AT(hooks.pre_exec)},
+    {.info = {"hooks.permission_request", "list", "", "[]",
+              "Programs that are asked before a person is; in files only"},
+     .type = CONFIG_LIST,
+     .order = CONFIG_ORDER_EQUAL,
+     .content = CONFIG_ROOT,
+     .is_of_files = true,
+     .items_max = LIMIT_HOOKS,
+     .offset = AT(hooks.permission_request)},
+    {.info = {"hooks.timeout_ms", "integer", "", "5000", "How long a hook may take; in files only"},
+     .type = CONFIG_INTEGER,
+     .order = CONFIG_ORDER_NUMBER,
+     .is_of_files = true,
+     .min = 100,
+     .max = LIMIT_HOOK_MS_MOST,
+     .offset = AT(hooks.timeout_ms)},
     {.info = {"shell.path", "string", "", "",
               "The shell that runs command strings, an absolute path; empty: detect it"},
      .type = CONFIG_STRING,
      .order = CONFIG_ORDER_EQUAL,
      .content = CONFIG_PATH_OR_EMPTY,
-     .offset = AT(shell.path)                                                                                                                                                                                                      },
+     .offset = AT(shell.path)                                                                                                                                                                                                                         },
     {.info = {"shell.login", "boolean", "", "true",
               "Whether a call that does not say runs in a login shell"},
      .type = CONFIG_BOOLEAN,
      .order = CONFIG_ORDER_EQUAL,
-     .offset = AT(shell.login)                                                                                                            },
+     .offset = AT(shell.login)                                },
     {.info = {"shell.snapshot", "boolean", "", "true",
               "Run the login shell once and reuse its environment"},
      .type = CONFIG_BOOLEAN,
      .order = CONFIG_ORDER_EQUAL,
-     .offset = AT(shell.snapshot)                                                                                                      },
+     .offset = AT(shell.snapshot)                                                                                                            },
     {.info = {"shell.snapshot_timeout_ms", "integer", "", "10000",
               "How long the login shell of the snapshot may take"},
      .type = CONFIG_INTEGER,
@@ -228,7 +278,7 @@ const struct config_row config_rows[CONFIG_KEYS] = {
               "Leave out variables whose names look like secrets"},
      .type = CONFIG_BOOLEAN,
      .order = CONFIG_ORDER_FALSE_IS_WIDE,
-     .offset = AT(environment.default_excludes)                                                                                                    },
+     .offset = AT(environment.default_excludes)                                                                                                            },
     {.info = {"environment.exclude", "list", "", "[]",
               "Patterns of further variables to leave out"},
      .type = CONFIG_LIST,
@@ -254,7 +304,7 @@ const struct config_row config_rows[CONFIG_KEYS] = {
      .type = CONFIG_CHOICE,
      .order = CONFIG_ORDER_EQUAL,
      .words = shell_types,
-     .offset = AT(tools.shell_type)                                                                                                                                                                                               },
+     .offset = AT(tools.shell_type)                                                                                                                                                                                                              },
     {.info = {"tools.timeout_ms", "integer", "", "10000",
               "How long a command may run when the call does not say"},
      .type = CONFIG_INTEGER,
@@ -341,16 +391,47 @@ const struct config_row config_rows[CONFIG_KEYS] = {
      .type = CONFIG_CHOICE,
      .order = CONFIG_ORDER_EQUAL,
      .words = log_levels,
-     .offset = AT(log.level)                                                                                                                                    },
+     .offset = AT(log.level)                                                                                                                                                                                                              },
     {.info = {"log.format", "choice", "logfmt|json", "logfmt", "How a log line is written"},
      .type = CONFIG_CHOICE,
      .order = CONFIG_ORDER_EQUAL,
      .words = log_formats,
-     .offset = AT(log.format)},
+     .offset = AT(log.format)                                                                                                                                    },
+    {.info = {"telemetry.metrics", "boolean", "", "true",
+              "Whether counts are kept in the state directory, for shellyard metrics"},
+     .type = CONFIG_BOOLEAN,
+     .order = CONFIG_ORDER_EQUAL,
+     .offset = AT(telemetry.metrics)                                                                                                         },
+    {.info = {"telemetry.otlp_endpoint", "string", "", "",
+              "Where metrics are exported by OTLP/HTTP, without /v1/metrics; empty: nowhere"},
+     .type = CONFIG_STRING,
+     .order = CONFIG_ORDER_EQUAL,
+     .content = CONFIG_URL_OR_EMPTY,
+     .offset = AT(telemetry.otlp_endpoint)},
+    {.info = {"telemetry.otlp_headers_file", "string", "", "",
+              "A file of headers for exports, lines of Name: value; an absolute path"},
+     .type = CONFIG_STRING,
+     .order = CONFIG_ORDER_EQUAL,
+     .content = CONFIG_PATH_OR_EMPTY,
+     .offset = AT(telemetry.otlp_headers_file)                                                                                                                                                                                                 },
+    {.info = {"telemetry.otlp_interval_ms", "integer", "", "60000",
+              "Time from one export of metrics to the next"},
+     .type = CONFIG_INTEGER,
+     .order = CONFIG_ORDER_EQUAL,
+     .min = EXPORT_MS_MIN,
+     .max = EXPORT_MS_MAX,
+     .offset = AT(telemetry.otlp_interval_ms)},
+    {.info = {"telemetry.otlp_headers_env", "string", "", "",
+              "The variable that has headers for exports, as name=value,name=value"},
+     .type = CONFIG_STRING,
+     .order = CONFIG_ORDER_EQUAL,
+     .content = CONFIG_NAME_OR_EMPTY,
+     .offset = AT(telemetry.otlp_headers_env)                                                                                                                                                                                                        },
 };
 
-static const char *const sections[] = {"sandbox", "network", "approval", "shell", "environment",
-                                       "tools",   "output",  "limits",   "log",   "requirements"};
+static const char *const sections[] = {
+    "sandbox", "network", "approval", "assessment", "hooks",     "shell",       "environment",
+    "tools",   "output",  "limits",   "log",        "telemetry", "requirements"};
 /* `requirements` is no section of keys. */
 #define SECTIONS (sizeof(sections) / sizeof(sections[0]) - 1)
 

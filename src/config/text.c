@@ -127,6 +127,12 @@ read_value(struct config_layer *layer, size_t key, const struct config_input *in
     if (rc != SY_E_OK) {
         return rc;
     }
+    /* Whoever starts us for a workspace may set those: they must not name what runs unsandboxed,
+     * nor take a guard away. */
+    if (row->is_of_files) {
+        return config_error(err, &at, "%s is read from the configuration files alone",
+                            row->info.key);
+    }
     if (is_many && is_empty) {
         config_value_begin(v, row, &at);
         return SY_E_OK;

@@ -8,6 +8,9 @@
 #include "config/config_internal.h"
 #include "proxy/allow.h"
 
+#define URL_MAX        2048U
+#define NAME_MAX_BYTES 200U
+
 void
 config_value_fini(struct config_value *v)
 {
@@ -233,6 +236,51 @@ has_dotdot(const char *path)
     return false;
 }
 
+/* Plain http would show commands and key to whoever is on the way. */
+static bool
+is_safe_url(const char *text)
+{
+    static const char *const here[] = {"http://127.0.0.1", "http://localhost", "http://[::1]"};
+    size_t at = str_starts(text, "https://") ? strlen("https://") : 0;
+
+    for (size_t i = 0; i < sizeof(here) / sizeof(here[0]) && at == 0; i++) {
+        size_t n = strlen(here[i]);
+
+        if (str_starts(text, here[i]) && strchr(":/", text[n]) != NULL) {
+            return strcspn(text + n, "@") == strlen(text + n);
+        }
+    }
+    return at > 0 && strcspn(text + at, ":/?#@") > 0 &&
+           text[at + strcspn(text + at, "/?#@")] != '@';
+}
+
+static bool
+is_visible_ascii(const char *text)
+{
+    while (*text > ' ' && *text < 0x7f) {
+        text++;
+    }
+    return *text == '\0';
+}
+
+static enum sy_code
+add_word(struct buf *b, const struct config_row *row, const struct config_text *t,
+         struct sy_error *err)
+{
+    bool is_url = row->content == CONFIG_URL_OR_EMPTY;
+    struct place_shown shown;
+
+    if (t->len > (is_url ? URL_MAX : NAME_MAX_BYTES) || !is_visible_ascii(t->bytes) ||
+        (is_url && !is_safe_url(t->bytes))) {
+        return config_error(err, &t->at, "expected %s, got '%s'",
+                            is_url ? "a URL that begins with https://, or with http:// and this "
+                                     "machine (127.0.0.1, localhost, [::1]), without a user name"
+                                   : "a name of visible ASCII characters, at most 200",
+                            place_visible(&shown, t->bytes, t->len));
+    }
+    return buf_add_str(b, t->bytes) == SY_E_OK ? SY_E_OK : sy_err_nomem(err);
+}
+
 static enum sy_code
 set_string(struct config_value *v, const struct config_row *row, const struct config_text *t,
            struct sy_error *err)
@@ -244,7 +292,8 @@ set_string(struct config_value *v, const struct config_row *row, const struct co
         return config_error_type(err, &t->at, row, describe(&got, t, false));
     }
     if (t->len > 0) {
-        enum sy_code rc = add_path(&path, t, false, err);
+        enum sy_code rc = row->content == CONFIG_PATH_OR_EMPTY ? add_path(&path, t, false, err)
+                                                               : add_word(&path, row, t, err);
 
         if (rc != SY_E_OK) {
             return rc;

@@ -7,6 +7,7 @@
 
 struct subscriber {
     uint64_t id;
+    unsigned kinds;
     event_fn *fn; /* NULL: unsubscribed during an event, not yet removed */
     void *arg;
 };
@@ -41,6 +42,12 @@ event_bus_free(struct event_bus *bus)
 uint64_t
 event_subscribe(struct event_bus *bus, event_fn *fn, void *arg)
 {
+    return event_subscribe_to(bus, EVENT_ALL, fn, arg);
+}
+
+uint64_t
+event_subscribe_to(struct event_bus *bus, unsigned kinds, event_fn *fn, void *arg)
+{
     if (bus->n == LIMIT_SUBSCRIBERS) {
         return 0;
     }
@@ -54,7 +61,7 @@ event_subscribe(struct event_bus *bus, event_fn *fn, void *arg)
         bus->list = grown;
         bus->cap = cap;
     }
-    bus->list[bus->n++] = (struct subscriber){++bus->last_id, fn, arg};
+    bus->list[bus->n++] = (struct subscriber){++bus->last_id, kinds, fn, arg};
     return bus->last_id;
 }
 
@@ -99,7 +106,7 @@ event_emit(struct event_bus *bus, const struct event *e)
     for (size_t i = 0; i < n; i++) {
         struct subscriber s = bus->list[i];
 
-        if (s.fn != NULL) {
+        if (s.fn != NULL && (s.kinds & EVENT_BIT(e->kind)) != 0) {
             s.fn(s.arg, e);
         }
     }
@@ -110,10 +117,10 @@ event_emit(struct event_bus *bus, const struct event *e)
 }
 
 bool
-event_bus_has_subscribers(const struct event_bus *bus)
+event_bus_wants(const struct event_bus *bus, enum event_kind kind)
 {
     for (size_t i = 0; i < bus->n; i++) {
-        if (bus->list[i].fn != NULL) {
+        if (bus->list[i].fn != NULL && (bus->list[i].kinds & EVENT_BIT(kind)) != 0) {
             return true;
         }
     }

@@ -14,7 +14,20 @@
  * loop's thread, in order of subscription. Texts are borrowed for the time of
  * the callback. Specification: begin, output delta, end.
  */
-enum event_kind { EVENT_EXEC_BEGIN, EVENT_EXEC_OUTPUT_DELTA, EVENT_EXEC_END };
+enum event_kind {
+    EVENT_EXEC_BEGIN,
+    EVENT_EXEC_OUTPUT_DELTA,
+    EVENT_EXEC_END,
+    EVENT_APPROVAL_REQUESTED, /* a person is asked about a call */
+    EVENT_APPROVAL_COMMENTED, /* a model's comment has come to the question: u.request again */
+    EVENT_APPROVAL_DECIDED,   /* what became of it, once for each request */
+    EVENT_TOOL_DONE           /* a tool's call is answered, whether anything ran or not */
+};
+#define EVENT_KINDS 7U
+
+/* A set of kinds, to subscribe to. */
+#define EVENT_BIT(kind) (1U << (unsigned)(kind))
+#define EVENT_ALL       (EVENT_BIT(EVENT_KINDS) - 1U)
 
 struct event_begin {
     char *const *argv;
@@ -59,6 +72,45 @@ struct event_end {
     const char *error;               /* sentence if our machinery failed, else NULL */
 };
 
+/* A person has to answer; `text` is what they are shown. */
+struct event_approval_request {
+    const char *id; /* of the request, by which it is answered */
+    const char *tool;
+    const char *text; /* a JSON object (docs/protocol/proto.md, exec_approval_request) */
+    bool is_repeated; /* an earlier call asked: the same request, told again */
+};
+
+struct event_approval_decision {
+    const char *id;
+    const char *tool;
+    /* "approved", "approved_for_session", "approved_with_rule", "denied", "abort", "timed_out",
+     * "cancelled" (the call ended before), "failed" (the answer could not be had) */
+    const char *decision;
+    const char *decided_by; /* "" unknown */
+    const char *reason;     /* "" none given */
+    uint64_t waited_ns;     /* from the question to the answer */
+};
+
+/* What the sandbox refused, `count` times. */
+struct event_denial {
+    const char *layer;     /* "landlock", "seccomp", ... */
+    const char *operation; /* "read", "write", "connect", ... */
+    uint32_t count;
+};
+
+struct event_tool_done {
+    const char *tool;         /* its name in the list of tools */
+    const char *status;       /* of event_end, "pending_approval": a person has still to answer, or
+                                 "rejected": bad arguments */
+    bool has_run;             /* a command was started */
+    bool has_failed;          /* and ended with another status than 0, or by a signal */
+    uint64_t duration_ns;     /* from the call to its answer */
+    uint64_t run_duration_ns; /* of the command */
+    const char *limit;        /* the name of the limit that it met; NULL: none that we know of */
+    const struct event_denial *denials;
+    size_t n_denials;
+};
+
 struct event {
     enum event_kind kind;
     const char *session_id;
@@ -68,6 +120,9 @@ struct event {
         struct event_begin begin;
         struct event_delta delta;
         struct event_end end;
+        struct event_approval_request request;
+        struct event_approval_decision decision;
+        struct event_tool_done done;
     } u;
 };
 
@@ -77,13 +132,16 @@ struct event_bus;
 
 struct event_bus *event_bus_new(void);
 void event_bus_free(struct event_bus *bus);
-/* Returns an id > 0 for unsubscribing, 0 when memory is out. Both may be
+/* To all kinds. Returns an id > 0 for unsubscribing, 0 when memory is out. Both may be
  * called from inside a callback; a new subscriber sees the next event. */
 uint64_t event_subscribe(struct event_bus *bus, event_fn *fn, void *arg) SY_NODISCARD;
+/* To a set of kinds. */
+uint64_t event_subscribe_to(struct event_bus *bus, unsigned kinds, event_fn *fn,
+                            void *arg) SY_NODISCARD;
 void event_unsubscribe(struct event_bus *bus, uint64_t id);
 void event_emit(struct event_bus *bus, const struct event *e);
-/* Texts that nobody reads need not be made. */
-bool event_bus_has_subscribers(const struct event_bus *bus);
+/* Has the kind a subscriber? Texts that nobody reads need not be made. */
+bool event_bus_wants(const struct event_bus *bus, enum event_kind kind);
 
 /*
  * Telemetry preview: at most LIMIT_PREVIEW_BYTES and LIMIT_PREVIEW_LINES of

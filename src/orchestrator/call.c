@@ -21,9 +21,9 @@
 
 static const char *const state_names[] = {
     [ORCH_PREPARE] = "prepare", [ORCH_SNAPSHOT] = "snapshot", [ORCH_APPROVAL] = "approval",
-    [ORCH_REVIEW] = "review",   [ORCH_LOCK] = "lock",         [ORCH_SANDBOX] = "sandbox",
-    [ORCH_SPAWN] = "spawn",     [ORCH_RUN] = "run",           [ORCH_KILL] = "kill",
-    [ORCH_SETTLE] = "settle",   [ORCH_DONE] = "done",
+    [ORCH_HOOK] = "hook",       [ORCH_REVIEW] = "review",     [ORCH_LOCK] = "lock",
+    [ORCH_SANDBOX] = "sandbox", [ORCH_SPAWN] = "spawn",       [ORCH_RUN] = "run",
+    [ORCH_KILL] = "kill",       [ORCH_SETTLE] = "settle",     [ORCH_DONE] = "done",
 };
 
 const char *
@@ -442,6 +442,9 @@ orch_step(struct orch_call *c, uint64_t now_ns)
         case ORCH_APPROVAL:
             call_approve(c);
             break;
+        case ORCH_HOOK:
+            call_hooks_step(c, now_ns);
+            break;
         case ORCH_REVIEW:
             call_review(c);
             break;
@@ -504,11 +507,13 @@ orch_cancel(struct orch_call *c)
     case ORCH_PREPARE:
     case ORCH_SNAPSHOT:
     case ORCH_APPROVAL:
+    case ORCH_HOOK:
     case ORCH_REVIEW:
     case ORCH_LOCK:
     case ORCH_SANDBOX:
     case ORCH_SPAWN:
         leave_snapshot(c);
+        call_hooks_leave(c);
         call_leave_review(c);
         sy_err_set(&c->output.err, SY_E_CANCELLED, "cancelled before it ran");
         finish(c, EXEC_CANCELLED);
@@ -558,6 +563,8 @@ orch_watches(const struct orch_call *c, struct process_watch out[PROCESS_WATCHES
         return watch_run(c, out);
     case ORCH_SETTLE:
         return call_audit_watch(c, out);
+    case ORCH_HOOK:
+        return call_hooks_watch(c, out);
     case ORCH_PREPARE:
     case ORCH_APPROVAL:
     case ORCH_REVIEW:
@@ -587,6 +594,8 @@ orch_deadline_ns(const struct orch_call *c)
     case ORCH_SANDBOX:
     case ORCH_SPAWN:
         return 0;
+    case ORCH_HOOK:
+        return call_hooks_deadline_ns(c);
     case ORCH_REVIEW:
         return UINT64_MAX; /* the reviewer wakes */
     case ORCH_LOCK:
@@ -667,6 +676,7 @@ orch_call_free(struct orch_call *c)
     c->wake = NULL;
     leave_snapshot(c);
     call_leave_review(c);
+    call_hooks_end(c);
     mem_free(c->client);
     lock_leave(session_lock(c->session), c);
     process_free(c->process);

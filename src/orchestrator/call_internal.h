@@ -28,8 +28,10 @@ struct orch_call {
     /* ORCH_APPROVAL, ORCH_REVIEW */
     struct review_ticket *ticket;
     char *client;
-    bool was_asked;     /* the request was told */
-    bool lifts_sandbox; /* approval means running outside of it */
+    struct call_hooks *hooks;     /* ORCH_HOOK, and what came of it (hooked.c); NULL: not so far */
+    const char *told;             /* the request's text as it was told; NULL: not yet */
+    char asked_id[STORE_ID_SIZE]; /* of that request */
+    bool lifts_sandbox;           /* approval means running outside of it */
     const char *const
         *overlay; /* variables that make the command as safe as it was judged; or NULL */
     /* ORCH_LOCK */
@@ -40,6 +42,7 @@ struct orch_call {
     /* From ORCH_SPAWN on; the process borrows them. */
     struct strv env;
     struct strv argv;
+    unsigned n_steered; /* how often a rule has put a better command in its place */
     struct buf program;
     struct output_chain *chain;
     struct process *process;
@@ -70,6 +73,25 @@ enum sy_code call_make_argv(struct orch_call *c, struct sy_error *err) SY_NODISC
 void call_approve(struct orch_call *c);
 void call_review(struct orch_call *c);
 void call_leave_review(struct orch_call *c);
+/*
+ * ORCH_HOOK (hooked.c; hooked_none.c in the small program and the library). Begin: true when the
+ * state is another now, since there are hooks that have not been asked about this command, or the
+ * call has failed. Judge: what they said, into *a; it is only made stricter. Allow: may what was
+ * to be asked run instead? Renew: it is another command now. Leave: ends the one that runs. End:
+ * any number of times.
+ */
+bool call_hooks_begin(struct orch_call *c, enum hook_event event, const struct assessment *a);
+void call_hooks_judge(struct orch_call *c, struct assessment *a);
+bool call_hooks_allow(struct orch_call *c, const struct assessment *a);
+void call_hooks_step(struct orch_call *c, uint64_t now_ns);
+size_t call_hooks_watch(const struct orch_call *c, struct process_watch out[PROCESS_WATCHES]);
+uint64_t call_hooks_deadline_ns(const struct orch_call *c);
+void call_hooks_renew(struct orch_call *c);
+void call_hooks_leave(struct orch_call *c);
+void call_hooks_end(struct orch_call *c);
+/* Does it ask to run outside the sandbox? (review.c) */
+bool call_escalates(const struct orch_call *c);
+
 /* The sandbox of the call's policy, once needed; false: the call has failed (call.c). */
 bool call_has_entry(struct orch_call *c);
 /* Ends a call that never ran (call.c). */
@@ -136,6 +158,10 @@ void call_audit_end(struct orch_call *c);
 /* Events (emit.c). */
 void call_emit_begin(struct orch_call *c);
 void call_emit_end(struct orch_call *c);
+/* About a request for approval; each tells nothing where it was told already. */
+void call_emit_asked(struct orch_call *c, const char *id, const char *text);
+void call_emit_commented(struct orch_call *c, const char *id, const char *text);
+void call_emit_decided(struct orch_call *c, const struct review_answer *a);
 void call_on_delta(void *arg, enum output_stream s, uint64_t seq, const char *text, size_t n);
 
 #endif

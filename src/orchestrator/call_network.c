@@ -30,7 +30,8 @@ make_network(const struct orch_call *c, struct sy_error *err)
     SY_FD http = -1;
     SY_FD socks = -1;
     struct network *n = NULL;
-    enum sy_code rc = network_new(&n, &c->turn.sandbox.network_allow, err);
+    enum sy_code rc =
+        network_new(&n, &c->turn.sandbox.network_allow, session_judge(c->session), err);
 
     if (rc != SY_E_OK) {
         return rc;

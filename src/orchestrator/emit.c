@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/limits.h"
 #include "orchestrator/call_internal.h"
 
@@ -26,6 +27,53 @@ call_emit_begin(struct orch_call *c)
         .source = "agent",
     };
     c->has_begun = true;
+    event_emit(session_bus(c->session), &e);
+}
+
+void
+call_emit_asked(struct orch_call *c, const char *id, const char *text)
+{
+    struct event e = event_of(c, EVENT_APPROVAL_REQUESTED);
+
+    e.u.request = (struct event_approval_request){
+        .id = id,
+        .tool = c->request.tool,
+        .text = text,
+        .is_repeated = !asked_add(session_asked(c->session), id, clock_mono_ns()),
+    };
+    event_emit(session_bus(c->session), &e);
+}
+
+void
+call_emit_commented(struct orch_call *c, const char *id, const char *text)
+{
+    struct event e = event_of(c, EVENT_APPROVAL_COMMENTED);
+
+    e.u.request = (struct event_approval_request){
+        .id = id, .tool = c->request.tool, .text = text, .is_repeated = true};
+    event_emit(session_bus(c->session), &e);
+}
+
+void
+call_emit_decided(struct orch_call *c, const struct review_answer *a)
+{
+    struct event e = event_of(c, EVENT_APPROVAL_DECIDED);
+    uint64_t since_ns = 0;
+
+    if (!asked_take(session_asked(c->session), a->id, &since_ns)) {
+        return;
+    }
+    /* One that was decided while no call waited: the store knows when that was. */
+    bool is_late = a->is_remembered && a->waited_ms > 0;
+
+    e.u.decision = (struct event_approval_decision){
+        .id = a->id,
+        .tool = c->request.tool,
+        .decision = a->word,
+        .decided_by = a->decided_by,
+        .reason = a->reason,
+        .waited_ns = is_late ? a->waited_ms * 1000000U : clock_mono_ns() - since_ns,
+    };
     event_emit(session_bus(c->session), &e);
 }
 
@@ -91,7 +139,7 @@ write_denials(struct buf *ret, const struct denial_list *list)
 void
 call_emit_end(struct orch_call *c)
 {
-    if (!event_bus_has_subscribers(session_bus(c->session))) {
+    if (!event_bus_wants(session_bus(c->session), EVENT_EXEC_END)) {
         return;
     }
 

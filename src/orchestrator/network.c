@@ -56,6 +56,7 @@ struct network {
     bool is_handed_in;
     bool names_loopback; /* the list does: this machine's is asked of the proxy */
     bool is_closed;
+    const struct assess_by *judge;
 };
 
 static bool is_waiting; /* a network that could not be freed */
@@ -246,6 +247,32 @@ note_host(struct network_seat *seat, const struct proxy_verdict *v)
     }
 }
 
+/* Rules come after the list: they take back what it allows, and allow what it does not name. */
+static void
+judge_host(void *arg, const char *protocol, const struct host *h, uint16_t port,
+           struct judgement *j)
+{
+    const struct network *n = arg;
+    char why[SY_ERR_MSG_MAX];
+
+    if (n->judge->host == NULL) {
+        return;
+    }
+    switch (n->judge->host(n->judge->arg, protocol, h->text, why)) {
+    case ASSESS_HOST_REFUSED:
+        *j = (struct judgement){.is_allowed = false};
+        (void)snprintf(j->why, sizeof(j->why), "%s", why);
+        break;
+    case ASSESS_HOST_ALLOWED:
+        if (!j->is_allowed && (port == 80 || port == 443)) {
+            *j = (struct judgement){.is_allowed = true, .rule = "a rule"};
+        }
+        break;
+    case ASSESS_HOST_OPEN:
+        break;
+    }
+}
+
 static void
 on_verdict(void *arg, const struct proxy_verdict *v)
 {
@@ -354,14 +381,21 @@ names_loopback(const struct strv *allow)
 }
 
 enum sy_code
-network_new(struct network **ret, const struct strv *allow, struct sy_error *err)
+network_new(struct network **ret, const struct strv *allow, const struct assess_by *judge,
+            struct sy_error *err)
 {
     struct network *n = mem_alloc_zero(1, sizeof(*n));
-    const struct proxy_options options = {.admit = admit, .on_verdict = on_verdict, .arg = n};
+    const struct proxy_options options = {
+        .admit = admit,
+        .on_verdict = on_verdict,
+        .judge = judge_host,
+        .arg = n,
+    };
 
     if (n == NULL) {
         return sy_err_nomem(err);
     }
+    n->judge = judge;
     n->deadline_ns = UINT64_MAX;
 
     enum sy_code rc = allow_new(&n->list, (const char *const *)strv_view(allow), allow->n, err);

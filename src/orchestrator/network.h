@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "approval/assess.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "process/gate.h"
@@ -35,9 +36,10 @@ bool network_is_built(void);
  */
 bool network_is_waiting(void);
 
-/* `allow` is borrowed for the call. */
+/* `allow` is borrowed for the call. `judge` has a second word on each host; it has to outlive the
+ * network. */
 enum sy_code network_new(struct network **ret, const struct strv *allow,
-                         struct sy_error *err) SY_NODISCARD;
+                         const struct assess_by *judge, struct sy_error *err) SY_NODISCARD;
 /* There must be no seat. Never blocks: what waits for a resolver in another thread stays in memory
  * until that has answered. */
 void network_free(struct network *n);

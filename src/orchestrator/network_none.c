@@ -19,10 +19,12 @@ network_is_waiting(void)
 }
 
 enum sy_code
-network_new(struct network **ret, const struct strv *allow, struct sy_error *err)
+network_new(struct network **ret, const struct strv *allow, const struct assess_by *judge,
+            struct sy_error *err)
 {
     (void)ret;
     (void)allow;
+    (void)judge;
     return sy_err_set(err, SY_E_NOTFOUND, "this program has no network proxy");
 }
 

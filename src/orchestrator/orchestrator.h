@@ -13,6 +13,7 @@
 #include "command/command.h"
 #include "command/exec_params.h"
 #include "events/events.h"
+#include "hook/hook.h"
 #include "output/output.h"
 #include "process/env.h"
 #include "process/pool.h"
@@ -76,6 +77,8 @@ void session_free(struct session *s);
 /* Who judges and who is asked, before the first call; zeroed: nobody. */
 void session_use_approval(struct session *s, const struct assess_by *judge,
                           const struct review_by *review);
+/* Whose programs have a say, before the first call. What it points to outlives the session. */
+void session_use_hooks(struct session *s, const struct hooks *hooks);
 /* Can a person be asked? */
 bool session_can_ask(const struct session *s);
 /* Where shellyard-launch is, before the first call; NULL: nowhere, and so no sandbox of the full
@@ -104,6 +107,7 @@ enum orch_state {
     ORCH_PREPARE,  /* which shell, and is its environment known */
     ORCH_SNAPSHOT, /* the login shell runs, once per engine */
     ORCH_APPROVAL, /* judged, and the requirement computed */
+    ORCH_HOOK,     /* a program of the user's is asked; then judged again */
     ORCH_REVIEW,   /* a person is asked */
     ORCH_LOCK,     /* calls that write run alone: waits for others of the session */
     ORCH_SANDBOX,  /* policy to plan to prepared sandbox */
@@ -129,6 +133,13 @@ const char *exec_status_name(enum exec_status s);
 /* "SIGKILL" for 9; "SIGRTMIN+2" and unknown ones by number, "34". Into ret. */
 void exec_signal_name(char ret[16], int number);
 
+/* What hooks did to a call; borrowed from it. */
+struct exec_hooked {
+    const char *rewritten_by;   /* the program; NULL: the command is the caller's own */
+    const struct strv *command; /* then: what it became */
+    const char *allowed_by;     /* answered instead of a person; NULL: none did */
+};
+
 struct exec_output {
     enum exec_status status;
     int exit_code;
@@ -145,8 +156,9 @@ struct exec_output {
     const struct output_chain *output; /* NULL if nothing ran; lives as long as the call */
     const struct sandbox_plan *plan;   /* NULL if none was made */
     const struct review_answer *review; /* a person's answer; NULL: none was needed. As the call */
-    struct sy_error err;                /* EXEC_DENIED, EXEC_PENDING, EXEC_FAILED */
-    char note[SY_ERR_MSG_MAX];          /* something the caller should know, or "" */
+    struct exec_hooked hooked;
+    struct sy_error err;       /* EXEC_DENIED, EXEC_PENDING, EXEC_FAILED */
+    char note[SY_ERR_MSG_MAX]; /* something the caller should know, or "" */
 };
 
 /* The command ran to its end, and that was no success: exit status not 0, or a signal. */
@@ -159,6 +171,9 @@ void exec_limit_text(char ret[EXEC_LIMIT_TEXT], const struct resource_hit *hit);
 void exec_limit_write(struct jw *w, const struct resource_hit *hit);
 /* The list "network_hosts" of an answer; nothing where no host was reached by an allow list. */
 void exec_hosts_write(struct jw *w, const struct strv *hosts);
+
+/* The object "hooks" of an answer; nothing where none changed anything. */
+void exec_hooked_write(struct jw *w, const struct exec_hooked *hooked);
 
 struct orch_call;
 /* A person is asked: the request `id` can be answered. `question` is its JSON (question.h). */
@@ -257,6 +272,7 @@ struct exec_request {
     struct strv prefix; /* of the rule that the caller proposes; empty: none */
     const char *client; /* who asks, for a person; NULL unknown. Borrowed during orch_submit */
     uint64_t hold_ms;   /* how long to wait for a person; UINT64_MAX: until the request is over */
+    bool asks_once;     /* on_asked can't show a request again: not before a comment is there */
     orch_asked_fn *on_asked; /* may be NULL */
     void *on_asked_arg;
     output_raw_fn *on_raw; /* stream-through front ends; may be NULL */

@@ -152,6 +152,21 @@ struct session_lock {
     bool has_writer;
 };
 
+/* Requests for approval that were told by an event and are not decided (asked.c). */
+struct asked;
+struct asked_list {
+    struct asked *v; /* NULL: none so far */
+    size_t n;
+};
+
+void asked_fini(struct asked_list *list);
+/* False: it is there already. The oldest of LIMIT_ASKED makes room. */
+bool asked_add(struct asked_list *list, const char *id, uint64_t now_ns);
+/* False: it is not there, or was lost for want of memory or room. */
+bool asked_take(struct asked_list *list, const char *id, uint64_t *ret_since_ns);
+
+struct asked_list *session_asked(struct session *s);
+
 /* The grants of a session (grants.c). Take: widens the policy of a call that is being submitted by
  * what holds for it; what holds once is its own from then on, if `taker` is not NULL, until the
  * call begins (it is used up) or ends (it is free again). */
@@ -173,6 +188,7 @@ enum sy_code session_widen(struct session *s, struct sandbox_policy *policy,
 
 const struct assess_by *session_judge(const struct session *s);
 const struct review_by *session_review(const struct session *s);
+const struct hooks *session_hooks(const struct session *s);
 
 struct session_lock *session_lock(struct session *s);
 /* Keeps a place for the call, which those behind it wait for. */

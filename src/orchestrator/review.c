@@ -1,14 +1,16 @@
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "approval/question.h"
 #include "base/limits.h"
+#include "base/mem.h"
 #include "orchestrator/call_internal.h"
 
 /* ORCH_APPROVAL and ORCH_REVIEW: what a call needs, and a person who gives it. */
 
-static bool
-escalates(const struct orch_call *c)
+bool
+call_escalates(const struct orch_call *c)
 {
     return c->request.params.permissions == PERMISSIONS_REQUIRE_ESCALATED;
 }
@@ -67,7 +69,7 @@ assess(struct orch_call *c, struct assessment *ret, struct sy_error *err)
         .asks_for_all = c->turn.asks_for_all,
         .granular = c->turn.granular,
         .mode = c->turn.sandbox.mode,
-        .escalates = escalates(c),
+        .escalates = call_escalates(c),
         .wanted_prefix = c->request.prefix.n > 0 ? &c->request.prefix : NULL,
     };
 
@@ -102,8 +104,10 @@ ask(struct orch_call *c, const struct assessment *a, struct sy_error *err)
         .justification = c->request.params.justification,
         .class = a->class,
         .sandbox = c->look.access != NULL ? &c->base : &c->turn.sandbox,
-        .leaves_sandbox = (escalates(c) || c->request.failed != NULL) &&
+        .leaves_sandbox = (call_escalates(c) || c->request.failed != NULL) &&
                           sandbox_mode_is_enforced(c->turn.sandbox.mode),
+        .is_root = geteuid() == 0,
+        .asks_for_rights = a->asks_for_rights,
         .prefix = &a->prefix,
         .may_remember =
             c->look.access != NULL ? c->look.may_remember : a->class != APPROVAL_CLASS_CATASTROPHIC,
@@ -111,6 +115,7 @@ ask(struct orch_call *c, const struct assessment *a, struct sy_error *err)
     const struct review_question q = {
         .question = &question,
         .hold_ms = c->request.hold_ms,
+        .asks_once = c->request.asks_once,
         .wake = on_review_wake,
         .arg = c,
     };
@@ -157,6 +162,103 @@ review_begin(struct orch_call *c, struct assessment *a)
     /* Others must not wait for a person. */
     lock_leave(session_lock(c->session), c);
     c->state = ORCH_REVIEW;
+}
+
+/* Rules in a row; circles are found when they are read. */
+#define STEERS_MAX 8
+
+/* A rule knows a better command and says to run it: from now on the call is about that one. */
+static enum sy_code
+steer(struct orch_call *c, struct assessment *a, struct sy_error *err)
+{
+    char note[SY_ERR_MSG_MAX];
+    SY_AUTO(buf_fini) struct buf words = {.max = 80};
+
+    if (++c->n_steered > STEERS_MAX) {
+        return sy_err_set(err, SY_E_CONFIG, "more than %u rules in a row steer to another command",
+                          STEERS_MAX);
+    }
+    for (size_t i = 0; i < a->better.n; i++) {
+        if (buf_addf(&words, "%s%s", i > 0 ? " " : "", a->better.v[i]) != SY_E_OK) {
+            break; /* it is long: the begin of it names it */
+        }
+    }
+    (void)snprintf(note, sizeof(note), "%.140s; run instead: %.80s", a->need.reason,
+                   buf_view(&words));
+    call_add_note(c, note);
+    /* What was said of the other command. */
+    mem_free(c->request.script);
+    mem_free(c->request.params.arg0);
+    c->request.script = NULL;
+    c->request.params.arg0 = NULL;
+    strv_fini(&c->request.prefix);
+    strv_fini(&c->argv);
+    c->argv.max = LIMIT_ARGV;
+    call_hooks_renew(c);
+    return strv_add_all(&c->argv, strv_view(&a->better)) == SY_E_OK ? SY_E_OK : sy_err_nomem(err);
+}
+
+/* What is asked whatever the judge says. */
+static void
+tighten(struct orch_call *c, struct assessment *a)
+{
+    if (c->request.failed != NULL && a->need.kind != REQUIREMENT_FORBIDDEN) {
+        a->need = (struct requirement){
+            .kind = REQUIREMENT_NEEDS_APPROVAL,
+            .cause = REQUIREMENT_BY_ESCALATION,
+            .reason = "the sandbox refused what it needs; it would run again, outside the sandbox",
+        };
+    }
+    call_hooks_judge(c, a);
+}
+
+static bool
+can_ask(const struct orch_call *c)
+{
+    return session_review(c->session)->ops != NULL;
+}
+
+/* Are there hooks to be asked first? The call is judged anew after them: it may be another. */
+static bool
+begin_hooks(struct orch_call *c, const struct assessment *a)
+{
+    if (a->need.kind == REQUIREMENT_FORBIDDEN) {
+        return false;
+    }
+    return call_hooks_begin(c, HOOK_PRE_EXEC, a) ||
+           (a->need.kind == REQUIREMENT_NEEDS_APPROVAL && can_ask(c) &&
+            call_hooks_begin(c, HOOK_PERMISSION_REQUEST, a));
+}
+
+static void
+act_on(struct orch_call *c, struct assessment *a)
+{
+    struct sy_error err = {0};
+
+    switch (a->need.kind) {
+    case REQUIREMENT_SKIP:
+        if (a->need.bypass_sandbox) {
+            lift_sandbox(c);
+        }
+        c->state = ORCH_LOCK;
+        return;
+    case REQUIREMENT_NEEDS_APPROVAL:
+        if (can_ask(c) && call_hooks_allow(c, a)) {
+            c->state = ORCH_LOCK;
+        } else {
+            review_begin(c, a);
+        }
+        return;
+    case REQUIREMENT_FORBIDDEN:
+        break;
+    }
+    if (a->better.n == 0 || a->need.cause != REQUIREMENT_BY_RULE || c->request.work.run != NULL) {
+        deny(c, a->need.reason);
+    } else if (steer(c, a, &err) != SY_E_OK) {
+        call_fail(c, EXEC_DENIED, &err);
+    } else {
+        call_approve(c); /* judged as if it had been sent */
+    }
 }
 
 /* A call that asks for something has said itself what. */
@@ -214,6 +316,10 @@ call_approve(struct orch_call *c)
         call_fail(c, err.code == SY_E_CONFIG ? EXEC_DENIED : EXEC_FAILED, &err);
         return;
     }
+    tighten(c, &a);
+    if (begin_hooks(c, &a)) {
+        return;
+    }
     if (a.note[0] != '\0') {
         call_add_note(c, a.note);
     }
@@ -224,27 +330,7 @@ call_approve(struct orch_call *c)
         c->overlay = a.env;
         c->is_mutating = false;
     }
-    if (c->request.failed != NULL && a.need.kind != REQUIREMENT_FORBIDDEN) {
-        a.need = (struct requirement){
-            .kind = REQUIREMENT_NEEDS_APPROVAL,
-            .cause = REQUIREMENT_BY_ESCALATION,
-            .reason = "the sandbox refused what it needs; it would run again, outside the sandbox",
-        };
-    }
-    switch (a.need.kind) {
-    case REQUIREMENT_SKIP:
-        if (a.need.bypass_sandbox) {
-            lift_sandbox(c);
-        }
-        c->state = ORCH_LOCK;
-        return;
-    case REQUIREMENT_NEEDS_APPROVAL:
-        review_begin(c, &a);
-        return;
-    case REQUIREMENT_FORBIDDEN:
-        break;
-    }
-    deny(c, a.need.reason);
+    act_on(c, &a);
 }
 
 /* What the agent is told instead of a result. */
@@ -291,13 +377,47 @@ refuse(struct orch_call *c, const struct review_answer *a)
 static void
 tell_asked(struct orch_call *c, const char *id, const char *text)
 {
-    if (c->was_asked || id[0] == '\0') {
+    if (text == c->told || id[0] == '\0') {
         return;
     }
-    c->was_asked = true;
+    bool is_first = c->told == NULL;
+
+    c->told = text;
+    if (is_first) {
+        (void)snprintf(c->asked_id, sizeof(c->asked_id), "%s", id);
+        call_emit_asked(c, id, text);
+    } else {
+        call_emit_commented(c, id, text);
+    }
     if (c->request.on_asked != NULL) {
         c->request.on_asked(c->request.on_asked_arg, c, id, text);
     }
+}
+
+static void
+tell_decided(struct orch_call *c, const struct review_answer *a)
+{
+    if (a->id[0] == '\0') {
+        return; /* it was approved for the session, or could not be asked: no request */
+    }
+    if (c->told == NULL && !a->is_remembered) {
+        /* Answered, or told as pending, before the call looked. */
+        c->told = session_review(c->session)->ops->text(c->ticket);
+        call_emit_asked(c, a->id, c->told);
+    }
+    if (a->outcome != REVIEW_PENDING) {
+        call_emit_decided(c, a);
+    }
+}
+
+/* The call ends before anybody has answered. */
+static void
+tell_cancelled(struct orch_call *c)
+{
+    struct review_answer a = {.word = "cancelled"};
+
+    memcpy(a.id, c->asked_id, sizeof(a.id));
+    call_emit_decided(c, &a);
 }
 
 void
@@ -311,6 +431,7 @@ call_review(struct orch_call *c)
         return;
     }
     c->output.review = a;
+    tell_decided(c, a);
     if (a->outcome != REVIEW_APPROVED) {
         refuse(c, a);
         return;
@@ -325,6 +446,9 @@ void
 call_leave_review(struct orch_call *c)
 {
     if (c->ticket != NULL) {
+        if (c->told != NULL && c->output.review == NULL) {
+            tell_cancelled(c);
+        }
         session_review(c->session)->ops->leave(c->ticket);
         c->ticket = NULL;
         c->output.review = NULL;

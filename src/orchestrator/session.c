@@ -33,6 +33,8 @@ struct session {
     struct session_lock lock;
     struct assess_by judge;
     struct review_by review;
+    struct asked_list asked;
+    struct hooks hooks;
     struct grants *grants;
     struct sandbox_entry *cache[SANDBOX_CACHE];
     uint64_t cache_clock;
@@ -158,6 +160,7 @@ session_free(struct session *s)
     launcher_free(s->launcher);
     session_audit_close(s->audit);
     event_bus_free(s->bus);
+    asked_fini(&s->asked);
     shell_fini(&s->shell);
     strv_fini(&s->environ_list);
     strv_fini(&s->protection.unprotected);
@@ -188,6 +191,18 @@ session_use_approval(struct session *s, const struct assess_by *judge,
     s->review = *review;
 }
 
+void
+session_use_hooks(struct session *s, const struct hooks *hooks)
+{
+    s->hooks = *hooks;
+}
+
+const struct hooks *
+session_hooks(const struct session *s)
+{
+    return &s->hooks;
+}
+
 bool
 session_can_ask(const struct session *s)
 {
@@ -198,6 +213,12 @@ const struct assess_by *
 session_judge(const struct session *s)
 {
     return &s->judge;
+}
+
+struct asked_list *
+session_asked(struct session *s)
+{
+    return &s->asked;
 }
 
 const struct review_by *

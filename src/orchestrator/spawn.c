@@ -208,7 +208,9 @@ start(struct orch_call *c, struct sy_error *err)
     };
     struct output_options options = {
         .keep_bytes = c->request.keep_bytes,
-        .on_delta = event_bus_has_subscribers(session_bus(c->session)) ? call_on_delta : NULL,
+        .on_delta = event_bus_wants(session_bus(c->session), EVENT_EXEC_OUTPUT_DELTA)
+                        ? call_on_delta
+                        : NULL,
         .on_raw = c->request.on_raw != NULL ? pass_raw : NULL,
         .arg = c,
     };

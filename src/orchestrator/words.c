@@ -62,6 +62,24 @@ exec_hosts_write(struct jw *w, const struct strv *hosts)
     jw_end_array(w);
 }
 
+void
+exec_hooked_write(struct jw *w, const struct exec_hooked *hooked)
+{
+    if (hooked->rewritten_by == NULL && hooked->allowed_by == NULL) {
+        return;
+    }
+    jw_key(w, "hooks");
+    jw_object(w);
+    if (hooked->rewritten_by != NULL) {
+        jw_key_str(w, "rewritten_by", hooked->rewritten_by);
+        jw_key_list(w, "command", strv_view(hooked->command));
+    }
+    if (hooked->allowed_by != NULL) {
+        jw_key_str(w, "allowed_by", hooked->allowed_by);
+    }
+    jw_end_object(w);
+}
+
 bool
 exec_has_failed(const struct exec_output *o)
 {

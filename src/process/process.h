@@ -73,7 +73,7 @@ enum sy_code process_prepare(struct process **ret, const struct sandbox_base *ba
                              struct sy_error *err) SY_NODISCARD;
 /*
  * As process_prepare, for a command that has these as its standard input, output and error
- * instead of nothing and our pipes: its output is not seen by us.
+ * instead of nothing and our pipes: output that goes there is not seen by us. -1: as without.
  */
 enum sy_code process_prepare_on(struct process **ret, const struct sandbox_base *base,
                                 const int stdio[3], struct sy_error *err) SY_NODISCARD;

@@ -84,13 +84,24 @@ script_argv_new(const struct exec_env *env)
     return argv;
 }
 
+/* The standard descriptor that it has for a command; -1: none. */
+static int
+given(const struct process_way *way, int fd)
+{
+    return way->stdio != NULL ? way->stdio[fd] : -1;
+}
+
 static enum sy_code
 open_pipes(struct process *p, const struct process_way *way, int ret_write[STREAM_COUNT],
            int *ret_keeper_end, struct sy_error *err)
 {
     int pair[2];
 
-    for (int s = 0; s < STREAM_COUNT && way->stdio == NULL; s++) {
+    for (int s = 0; s < STREAM_COUNT; s++) {
+        if (given(way, 1 + s) >= 0) {
+            continue;
+        }
+
         enum sy_code rc = fd_pipe(&p->read_fd[s], &ret_write[s], err);
 
         if (rc == SY_E_OK) {
@@ -166,9 +177,9 @@ start_keeper(struct process *p, const struct sandbox_base *base, const struct pr
     p->job = (struct keeper_job){
         .base = base != NULL ? *base : (struct sandbox_base){0},
         .starts_with_base = base != NULL,
-        .in_fd = way->stdio != NULL ? way->stdio[0] : -1,
-        .out_fd = way->stdio != NULL ? way->stdio[1] : out,
-        .err_fd = way->stdio != NULL ? way->stdio[2] : errfd,
+        .in_fd = given(way, 0),
+        .out_fd = out >= 0 ? out : given(way, 1),
+        .err_fd = errfd >= 0 ? errfd : given(way, 2),
         .channel_fd = keeper_end,
         .engine_pid = getpid(),
         .engine_fd = -1,

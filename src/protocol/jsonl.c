@@ -247,11 +247,12 @@ protocol_jsonl_new(struct protocol **ret, const struct protocol_options *options
 
     enum sy_code rc = protocol_init(&j->base, &jsonl_front, options, err);
 
-    j->asker = (struct tool_asker){.hold_ms = UINT64_MAX, .asked = jsonl_asked};
+    j->asker = (struct tool_asker){.hold_ms = UINT64_MAX};
     if (rc == SY_E_OK) {
         struct session *s = tool_context_session(options->context);
 
-        j->subscription = event_subscribe(session_bus(s), jsonl_on_event, j);
+        j->subscription = event_subscribe_to(
+            session_bus(s), EVENT_ALL & ~EVENT_BIT(EVENT_TOOL_DONE), jsonl_on_event, j);
         rc = j->subscription != 0 ? SY_E_OK : sy_err_nomem(err);
     }
     if (rc != SY_E_OK) {

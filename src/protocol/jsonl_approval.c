@@ -1,21 +1,10 @@
 #include "protocol/jsonl_internal.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/str.h"
 
-/* A call that needs a person's approval: the request goes out, the answer comes in. */
-
-void
-jsonl_asked(void *arg, struct tool_call *tool, const char *id, const char *question)
-{
-    struct jsonl_call *c = arg;
-
-    (void)tool;
-    (void)snprintf(c->request, sizeof(c->request), "%s", id);
-    jsonl_send_request(c->group->front, c, id, question);
-}
+/* A call that needs a person's approval: the request goes out as an event, the answer comes in. */
 
 static struct jsonl_call *
 find(const struct jsonl *j, const char *id)

@@ -102,9 +102,7 @@ void jsonl_submit(struct jsonl *j, const struct jsonl_line *line, const struct j
 void jsonl_interrupt(struct jsonl *j, const char *call_id);
 /* Cancels the calls of a turn (NULL: configuration's). */
 void jsonl_interrupt_turn(struct jsonl *j, const struct jsonl_turn *turn);
-/* Approvals (jsonl_approval.c). The `asked` of a tool_asker; `arg` is a struct jsonl_call. */
-void jsonl_asked(void *arg, struct tool_call *tool, const char *id, const char *question);
-/* Takes a message "exec_approval". */
+/* Approvals (jsonl_approval.c). Takes a message "exec_approval". */
 void jsonl_approval(struct jsonl *j, const struct jsonl_line *line);
 /* Nobody will send one any more. */
 void jsonl_end_approvals(struct jsonl *j);
@@ -114,8 +112,6 @@ void jsonl_finish_if_over(struct jsonl *j);
 /* Out (jsonl_out.c). */
 void jsonl_send_output(struct jsonl *j, const struct jsonl_call *c);
 void jsonl_send_error(struct jsonl *j, const char *call_id, const char *text);
-void jsonl_send_request(struct jsonl *j, const struct jsonl_call *c, const char *id,
-                        const char *question);
 void jsonl_send_turn(struct jsonl *j, const struct jsonl_turn *t);
 void jsonl_send_tools(struct jsonl *j);
 /* Subscribed to the bus; arg is the front. */

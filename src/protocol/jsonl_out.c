@@ -1,6 +1,9 @@
 #include "protocol/jsonl_internal.h"
 
+#include <stdio.h>
 #include <string.h>
+
+#include "base/str.h"
 
 static void
 open_message(struct jsonl *j, struct jw *w, const char *type)
@@ -59,27 +62,6 @@ jsonl_send_error(struct jsonl *j, const char *call_id, const char *text)
     jw_key_str(&w, "message", text);
     jw_key_int(&w, "line", (int64_t)j->line);
     SY_ASSERT(close_message(j, &w));
-}
-
-void
-jsonl_send_request(struct jsonl *j, const struct jsonl_call *c, const char *id,
-                   const char *question)
-{
-    const struct jsonl_turn *t = c->group->turn;
-    struct jw w;
-
-    open_message(j, &w, "exec_approval_request");
-    jw_key_str(&w, "call_id", c->call_id);
-    if (t != NULL && t->id[0] != '\0') {
-        jw_key_str(&w, "turn_id", t->id);
-    }
-    jw_key_str(&w, "id", id);
-    jw_raw(&w, question + 1, strlen(question) - 2); /* its members, without the braces */
-    if (!close_message(j, &w)) {
-        jsonl_send_error(j, c->call_id,
-                         "out of memory: a question about this call is missing, "
-                         "shellyard approvals has it");
-    }
 }
 
 void
@@ -191,6 +173,43 @@ write_end(struct jw *w, const struct event_end *e, uint64_t deltas_dropped)
     }
 }
 
+static void
+write_request(struct jw *w, const struct event_approval_request *e)
+{
+    jw_key_str(w, "id", e->id);
+    jw_raw(w, e->text + 1, strlen(e->text) - 2); /* its members, without the braces */
+}
+
+/* The comment in the question, which came after the request. */
+static void
+write_assessment(struct jw *w, const struct event_approval_request *e)
+{
+    SY_AUTO(json_doc_fini) struct json_doc doc = {0};
+
+    jw_key_str(w, "id", e->id);
+    if (json_parse(&doc, e->text, strlen(e->text), NULL) == SY_E_OK) {
+        jw_key(w, "assessment");
+        jw_value(w, js_get(doc.root, "assessment"));
+    } else {
+        w->rc = SY_E_NOMEM;
+    }
+}
+
+static void
+write_decision(struct jw *w, const struct event_approval_decision *e)
+{
+    jw_key_str(w, "id", e->id);
+    jw_key_str(w, "tool", e->tool);
+    jw_key_str(w, "decision", e->decision);
+    if (e->decided_by[0] != '\0') {
+        jw_key_str(w, "decided_by", e->decided_by);
+    }
+    if (e->reason[0] != '\0') {
+        jw_key_str(w, "reason", e->reason);
+    }
+    jw_key_int(w, "waited_ms", (int64_t)(e->waited_ns / 1000000U));
+}
+
 /* A reader that does not keep up loses deltas, not the command its time. */
 static bool
 is_backed_up(const struct jsonl *j)
@@ -200,6 +219,26 @@ is_backed_up(const struct jsonl *j)
     return o->backlog != NULL && o->backlog(o->arg) > LIMIT_DELTA_BACKLOG;
 }
 
+/* Is the event worth a line, as things stand? Keeps what the answer to a request needs. */
+static bool
+takes(struct jsonl *j, struct jsonl_call *c, const struct event *e)
+{
+    if (e->kind == EVENT_EXEC_OUTPUT_DELTA && is_backed_up(j)) {
+        c->deltas_dropped++;
+        return false;
+    }
+    if (e->kind == EVENT_APPROVAL_COMMENTED) {
+        return str_eq(c->request, e->u.request.id); /* not while it is answered */
+    }
+    if (e->kind == EVENT_APPROVAL_REQUESTED) {
+        if (j->asker.hold_ms == 0) {
+            return false; /* nobody sends answers any more */
+        }
+        (void)snprintf(c->request, sizeof(c->request), "%s", e->u.request.id);
+    }
+    return true;
+}
+
 void
 jsonl_on_event(void *arg, const struct event *e)
 {
@@ -207,17 +246,16 @@ jsonl_on_event(void *arg, const struct event *e)
         [EVENT_EXEC_BEGIN] = "exec_command_begin",
         [EVENT_EXEC_OUTPUT_DELTA] = "exec_command_output_delta",
         [EVENT_EXEC_END] = "exec_command_end",
+        [EVENT_APPROVAL_REQUESTED] = "exec_approval_request",
+        [EVENT_APPROVAL_COMMENTED] = "exec_approval_assessment",
+        [EVENT_APPROVAL_DECIDED] = "exec_approval_decided",
     };
     struct jsonl *j = arg;
     struct jsonl_call *c = jsonl_call_find(j, e->call_id);
     struct jw w;
 
-    if (c == NULL) {
-        return; /* not of this front */
-    }
-    if (e->kind == EVENT_EXEC_OUTPUT_DELTA && is_backed_up(j)) {
-        c->deltas_dropped++;
-        return;
+    if (c == NULL || !takes(j, c, e)) {
+        return; /* not of this front, or not now */
     }
     open_message(j, &w, types[e->kind]);
     jw_key_str(&w, "call_id", c->call_id);
@@ -234,6 +272,17 @@ jsonl_on_event(void *arg, const struct event *e)
     case EVENT_EXEC_END:
         write_end(&w, &e->u.end, c->deltas_dropped);
         break;
+    case EVENT_APPROVAL_REQUESTED:
+        write_request(&w, &e->u.request);
+        break;
+    case EVENT_APPROVAL_COMMENTED:
+        write_assessment(&w, &e->u.request);
+        break;
+    case EVENT_APPROVAL_DECIDED:
+        write_decision(&w, &e->u.decision);
+        break;
+    case EVENT_TOOL_DONE:
+        break; /* not subscribed to: the answer tells it */
     }
     if (close_message(j, &w)) {
         return;

@@ -37,6 +37,7 @@ mcp_elicit_setup(struct mcp *m, const struct js *params)
     }
     m->asker = (struct tool_asker){
         .hold_ms = has_forms && m->version->has_structured ? (uint64_t)config->approval.hold_ms : 0,
+        .asks_once = true,
         .client = m->client[0] != '\0' ? m->client : NULL,
         .asked = mcp_elicit,
     };

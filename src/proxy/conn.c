@@ -221,6 +221,10 @@ judge(struct conn *c)
 
     relay_pause(&c->up);
     allow_judge_host(c->proxy->list, &c->host, c->port, &c->judgement);
+    if (c->proxy->options.judge != NULL) {
+        c->proxy->options.judge(c->proxy->options.arg, protocol_of(c), &c->host, c->port,
+                                &c->judgement);
+    }
     if (c->judgement.is_allowed) {
         dial_start(c);
         return;

@@ -62,11 +62,20 @@ typedef size_t proxy_resolve_fn(void *arg, const char *name, struct address *ret
  */
 typedef bool proxy_admit_fn(void *arg, size_t listener, int fd, uint64_t *ret_owner);
 
+/*
+ * A second word on what a request names, after the list's: it may refuse what the list allows, and
+ * allow what the list does not name. `protocol` is that of struct proxy_verdict. Addresses are
+ * judged afterwards all the same.
+ */
+typedef void proxy_judge_fn(void *arg, const char *protocol, const struct host *h, uint16_t port,
+                            struct judgement *j);
+
 struct proxy_options {
     proxy_admit_fn *admit;        /* NULL: all are, of owner 0 */
     proxy_verdict_fn *on_verdict; /* may be NULL */
+    proxy_judge_fn *judge;        /* may be NULL */
     proxy_resolve_fn *resolve;    /* NULL: the system's, in libuv's threads */
-    void *arg;                    /* of all three */
+    void *arg;                    /* of all four */
     unsigned max_connections;     /* 0: LIMIT_PROXY_CONNECTIONS; so below */
     unsigned head_ms;
     unsigned connect_ms;

@@ -48,6 +48,16 @@ static const char *const migrations[STORE_SCHEMA] = {
     " decided_by TEXT NOT NULL"
     ") STRICT;",
 
+    "CREATE TABLE metric ("
+    " name TEXT NOT NULL,"
+    " first TEXT NOT NULL,"
+    " second TEXT NOT NULL,"
+    " part INTEGER NOT NULL,"
+    " value INTEGER NOT NULL,"
+    " since_ms INTEGER NOT NULL,"
+    " PRIMARY KEY (name, first, second, part)"
+    ") STRICT, WITHOUT ROWID;",
+
     "CREATE TABLE access_rule ("
     " seq INTEGER PRIMARY KEY AUTOINCREMENT,"
     " id TEXT NOT NULL UNIQUE,"

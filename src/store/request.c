@@ -444,6 +444,29 @@ store_requests_cancel(size_t *ret_n, struct store *st, const char *session, stru
 }
 
 enum sy_code
+store_request_amend(struct store *st, const char *id, const char *text, struct sy_error *err)
+{
+    STORE_STMT s = NULL;
+    struct store_txn txn;
+    enum sy_code rc = store_check_text("text of a request", text, LIMIT_STORE_TEXT, err);
+
+    if (rc == SY_E_OK) {
+        rc = store_begin(&txn, st, err);
+    }
+    if (rc != SY_E_OK) {
+        return rc;
+    }
+    rc =
+        store_prepare(&s, st, "UPDATE request SET text = :text WHERE id = :id AND status = 0", err);
+    if (rc == SY_E_OK) {
+        rc = store_run(st, s, store_bind_text(s, ":text", text) | store_bind_text(s, ":id", id),
+                       NULL, err);
+    }
+    store_stmt_fini(&s);
+    return store_end(&txn, rc, err);
+}
+
+enum sy_code
 store_request_use(bool *ret_may, struct store *st, const char *id, const char *session,
                   const unsigned char *digest, struct sy_error *err)
 {

@@ -128,6 +128,11 @@ enum sy_code store_requests_cancel(size_t *ret_n, struct store *st, const char *
 enum sy_code store_requests_expire(size_t *ret_n, struct store *st,
                                    struct sy_error *err) SY_NODISCARD;
 
+/* Another text for a request that waits; of what is approved only the digest counts. Nothing where
+ * it does not wait. */
+enum sy_code store_request_amend(struct store *st, const char *id, const char *text,
+                                 struct sy_error *err) SY_NODISCARD;
+
 /*
  * Before what was approved runs: *ret_may once, and only for an approved request of that
  * session and digest whose time is not over.

@@ -33,7 +33,7 @@ enum sy_code store_place_prepare(char ret_path[LIMIT_PATH], int *ret_changes_fd,
 const char *store_place_fault(uint64_t fs_type);
 
 /* The newest schema. store_migrate brings it up to `want`, for tests of older ones. */
-#define STORE_SCHEMA 4
+#define STORE_SCHEMA 5
 enum sy_code store_migrate(struct store *st, int want, struct sy_error *err) SY_NODISCARD;
 /* Refuses what is newer or another program's; changes nothing. */
 enum sy_code store_check_schema(struct store *st, struct sy_error *err) SY_NODISCARD;

@@ -21,7 +21,9 @@ struct entry {
  * to whom they say.
  */
 struct store_writer {
-    struct store *st;
+    struct store *st; /* NULL: the thread has to open it */
+    char *dir;        /* for that */
+    uint32_t busy_ms;
     int event_fd;
     pthread_t thread;
     pthread_mutex_t lock;
@@ -77,13 +79,32 @@ fail_rest(struct store_writer *w, uint64_t from, uint64_t to, const struct sy_er
     }
 }
 
+static enum sy_code
+open_now(struct store_writer *w, struct sy_error *err)
+{
+    const struct store_options options = {.dir = w->dir, .busy_ms = w->busy_ms};
+
+    if (w->st != NULL) {
+        return SY_E_OK;
+    }
+
+    enum sy_code rc = store_open(&w->st, &options, err);
+
+    if (rc == SY_E_OK) {
+        w->st->is_writer = true;
+    }
+    return rc;
+}
+
 static void
 run_batch(struct store_writer *w, uint64_t from, uint64_t to)
 {
     struct store_txn txn;
     struct sy_error err = {0};
-    enum sy_code rc = store_begin(&txn, w->st, &err);
+    enum sy_code rc = open_now(w, &err);
     uint64_t i = from;
+
+    rc = rc == SY_E_OK ? store_begin(&txn, w->st, &err) : rc;
 
     for (uint64_t k = from; k < to; k++) {
         entry_at(w, k)->rc = SY_E_OK;
@@ -156,24 +177,17 @@ start_thread(struct store_writer *w)
     return rc;
 }
 
-enum sy_code
-store_writer_open(struct store_writer **ret, const struct store_options *options,
-                  struct sy_error *err)
+/* Takes w, which has its store or its directory. */
+static enum sy_code
+start(struct store_writer **ret, struct store_writer *w, struct sy_error *err)
 {
-    struct store_writer *w = mem_alloc_zero(1, sizeof(*w));
-
-    if (w == NULL) {
-        return sy_err_nomem(err);
-    }
-
-    enum sy_code rc = store_open(&w->st, options, err);
+    enum sy_code rc = SY_E_OK;
 
     w->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (rc == SY_E_OK && w->event_fd < 0) {
+    if (w->event_fd < 0) {
         rc = sy_err_sys(err, errno, "making the store's eventfd");
     }
     if (rc == SY_E_OK) {
-        w->st->is_writer = true;
         SY_ASSERT(pthread_mutex_init(&w->lock, NULL) == 0);
         SY_ASSERT(pthread_cond_init(&w->has_work, NULL) == 0);
 
@@ -186,11 +200,50 @@ store_writer_open(struct store_writer **ret, const struct store_options *options
     if (rc != SY_E_OK) {
         store_close(w->st);
         fd_close(&w->event_fd);
+        mem_free(w->dir);
         mem_free(w);
         return rc;
     }
     *ret = w;
     return SY_E_OK;
+}
+
+enum sy_code
+store_writer_open(struct store_writer **ret, const struct store_options *options,
+                  struct sy_error *err)
+{
+    struct store_writer *w = mem_alloc_zero(1, sizeof(*w));
+
+    if (w == NULL) {
+        return sy_err_nomem(err);
+    }
+
+    enum sy_code rc = store_open(&w->st, options, err);
+
+    if (rc != SY_E_OK) {
+        mem_free(w);
+        return rc;
+    }
+    w->st->is_writer = true;
+    return start(ret, w, err);
+}
+
+enum sy_code
+store_writer_open_later(struct store_writer **ret, const struct store_options *options,
+                        struct sy_error *err)
+{
+    struct store_writer *w = mem_alloc_zero(1, sizeof(*w));
+
+    if (w == NULL) {
+        return sy_err_nomem(err);
+    }
+    w->busy_ms = options->busy_ms;
+    w->dir = mem_strdup(options->dir);
+    if (w->dir == NULL) {
+        mem_free(w);
+        return sy_err_nomem(err);
+    }
+    return start(ret, w, err);
 }
 
 void
@@ -209,6 +262,7 @@ store_writer_close(struct store_writer *w)
     fd_close(&w->event_fd);
     (void)pthread_cond_destroy(&w->has_work);
     (void)pthread_mutex_destroy(&w->lock);
+    mem_free(w->dir);
     mem_free(w);
 }
 

@@ -27,6 +27,10 @@ struct store_job {
 
 enum sy_code store_writer_open(struct store_writer **ret, const struct store_options *options,
                                struct sy_error *err) SY_NODISCARD;
+/* The same, but the thread opens the store with the first job, so that the caller does not wait for
+ * a disk or for others. Where that fails the jobs fail, and the next ones try again. */
+enum sy_code store_writer_open_later(struct store_writer **ret, const struct store_options *options,
+                                     struct sy_error *err) SY_NODISCARD;
 /* Lets all jobs end, calls their `done`, ends the thread. It may take busy_ms for each
  * batch. Accepts NULL. */
 void store_writer_close(struct store_writer *w);

@@ -13,12 +13,14 @@
 #include "sandbox/access.h"
 #include "store/access.h"
 #include "tools/approvals.h"
+#include "tools/comment.h"
 
 struct approvals {
     struct session *session;
     uv_loop_t *loop;
     struct assessor *assessor;
-    struct review *review; /* NULL: there is no state directory */
+    struct review *review;       /* NULL: there is no state directory */
+    struct commenter *commenter; /* NULL: no model is asked */
     uint64_t access_version;
     /* Of their own memory: they outlive us until libuv lets go. */
     uv_poll_t *poll;
@@ -90,6 +92,7 @@ approvals_free(struct approvals *a)
     end_handle(a->prepare);
     end_handle(a->timer);
     assessor_free(a->assessor);
+    commenter_free(a->commenter);
     review_free(a->review);
     mem_free(a);
 }
@@ -231,12 +234,24 @@ approvals_new(struct approvals **ret, const struct approvals_place *place, struc
     if (rc == SY_E_OK) {
         rc = assessor_new(&a->assessor, &options, err);
     }
+    if (rc == SY_E_OK && a->review != NULL) {
+        const struct commenter_options commenter = {
+            .config = place->config,
+            .review = a->review,
+            .loop = place->loop,
+            .http_path = place->http_path,
+            .environ_list = session_environ(place->session),
+        };
+
+        rc = commenter_new(&a->commenter, &commenter, err);
+    }
     if (rc != SY_E_OK) {
         approvals_free(a);
         return rc;
     }
 
-    const struct assess_by judge = {.fn = assessor_assess, .arg = a->assessor};
+    const struct assess_by judge = {
+        .fn = assessor_assess, .host = assessor_judge_host, .arg = a->assessor};
     const struct review_by review = {
         .ops = a->review != NULL ? &review_store_ops : NULL,
         .review = a->review,

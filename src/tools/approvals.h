@@ -13,6 +13,7 @@ struct approvals_place {
     struct uv_loop_s *loop;
     const char *home;
     const char *rules_path;
+    const char *http_path; /* of shellyard-http; NULL: none */
 };
 
 /* Gives them to the session. Where no state directory can be had nobody can be asked. */

@@ -150,7 +150,15 @@ tool_context_use_approval(struct tool_context *c, const struct tool_approval *op
         .loop = c->loop,
         .home = options->home,
         .rules_path = options->rules_path,
+        .http_path = options->http_path,
     };
+    const struct hooks hooks = {
+        .programs = {[HOOK_PRE_EXEC] = &c->config->hooks.pre_exec,
+                     [HOOK_PERMISSION_REQUEST] = &c->config->hooks.permission_request},
+        .timeout_ms = (uint64_t)c->config->hooks.timeout_ms,
+    };
+
+    session_use_hooks(c->session, &hooks);
 
     return approvals_new(&c->approvals, &place, err);
 }
@@ -192,6 +200,43 @@ call_free(struct tool_call *call)
     mem_free(call);
 }
 
+/* For whoever counts (events.h). */
+static void
+tell_done(const struct tool_call *call)
+{
+    struct event_bus *bus = session_bus(call->context->session);
+    struct event_denial denials[DENIALS_MAX];
+    struct exec_output o = {0};
+    struct event e = {.kind = EVENT_TOOL_DONE,
+                      .session_id = session_id(call->context->session),
+                      .call_id = call->call_id};
+    struct event_tool_done *d = &e.u.done;
+
+    if (!event_bus_wants(bus, EVENT_TOOL_DONE)) {
+        return;
+    }
+    *d = (struct event_tool_done){.tool = call->handler->name,
+                                  .status = "rejected",
+                                  .duration_ns = clock_mono_ns() - call->started_ns,
+                                  .denials = denials};
+    if (!call->has_refusal) {
+        retry_output(&o, call);
+        d->status = exec_status_name(o.status);
+        d->has_run = o.output != NULL;
+        d->has_failed = exec_has_failed(&o);
+        d->run_duration_ns = o.duration_ns;
+        d->limit = o.hit.resource != RESOURCE_NONE ? resource_name(o.hit.resource) : NULL;
+        for (size_t i = 0; i < o.denials.n && i < DENIALS_MAX; i++) {
+            denials[d->n_denials++] = (struct event_denial){
+                .layer = denial_layer_name(o.denials.v[i].layer),
+                .operation = o.denials.v[i].operation,
+                .count = o.denials.v[i].count,
+            };
+        }
+    }
+    event_emit(bus, &e);
+}
+
 /* Answers and frees. An answer that memory does not suffice for is told as
  * an error with empty texts: the front end still gets its `done`. */
 static void
@@ -220,6 +265,7 @@ complete(struct tool_call *call)
             output = (struct tool_output){.is_error = true};
         }
     }
+    tell_done(call);
     c->calls--;
     call->done(call->arg, call, &output);
     tool_output_fini(&output);
@@ -268,6 +314,7 @@ submit(struct tool_call *call, const struct turn_context *turn, struct exec_requ
     request->is_mutating = call->is_mutating;
     if (call->asker != NULL) {
         request->hold_ms = call->asker->hold_ms;
+        request->asks_once = call->asker->asks_once;
         request->client = call->asker->client;
         request->on_asked = on_asked;
         request->on_asked_arg = call;

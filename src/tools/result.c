@@ -32,6 +32,7 @@ const char result_schema[] =
     "\"network_hosts\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},"
     "\"escalation\":{\"type\":\"string\"},"
     "\"approval\":{\"type\":\"object\",\"description\":\"a person's answer, or the id to wait for\"},"
+    "\"hooks\":{\"type\":\"object\",\"description\":\"what the user's hooks changed\"},"
     "\"note\":{\"type\":\"string\"},"
     "\"error\":{\"type\":\"string\"},"
     "\"sandbox\":{\"type\":\"object\"}}}";
@@ -146,6 +147,7 @@ write_structured(struct buf *ret, const struct facts *f)
         jw_key_str(&w, "escalation", escalation);
     }
     result_write_review(&w, f->out->review);
+    exec_hooked_write(&w, &f->out->hooked);
     if (f->out->note[0] != '\0') {
         jw_key_str(&w, "note", f->out->note);
     }
@@ -296,6 +298,9 @@ result_build(struct tool_output *ret, const struct tool_call *call,
     /* Six-fold when every byte is escaped; refusals as much as there are. */
     size_t max = (call->max_bytes + 4096) * 8 + output->denials.n * (size_t)LIMIT_PATH * 8;
 
+    for (size_t i = 0; output->hooked.command != NULL && i < output->hooked.command->n; i++) {
+        max += strlen(output->hooked.command->v[i]) * 6 + 4;
+    }
     *ret = (struct tool_output){
         .text = {.max = max}, .content = {.max = max}, .structured = {.max = max}};
     ret->is_error = is_call_error(output);

@@ -104,6 +104,10 @@ retry_output(struct exec_output *ret, const struct tool_call *call)
     if (call->first == NULL) {
         return;
     }
+    if (ret->hooked.rewritten_by == NULL) {
+        ret->hooked.rewritten_by = orch_output(call->first)->hooked.rewritten_by;
+        ret->hooked.command = orch_output(call->first)->hooked.command;
+    }
     if (second->output != NULL) {
         note = "the sandbox refused what the first attempt needed; a person approved this one, "
                "outside the sandbox";

@@ -25,10 +25,12 @@ enum tool_front { FRONT_MCP, FRONT_PROTO };
 /* How a front asks the person at its other end (docs/approvals.md). */
 struct tool_call;
 struct tool_asker {
-    uint64_t hold_ms;   /* how long a call waits; 0: nobody is there; UINT64_MAX: to the end */
+    uint64_t hold_ms; /* how long a call waits; 0: nobody is there; UINT64_MAX: to the end */
+    bool asks_once;   /* a request that was shown can't be shown again: with its comment, or none */
     const char *client; /* the agent's program, for the person; NULL unknown */
     /* The request `id` can be answered, by tool_reply or elsewhere; `question` is its JSON
-     * (approval/question.h). From the loop. */
+     * (approval/question.h). Again, unless asks_once, when a comment has come to it. From the loop.
+     */
     void (*asked)(void *arg, struct tool_call *call, const char *id, const char *question);
 };
 
@@ -109,6 +111,7 @@ enum sy_code tool_context_new(struct tool_context **ret, const struct config *co
 struct tool_approval {
     const char *home;       /* of the user, absolute; NULL unknown */
     const char *rules_path; /* of their rules; NULL: none */
+    const char *http_path;  /* of shellyard-http, absolute; NULL: there is none */
 };
 enum sy_code tool_context_use_approval(struct tool_context *c, const struct tool_approval *options,
                                        struct sy_error *err) SY_NODISCARD;

@@ -4,6 +4,7 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/path_pattern.h"
 #include "base/str.h"
 #include "command/command.h"
 #include "sandbox/deny.h"
@@ -120,6 +121,20 @@ fill_homes(struct strv *homes, const char *cwd, char *const *environ_list, struc
     return rc;
 }
 
+/* A key of ours is nobody's business in the sandbox. */
+static enum sy_code
+hide_key(struct strv *ret, const char *path)
+{
+    SY_AUTO(buf_fini) struct buf pattern = {.max = (size_t)LIMIT_PATH * 3};
+    enum sy_code rc = SY_E_OK;
+
+    if (path == NULL || path[0] == '\0') {
+        return rc;
+    }
+    rc = path_pattern_quote(&pattern, path);
+    return rc == SY_E_OK ? strv_add(ret, buf_view(&pattern)) : rc;
+}
+
 static enum sy_code
 add_own(struct strv *ret, const char *dir, const char *below)
 {
@@ -188,8 +203,11 @@ fill_deny_read(struct sandbox_policy *ret, const struct config *config, const ch
     if (rc == SY_E_OK) {
         rc = copy_list(&ret->allow_read, &config->sandbox.allow_read, LIMIT_DENY_READ);
     }
-    return rc == SY_E_OK ? strv_add_all(&ret->deny_read, strv_view(&config->sandbox.deny_read))
-                         : rc;
+    if (rc == SY_E_OK) {
+        rc = strv_add_all(&ret->deny_read, strv_view(&config->sandbox.deny_read));
+    }
+    rc = rc == SY_E_OK ? hide_key(&ret->deny_read, config->assessment.key_file) : rc;
+    return rc == SY_E_OK ? hide_key(&ret->deny_read, config->telemetry.otlp_headers_file) : rc;
 }
 
 static enum sy_code
@@ -198,7 +216,12 @@ fill_env(struct env_policy *ret, const struct config *config)
     ret->default_excludes = config->environment.default_excludes;
 
     enum sy_code rc = copy_list(&ret->exclude, &config->environment.exclude, LIMIT_ENV);
+    const char *ours = config->telemetry.otlp_headers_env;
 
+    /* It holds a secret of Shellyard's own. */
+    if (rc == SY_E_OK && ours != NULL && ours[0] != '\0') {
+        rc = strv_add(&ret->exclude, ours);
+    }
     if (rc == SY_E_OK) {
         rc = copy_list(&ret->set, &config->environment.set, LIMIT_ENV);
     }

@@ -59,7 +59,7 @@ become(uid_t user)
     if (chdir(directory) != 0) {
         _exit(98);
     }
-    (void)setenv("HOME", directory, 1);
+    (void)setenv("HOME", "/nonexistent", 1);
     (void)unsetenv("XDG_CONFIG_HOME");
 }
 

@@ -6,7 +6,7 @@ import path from 'node:path';
 import { spawn, spawnSync } from 'node:child_process';
 import { test } from 'node:test';
 import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
-import { call, has, makeYard, mustRun, program, startMcp, STUCK_MS, textOf, waitFor } from './lib/client.mjs';
+import { call, followApprovals, has, makeYard, mustRun, program, startMcp, STUCK_MS, textOf, waitFor } from './lib/client.mjs';
 
 const limit = { timeout: STUCK_MS };
 
@@ -324,6 +324,42 @@ test('where commands could write the answers nothing runs, and nobody is asked i
   assert.ok(!fs.existsSync(path.join(yard.home, 'made')));
 });
 
+test('a rule runs the better command, says so, and that one is judged too', limit, async (t) => {
+  const yard = makeYard(t);
+  const dir = path.join(yard.home, '.config/shellyard');
+  fs.mkdirSync(dir, { recursive: true, mode: 0o700 });
+  fs.writeFileSync(path.join(dir, 'rules.yaml'), `rules:
+  - {program: touch, args: [old], decision: forbid, reason: this project makes it anew, steer: {command: [touch, new, "{rest}"], run: true}}
+  - {program: touch, args: [told], decision: forbid, steer: {command: [touch, new]}}
+  - {program: touch, args: [bad], decision: forbid, steer: {command: [rm, -rf, "{rest}"], run: true}}
+  - {program: touch, args: [worse], decision: forbid, steer: {command: [mkdir, "{rest}"], run: true}}
+  - {program: mkdir, args: [no], decision: forbid}
+`, { mode: 0o600 });
+  const { client, run, asked } = await open(t, { yard, answer: says('deny') });
+  const r = await run('touch old more "a b"');
+  assert.equal(r.exit_code, 0, r.text);
+  assert.match(r.text, /'touch old more[^;]*' is forbidden by the rule.*run instead: touch new more a b/s);
+  assert.deepEqual(fs.readdirSync(yard.ws).filter((name) => name[0] !== '.').sort(), ['a b', 'more', 'new']);
+  const argv = await call(client, 'shell', { command: ['touch', 'old', 'third'] });
+  assert.equal(argv.structuredContent.exit_code, 0, textOf(argv));
+  assert.ok(fs.existsSync(path.join(yard.ws, 'third')));
+  // Told alone, in a longer script, or with more around it: nothing runs.
+  for (const command of ['touch told', 'touch old x && echo on', 'touch old x > f', 'echo $(touch old x)']) {
+    const said = await run(command);
+    assert.equal(said.status, 'denied', `${command}: ${said.text}`);
+  }
+  assert.ok(!fs.existsSync(path.join(yard.ws, 'x')) && !fs.existsSync(path.join(yard.ws, 'old')));
+  assert.equal(asked.length, 0);
+  // The better one is dangerous: asked about, as what will run. Or forbidden.
+  assert.equal((await run('touch bad more')).status, 'denied');
+  assert.match(asked[0].message, /rm -rf more/);
+  assert.ok(!asked[0].message.includes('touch bad'), asked[0].message);
+  assert.ok(fs.existsSync(path.join(yard.ws, 'more')));
+  const worse = await run('touch worse no');
+  assert.equal(worse.status, 'denied');
+  assert.match(worse.text, /'mkdir no' is forbidden/);
+});
+
 test('granular: by parts, and what no part lets through is refused', limit, async (t) => {
   const granular = { 'approval.policy': 'granular' };
   const none = await open(t, { answer: says('once'), settings: granular });
@@ -403,39 +439,6 @@ test('A30 a patch is remembered for the session by its files, one by one', limit
   assert.equal(asked.length, 2);
 });
 
-/** `approvals follow` at a terminal of its own: what it shows so far, and typing. */
-function follow(t, yard) {
-  const child = spawn('python3', ['-c', FOLLOW, program], { cwd: yard.dir, env: yard.env, stdio: ['pipe', 'pipe', 'inherit'] });
-  t.after(() => child.kill('SIGKILL'));
-  const seen = { text: '', code: undefined };
-  child.stdout.on('data', (chunk) => {
-    seen.text += chunk;
-  });
-  child.on('close', (code) => {
-    seen.code = code;
-  });
-  return { seen, type: (line) => child.stdin.write(`${line}\n`) };
-}
-const FOLLOW = `
-import os, pty, select, sys
-pid, fd = pty.fork()
-if pid == 0:
-    os.execv(sys.argv[1], [sys.argv[1], 'approvals', 'follow'])
-while True:
-    ready = select.select([fd, 0], [], [])[0]
-    try:
-        if fd in ready:
-            data = os.read(fd, 65536)
-            if not data:
-                break
-            os.write(1, data)
-        if 0 in ready:
-            os.write(fd, os.read(0, 65536))
-    except OSError:
-        break
-sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
-`;
-
 test('what the sandbox refused runs once more outside of it, if a person says so', limit, async (t) => {
   const yard = makeYard(t);
   const target = path.join(yard.outside, 'made');
@@ -504,7 +507,7 @@ test('what changes nothing runs side by side, what may change something alone', 
 test('approvals follow shows each request at a terminal and takes its answer', limit, async (t) => {
   mustRun(t, has('python3'), 'no python3');
   const { run, yard } = await open(t, { answer: () => new Promise(() => {}) });
-  const terminal = follow(t, yard);
+  const terminal = followApprovals(t, yard);
   await waitFor(() => terminal.seen.text.includes('q ends'), 'it is there');
   terminal.type('y'); // answers nothing
   const first = run('rm -rf x');

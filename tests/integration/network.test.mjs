@@ -393,3 +393,30 @@ test('an entry that is none is an error that names it', async (t) => {
   assert.equal(file.code, 2);
   assert.match(file.stderr, /config\.yaml:4:7: .*would allow every host/);
 });
+
+test('network rules have a second word on each host', { timeout: 60_000 }, async (t) => {
+  mustRun(t, has('curl'), 'no curl');
+  const yard = makeYard(t);
+  const web = await webServer(t);
+  const dir = path.join(yard.home, '.config/shellyard');
+  const write = (text) => fs.writeFileSync(path.join(dir, 'rules.yaml'), text, { mode: 0o600 });
+  fs.mkdirSync(dir, { recursive: true, mode: 0o700 });
+  write('network: []\n');
+  const front = await openFront(t, 'mcp', yard, { settings: { 'network.allow': `["127.0.0.1:${web.port}", "localhost:${web.port} local"]` } });
+  const get = (host, how = '') => front.run(`curl -sS -o out -w '%{http_code} %{http_connect}' ${how} http://${host}:${web.port}/x; cat out`, { timeoutMs: 60_000 });
+
+  assert.match((await get('127.0.0.1')).output, /^200 000hello/);
+  write('network:\n  - {host: 127.0.0.1, protocol: https, decision: forbid, reason: not that one}\n  - {host: localhost, protocol: http, decision: ask}\n');
+  for (const how of ['', '-p', '-x "$ALL_PROXY"']) {
+    const r = await get('127.0.0.1', how);
+    assert.ok(!r.output.includes('hello'), `${how}: ${r.output}`);
+    const denial = r.raw.denials.find((d) => d.layer === 'proxy');
+    assert.match(denial.rule ?? r.text, /127\.0\.0\.1 is forbidden by a rule \(rules\.yaml:2\): not that one/);
+    assert.equal(denial.fix, undefined, 'no line of configuration lifts a rule');
+  }
+  assert.match((await get('localhost')).text, /localhost is to be asked about, for which a connection can't wait, by a rule/);
+  // What a rule allows need not be in the list; that an address is private counts all the same.
+  write('network:\n  - {host: name.invalid, protocol: http, decision: allow}\n  - {host: 127.0.0.2, protocol: http, decision: allow}\n');
+  const unknown = await front.run(`curl -s -o /dev/null -w '%{http_code} ' http://name.invalid/; curl -s -o /dev/null -w '%{http_code} ' http://127.0.0.2/; curl -s -o /dev/null -w '%{http_code}' http://other.invalid/`, { timeoutMs: 60_000 });
+  assert.match(unknown.output, /^50\d 403 403$/);
+});

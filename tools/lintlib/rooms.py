@@ -22,12 +22,15 @@ ROOMS = {
     "launcher": ("process",),
     "guard": ("sandbox",),
     "process": ("sandbox", "output"),
+    "http": ("process",),
+    "telemetry": ("config", "events", "store", "http"),
     "patch": ("command", "sandbox"),
     "approval": ("command", "guard", "sandbox", "store", "events"),
-    "orchestrator": ("approval", "guard", "process", "proxy", "patch", "audit", "output", "events"),
+    "hook": ("approval", "process"),
+    "orchestrator": ("approval", "hook", "guard", "process", "proxy", "patch", "audit", "output", "events"),
     "sessions": ("orchestrator", "terminal", "store"),
     "runs": ("orchestrator", "store"),
-    "tools": ("orchestrator", "sessions", "runs", "command", "patch", "config"),
+    "tools": ("orchestrator", "sessions", "runs", "command", "patch", "config", "http"),
     "protocol": ("tools", "events"),
     "transport": ("protocol", "events", "config"),
 }
@@ -36,7 +39,7 @@ EVERYTHING = {"embed": {"cli"}, "cli": set()}  # all rooms but these
 # Libraries that are kept behind one room.
 BEHIND = {"jansson.h": ("src/base/json.c",), "yaml.h": ("src/base/yaml_walk", "src/cli/edit_yaml"),
           "sqlite3.h": ("src/store/",), "sodium/crypto_hash_sha256.h": ("src/approval/binding.c",),
-          "tree_sitter/api.h": ("src/command/script",)}
+          "tree_sitter/api.h": ("src/command/script",), "curl/curl.h": ("src/http/main.c",)}
 
 # What the names of a room's non-static symbols begin with, besides "<room>_", the
 # unit's name (headtail.c: headtail_push), the room's headers (call_internal.h:

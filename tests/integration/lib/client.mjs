@@ -356,3 +356,36 @@ export function eachTier(title, body) {
     });
   }
 }
+
+/** `approvals follow` at a terminal of its own: what it shows so far, and typing. */
+export function followApprovals(t, yard) {
+  const child = spawn('python3', ['-c', FOLLOW, program], { cwd: yard.dir, env: yard.env, stdio: ['pipe', 'pipe', 'inherit'] });
+  t.after(() => child.kill('SIGKILL'));
+  const seen = { text: '', code: undefined };
+  child.stdout.on('data', (chunk) => {
+    seen.text += chunk;
+  });
+  child.on('close', (code) => {
+    seen.code = code;
+  });
+  return { seen, type: (line) => child.stdin.write(`${line}\n`) };
+}
+const FOLLOW = `
+import os, pty, select, sys
+pid, fd = pty.fork()
+if pid == 0:
+    os.execv(sys.argv[1], [sys.argv[1], 'approvals', 'follow'])
+while True:
+    ready = select.select([fd, 0], [], [])[0]
+    try:
+        if fd in ready:
+            data = os.read(fd, 65536)
+            if not data:
+                break
+            os.write(1, data)
+        if 0 in ready:
+            os.write(fd, os.read(0, 65536))
+    except OSError:
+        break
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+`;

@@ -258,6 +258,34 @@ rules_from_elsewhere_follow_their_version(void **state)
 }
 
 static void
+what_asks_for_more_rights_is_known_wherever_it_stands(void **state)
+{
+    static const struct {
+        const char *script;
+        bool asks;
+    } rows[] = {
+        {"sudo -n touch a",              true },
+        {"ls; env A=b doas touch a",     true },
+        {"find . | xargs -n1 /bin/su x", true },
+        {"timeout 5 pkexec id",          true },
+        {"touch sudoers",                false},
+        {"make all",                     false},
+    };
+    const struct yard *y = *state;
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const struct assess_input as = input(y, NULL);
+        struct assessment a;
+
+        judge_as(&a, y, rows[i].script, &as);
+        if (a.asks_for_rights != rows[i].asks) {
+            fail_msg("'%s'", rows[i].script);
+        }
+        assessment_fini(&a);
+    }
+}
+
+static void
 a_rule_is_offered_for_one_plain_command(void **state)
 {
     const struct yard *y = *state;
@@ -332,6 +360,7 @@ main(void)
         TEST(a_rule_lifts_the_question_for_its_own_commands_alone),
         TEST(rules_that_cannot_be_used_are_an_error),
         TEST(rules_from_elsewhere_follow_their_version),
+        TEST(what_asks_for_more_rights_is_known_wherever_it_stands),
         TEST(a_rule_is_offered_for_one_plain_command),
         TEST(each_allocation_may_fail),
     };

@@ -92,6 +92,39 @@ a_person_sees_all_that_they_decide_by(void **state)
     has(&q, "  > cp: denied\n");
 }
 
+static void
+the_facts_of_the_risk_are_always_shown(void **state)
+{
+    struct question q = sample();
+    struct sandbox_policy other = policy;
+
+    (void)state;
+    has(&q,
+        "Risk:       writes in the workspace alone, no network, no rights beyond yours, may not "
+        "be undone\n");
+    q.class = APPROVAL_CLASS_OTHER;
+    has(&q, "nothing known that can't be undone\n");
+    q.asks_for_rights = true; /* in the sandbox that has no effect */
+    q.is_root = true;
+    has(&q, "no rights beyond yours");
+    q.leaves_sandbox = true;
+    has(&q, "Risk:       may write outside of the workspace, reaches the network, runs as root, ");
+    q.is_root = false;
+    has(&q, "asks for rights beyond yours");
+    q.leaves_sandbox = false;
+    other.mode = SANDBOX_DANGER_FULL_ACCESS;
+    q.sandbox = &other;
+    has(&q, "may write outside of the workspace, reaches the network, asks for rights beyond");
+    other.mode = SANDBOX_READ_ONLY;
+    has(&q, "writes nothing, no network");
+    other.has_network = true;
+    has(&q, "writes nothing, reaches the network");
+    other = policy;
+    other.network_allow = (struct strv){.v = mem_unconst(env), .n = 1};
+    other.writable_roots = other.network_allow;
+    has(&q, "writes in the workspace and the configured roots, reaches the hosts of network.allow");
+}
+
 /* U+202E, in a form that hides nothing here. */
 static const char RIGHT_TO_LEFT[] = {(char)0xe2, (char)0x80, (char)0xae, '\0'};
 
@@ -366,6 +399,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_person_sees_all_that_they_decide_by),
+        cmocka_unit_test(the_facts_of_the_risk_are_always_shown),
         cmocka_unit_test(an_access_is_shown_with_all_that_is_new),
         cmocka_unit_test(an_answer_is_bound_to_what_was_shown_and_to_the_policy),
         cmocka_unit_test(nothing_deceives),

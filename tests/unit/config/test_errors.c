@@ -211,6 +211,13 @@ a_list_or_a_map_is_not_text(void **state)
          "{user}:1:24: variable 'A' has no value (write \"\" for an empty one)"},
         {"shell: {path: [/bin/sh]}\n", "{user}:1:15: shell.path: expected a string, got a list"},
         {"shell: {path: ~}\n", "{user}:1:15: shell.path: expected a string, got null"},
+        {"assessment: {url: 'http://example.org/'}\n",
+         "{user}:1:19: expected a URL that begins with https://, or with http:// and this machine "
+         "(127.0.0.1, localhost, [::1]), without a user name, got 'http://example.org/'"},
+        {"assessment: {model: 'a b'}\n",
+         "{user}:1:21: expected a name of visible ASCII characters, at most 200, got 'a b'"},
+        {"assessment: {key_file: key}\n",
+         "{user}:1:24: expected an absolute path or one that begins with '~/', got 'key'"},
         {"shell: [path]\n", "{user}:1:8: expected keys of the section, got a list"},
         {"shell: bash\n", "{user}:1:8: expected keys of the section, got text"},
         {"[shell]\n", "{user}:1:1: expected sections such as 'sandbox:', got a list"},

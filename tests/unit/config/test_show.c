@@ -71,6 +71,13 @@ text_tells_each_value_and_where_it_comes_from(void **state)
         "approval.granular_rules: false               # default\n"
         "approval.hold_ms: 45000                      # default\n"
         "approval.expires_ms: 600000                  # default\n"
+        "assessment.url: \"\"                           # default\n"
+        "assessment.model: \"\"                         # default\n"
+        "assessment.style: anthropic                  # default\n"
+        "assessment.key_file: \"\"                      # default\n"
+        "hooks.pre_exec: []                           # default\n"
+        "hooks.permission_request: []                 # default\n"
+        "hooks.timeout_ms: 5000                       # default\n"
         "shell.path: \"/opt/my shell\"                  # {user}:1\n"
         "shell.login: true                            # default\n"
         "shell.snapshot: true                         # default\n"
@@ -95,7 +102,12 @@ text_tells_each_value_and_where_it_comes_from(void **state)
         "limits.output_bytes: 0                       # default\n"
         "limits.temp_bytes: 0                         # default\n"
         "log.level: warn                              # default\n"
-        "log.format: logfmt                           # default\n";
+        "log.format: logfmt                           # default\n"
+        "telemetry.metrics: true                      # default\n"
+        "telemetry.otlp_endpoint: \"\"                  # default\n"
+        "telemetry.otlp_headers_file: \"\"              # default\n"
+        "telemetry.otlp_interval_ms: 60000            # default\n"
+        "telemetry.otlp_headers_env: \"\"               # default\n";
     SY_AUTO(config_fini) struct config c = {0};
     SY_AUTO(buf_fini) struct buf out = {.max = 100000};
     SY_AUTO(buf_fini) struct buf shown = {.max = 100000};
@@ -135,6 +147,13 @@ json_has_the_types_of_the_values(void **state)
         "\"approval.granular_rules\":{\"value\":false,\"source\":\"default\"},"
         "\"approval.hold_ms\":{\"value\":45000,\"source\":\"default\"},"
         "\"approval.expires_ms\":{\"value\":600000,\"source\":\"default\"},"
+        "\"assessment.url\":{\"value\":\"\",\"source\":\"default\"},"
+        "\"assessment.model\":{\"value\":\"\",\"source\":\"default\"},"
+        "\"assessment.style\":{\"value\":\"anthropic\",\"source\":\"default\"},"
+        "\"assessment.key_file\":{\"value\":\"\",\"source\":\"default\"},"
+        "\"hooks.pre_exec\":{\"value\":[],\"source\":\"default\"},"
+        "\"hooks.permission_request\":{\"value\":[],\"source\":\"default\"},"
+        "\"hooks.timeout_ms\":{\"value\":5000,\"source\":\"default\"},"
         "\"shell.path\":{\"value\":\"/opt/my shell\",\"source\":\"{user}:1\"},"
         "\"shell.login\":{\"value\":true,\"source\":\"default\"},"
         "\"shell.snapshot\":{\"value\":true,\"source\":\"default\"},"
@@ -159,7 +178,12 @@ json_has_the_types_of_the_values(void **state)
         "\"limits.output_bytes\":{\"value\":0,\"source\":\"default\"},"
         "\"limits.temp_bytes\":{\"value\":0,\"source\":\"default\"},"
         "\"log.level\":{\"value\":\"warn\",\"source\":\"default\"},"
-        "\"log.format\":{\"value\":\"logfmt\",\"source\":\"default\"}}\n";
+        "\"log.format\":{\"value\":\"logfmt\",\"source\":\"default\"},"
+        "\"telemetry.metrics\":{\"value\":true,\"source\":\"default\"},"
+        "\"telemetry.otlp_endpoint\":{\"value\":\"\",\"source\":\"default\"},"
+        "\"telemetry.otlp_headers_file\":{\"value\":\"\",\"source\":\"default\"},"
+        "\"telemetry.otlp_interval_ms\":{\"value\":60000,\"source\":\"default\"},"
+        "\"telemetry.otlp_headers_env\":{\"value\":\"\",\"source\":\"default\"}}\n";
     SY_AUTO(config_fini) struct config c = {0};
     SY_AUTO(buf_fini) struct buf out = {.max = 100000};
     SY_AUTO(buf_fini) struct buf shown = {.max = 100000};

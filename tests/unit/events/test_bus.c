@@ -224,6 +224,29 @@ the_number_of_subscribers_is_limited(void **state)
     event_bus_free(r.bus);
 }
 
+static void
+a_subscriber_hears_the_kinds_that_it_wants(void **state)
+{
+    struct record r = {.bus = event_bus_new()};
+    struct listener a = {&r, 'a'};
+    struct listener b = {&r, 'b'};
+
+    (void)state;
+    assert_non_null(r.bus);
+    assert_false(event_bus_wants(r.bus, EVENT_EXEC_END));
+    assert_true(event_subscribe_to(r.bus, EVENT_BIT(EVENT_EXEC_END), note, &a) > 0);
+    assert_true(event_bus_wants(r.bus, EVENT_EXEC_END));
+    assert_false(event_bus_wants(r.bus, EVENT_EXEC_BEGIN));
+    event_emit(r.bus, &begin);
+    event_emit(r.bus, &end);
+    assert_string_equal(r.text, "a2");
+    assert_true(event_subscribe(r.bus, note, &b) > 0);
+    assert_true(event_bus_wants(r.bus, EVENT_TOOL_DONE));
+    event_emit(r.bus, &begin);
+    assert_string_equal(r.text, "a2b0");
+    event_bus_free(r.bus);
+}
+
 static enum sy_code
 subscribe_many(void *arg)
 {
@@ -258,6 +281,7 @@ main(void)
         cmocka_unit_test(one_that_subscribes_during_an_event_hears_the_next),
         cmocka_unit_test(a_callback_may_emit),
         cmocka_unit_test(the_number_of_subscribers_is_limited),
+        cmocka_unit_test(a_subscriber_hears_the_kinds_that_it_wants),
         cmocka_unit_test(every_allocation_may_fail),
     };
 

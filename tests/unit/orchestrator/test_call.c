@@ -422,6 +422,12 @@ watch(void *arg, const struct event *e)
         w->ends++;
         w->status = e->u.end.status;
         break;
+    case EVENT_APPROVAL_REQUESTED:
+    case EVENT_APPROVAL_COMMENTED:
+    case EVENT_APPROVAL_DECIDED:
+    case EVENT_TOOL_DONE:
+        fail_msg("an event of kind %d, and nobody is asked here", (int)e->kind);
+        break;
     }
 }
 

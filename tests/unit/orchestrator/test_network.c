@@ -23,6 +23,9 @@
 
 #define SECOND_NS 1000000000ULL
 
+/* No rules. */
+static const struct assess_by no_rules;
+
 static const char request[] = "GET http://name.invalid/ HTTP/1.1\r\nHost: name.invalid\r\n\r\n";
 
 struct world {
@@ -39,7 +42,7 @@ setup(void **state)
     assert_non_null(w);
     w->allow.max = 4;
     assert_int_equal(strv_add(&w->allow, "other.invalid"), SY_E_OK);
-    assert_int_equal(network_new(&w->network, &w->allow, NULL), SY_E_OK);
+    assert_int_equal(network_new(&w->network, &w->allow, &no_rules, NULL), SY_E_OK);
     assert_int_equal(network_join(w->network, &w->seat, NULL), SY_E_OK);
     *state = w;
     return 0;
@@ -231,7 +234,7 @@ listeners_that_were_handed_in_serve_whoever_is_there(void **state)
 
     network_leave(w->seat);
     network_free(w->network);
-    assert_int_equal(network_new(&w->network, &w->allow, NULL), SY_E_OK);
+    assert_int_equal(network_new(&w->network, &w->allow, &no_rules, NULL), SY_E_OK);
     assert_int_equal(network_hand_in(w->network, &http, &socks, NULL), SY_E_OK);
     assert_int_equal(network_join(w->network, &w->seat, NULL), SY_E_OK);
     assert_int_equal(http, -1);
@@ -297,7 +300,7 @@ join_and_leave(void *arg)
     struct strv *allow = arg;
     struct network *n = NULL;
     struct network_seat *seat = NULL;
-    enum sy_code rc = network_new(&n, allow, NULL);
+    enum sy_code rc = network_new(&n, allow, &no_rules, NULL);
 
     if (rc == SY_E_OK) {
         rc = network_join(n, &seat, NULL);

@@ -194,6 +194,18 @@ sandbox_policy_has_network(const struct sandbox_policy *p)
     return p->has_network || !sandbox_mode_is_enforced(p->mode);
 }
 
+enum sandbox_network
+sandbox_policy_network(const struct sandbox_policy *p)
+{
+    return sandbox_policy_has_network(p) ? NETWORK_ON : NETWORK_OFF;
+}
+
+const char *
+sandbox_network_name(enum sandbox_network n)
+{
+    return n == NETWORK_ON ? "on" : "off";
+}
+
 void
 turn_context_fini(struct turn_context *t)
 {

@@ -181,7 +181,7 @@ an_older_schema_is_brought_up_and_keeps_its_rows(void **state)
     store_close(st);
     yard_sql(
         y,
-        "DROP TABLE session_grant; DROP TABLE allow_rule; DROP TABLE access_rule; DROP INDEX request_same; "
+        "DROP TABLE session_grant; DROP TABLE allow_rule; DROP TABLE metric; DROP TABLE access_rule; DROP INDEX request_same; "
         "PRAGMA user_version=1");
     st = yard_open(y);
 
@@ -208,7 +208,7 @@ a_migration_that_fails_leaves_the_schema_before_it(void **state)
     (void)yard_open_fails(y, SY_E_INTERNAL, "session_grant already exists");
     yard_sql(
         y,
-        "DROP TABLE session_grant; DROP TABLE allow_rule; DROP TABLE access_rule; DROP INDEX request_same");
+        "DROP TABLE session_grant; DROP TABLE allow_rule; DROP TABLE metric; DROP TABLE access_rule; DROP INDEX request_same");
     store_close(yard_open(y));
 }
 
@@ -264,6 +264,7 @@ files_that_were_moved_or_removed_are_noticed(void **state)
     st = yard_open(y);
     assert_false(store_is_lost(st));
     store_close(st);
+    assert_int_equal(unlink(old), 0);
 }
 
 /* 0: as it should be; else the line that was wrong. */

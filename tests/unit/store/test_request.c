@@ -359,6 +359,29 @@ bad_input_is_refused(void **state)
     store_close(st);
 }
 
+static void
+the_text_changes_while_it_waits_and_no_longer(void **state)
+{
+    const struct yard *y = *state;
+    struct store *st = yard_open(y);
+    struct store_request r = {0};
+    char id[STORE_ID_SIZE];
+
+    yard_request(id, st, "before");
+    assert_int_equal(store_request_amend(st, id, "after", NULL), SY_E_OK);
+    assert_int_equal(store_request_amend(st, id, "\xff", NULL), SY_E_ARG);
+    assert_int_equal(store_request_get(&r, st, id, NULL), SY_E_OK);
+    assert_string_equal(r.text, "after");
+    assert_memory_equal(r.digest, yard_digest, STORE_DIGEST_SIZE);
+    store_request_fini(&r);
+    (void)decide(st, id, STORE_APPROVED);
+    assert_int_equal(store_request_amend(st, id, "late", NULL), SY_E_OK);
+    assert_int_equal(store_request_get(&r, st, id, NULL), SY_E_OK);
+    assert_string_equal(r.text, "after");
+    store_request_fini(&r);
+    store_close(st);
+}
+
 static enum sy_code
 whole_life(void *arg)
 {
@@ -377,6 +400,9 @@ whole_life(void *arg)
     }
     if (rc == SY_E_OK) {
         rc = yard_create(id, st, "ls", NULL);
+    }
+    if (rc == SY_E_OK) {
+        rc = store_request_amend(st, id, "ls -l", NULL);
     }
     if (rc == SY_E_OK) {
         rc = store_requests_pending(&list, st, NULL);
@@ -420,6 +446,8 @@ main(void)
         cmocka_unit_test_setup_teardown(a_commit_of_a_connection_that_stays_open_wakes_who_watches,
                                         yard_setup, yard_teardown),
         cmocka_unit_test_setup_teardown(grants_hold_for_their_session_and_time, yard_setup,
+                                        yard_teardown),
+        cmocka_unit_test_setup_teardown(the_text_changes_while_it_waits_and_no_longer, yard_setup,
                                         yard_teardown),
         cmocka_unit_test_setup_teardown(bad_input_is_refused, yard_setup, yard_teardown),
         cmocka_unit_test_setup_teardown(each_allocation_may_fail, yard_setup, yard_teardown),

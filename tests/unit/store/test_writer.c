@@ -267,6 +267,51 @@ closing_lets_all_jobs_end(void **state)
     }
 }
 
+static void
+a_thread_that_opens_the_store_tries_again_with_the_next_job(void **state)
+{
+    const struct yard *y = *state;
+    const struct store_options options = {.dir = y->dir};
+    struct store_writer *w = NULL;
+    struct job first = {0};
+    struct job second = {0};
+    struct sy_error err = {0};
+    FILE *f = fopen(y->dir, "w"); /* where the directory should be */
+
+    assert_non_null(f);
+    assert_int_equal(fclose(f), 0);
+    assert_int_equal(store_writer_open_later(&w, &options, &err), SY_E_OK);
+    assert_int_equal(submit(w, &first), SY_E_OK);
+    wait_for(w, &first);
+    assert_int_not_equal(first.rc, SY_E_OK);
+    assert_non_null(strstr(first.err.msg, y->dir));
+    assert_int_equal(remove(y->dir), 0);
+    assert_int_equal(submit(w, &second), SY_E_OK);
+    wait_for(w, &second);
+    assert_int_equal(second.rc, SY_E_OK);
+    store_writer_close(w);
+
+    struct store *st = yard_open(y);
+    struct store_request r = {0};
+
+    assert_int_equal(store_request_get(&r, st, second.id, &err), SY_E_OK);
+    store_request_fini(&r);
+    store_close(st);
+}
+
+static void
+a_writer_that_had_no_job_makes_no_store(void **state)
+{
+    const struct yard *y = *state;
+    const struct store_options options = {.dir = y->dir};
+    struct store_writer *w = NULL;
+    struct sy_error err = {0};
+
+    assert_int_equal(store_writer_open_later(&w, &options, &err), SY_E_OK);
+    store_writer_close(w);
+    assert_false(store_exists(y->dir));
+}
+
 static enum sy_code
 one_round(void *arg)
 {
@@ -304,6 +349,10 @@ main(void)
         cmocka_unit_test_setup_teardown(a_full_disk_fails_the_batch_and_not_the_writer, yard_setup,
                                         yard_teardown),
         cmocka_unit_test_setup_teardown(closing_lets_all_jobs_end, yard_setup, yard_teardown),
+        cmocka_unit_test_setup_teardown(a_thread_that_opens_the_store_tries_again_with_the_next_job,
+                                        yard_setup, yard_teardown),
+        cmocka_unit_test_setup_teardown(a_writer_that_had_no_job_makes_no_store, yard_setup,
+                                        yard_teardown),
         cmocka_unit_test_setup_teardown(each_allocation_may_fail, yard_setup, yard_teardown),
     };
 

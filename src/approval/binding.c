@@ -125,7 +125,7 @@ binding_policy(char ret[BINDING_HEX], const struct sandbox_policy *p)
         ret[2 * i] = digits[sum[i] >> 4];
         ret[2 * i + 1] = digits[sum[i] & 15];
     }
-    ret[2 * BINDING_SIZE] = '\0';
+    ret[BINDING_HEX - 1] = '\0';
 }
 
 size_t

@@ -230,7 +230,8 @@ begin_hooks(struct orch_call *c, const struct assessment *a)
             call_hooks_begin(c, HOOK_PERMISSION_REQUEST, a));
 }
 
-static void
+/* True: it is another command by now, to be judged as if that had been sent. */
+static bool
 act_on(struct orch_call *c, struct assessment *a)
 {
     struct sy_error err = {0};
@@ -241,24 +242,26 @@ act_on(struct orch_call *c, struct assessment *a)
             lift_sandbox(c);
         }
         c->state = ORCH_LOCK;
-        return;
+        return false;
     case REQUIREMENT_NEEDS_APPROVAL:
         if (can_ask(c) && call_hooks_allow(c, a)) {
             c->state = ORCH_LOCK;
         } else {
             review_begin(c, a);
         }
-        return;
+        return false;
     case REQUIREMENT_FORBIDDEN:
         break;
     }
     if (a->better.n == 0 || a->need.cause != REQUIREMENT_BY_RULE || c->request.work.run != NULL) {
         deny(c, a->need.reason);
-    } else if (steer(c, a, &err) != SY_E_OK) {
-        call_fail(c, EXEC_DENIED, &err);
-    } else {
-        call_approve(c); /* judged as if it had been sent */
+        return false;
     }
+    if (steer(c, a, &err) != SY_E_OK) {
+        call_fail(c, EXEC_DENIED, &err);
+        return false;
+    }
+    return true;
 }
 
 /* A call that asks for something has said itself what. */
@@ -295,30 +298,20 @@ approve_look(struct orch_call *c)
     review_begin(c, &a);
 }
 
-void
-call_approve(struct orch_call *c)
+/* True: once more. */
+static bool
+judge(struct orch_call *c)
 {
     SY_AUTO(assessment_fini) struct assessment a = {0};
     struct sy_error err = {0};
 
-    if (c->request.work.look != NULL) {
-        approve_look(c);
-        return;
-    }
-    if (c->request.work.run != NULL && !c->request.is_mutating) {
-        c->state = ORCH_LOCK; /* it only looks, and tells what it would do */
-        return;
-    }
-    if (!has_sandbox(c)) {
-        return;
-    }
     if (assess(c, &a, &err) != SY_E_OK) {
         call_fail(c, err.code == SY_E_CONFIG ? EXEC_DENIED : EXEC_FAILED, &err);
-        return;
+        return false;
     }
     tighten(c, &a);
     if (begin_hooks(c, &a)) {
-        return;
+        return false;
     }
     if (a.note[0] != '\0') {
         call_add_note(c, a.note);
@@ -330,7 +323,25 @@ call_approve(struct orch_call *c)
         c->overlay = a.env;
         c->is_mutating = false;
     }
-    act_on(c, &a);
+    return act_on(c, &a);
+}
+
+void
+call_approve(struct orch_call *c)
+{
+    if (c->request.work.look != NULL) {
+        approve_look(c);
+        return;
+    }
+    if (c->request.work.run != NULL && !c->request.is_mutating) {
+        c->state = ORCH_LOCK; /* it only looks, and tells what it would do */
+        return;
+    }
+    if (!has_sandbox(c)) {
+        return;
+    }
+    while (judge(c)) {
+    }
 }
 
 /* What the agent is told instead of a result. */

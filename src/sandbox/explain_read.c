@@ -232,14 +232,14 @@ explain_read(struct sandbox_explanation *ret, const struct sandbox_plan *plan, c
 
 /* Strictly between a root and what is held in it: bound on itself. */
 static bool
-is_above(const struct strv *roots, const char *path, const char *held)
+is_above(const struct strv *roots, const char *dir, const char *held)
 {
     bool is_in_root = false;
 
     for (size_t i = 0; i < roots->n; i++) {
-        is_in_root = is_in_root || (path_is_below(path, roots->v[i]) && !str_eq(path, roots->v[i]));
+        is_in_root = is_in_root || (path_is_below(dir, roots->v[i]) && !str_eq(dir, roots->v[i]));
     }
-    return is_in_root && path_is_below(held, path) && !str_eq(held, path);
+    return is_in_root && path_is_below(held, dir) && !str_eq(held, dir);
 }
 
 /* Where mounts make it writable, without links. */

@@ -158,6 +158,17 @@ give_access(struct approvals *a, const struct store_accesses *list)
     return rc;
 }
 
+/* What can't be read is not in force. */
+static void
+lose_access(struct approvals *a, const struct sy_error *err)
+{
+    a->access_version = UINT64_MAX;
+    if (session_set_access_rules(a->session, NULL, 0) == SY_E_OK) {
+        LOG(LOG_DEBUG, "approval", "what answers granted for good can't be read",
+            kv_str("error", err->msg));
+    }
+}
+
 void
 approvals_refresh(struct approvals *a)
 {
@@ -175,12 +186,7 @@ approvals_refresh(struct approvals *a)
     }
     store_accesses_fini(&list);
     if (rc != SY_E_OK) {
-        a->access_version = UINT64_MAX;
-        if (session_set_access_rules(a->session, NULL, 0) == SY_E_OK) {
-            LOG(LOG_DEBUG, "approval",
-                "what answers granted for good can't be read: it is not in force",
-                kv_str("error", err.msg));
-        }
+        lose_access(a, &err);
     }
 }
 

@@ -193,6 +193,10 @@ def many_calls(world, tier):
     def counts():
         return len(os.listdir(f"/proc/{server.process.pid}/fd")), len(below(server.process.pid))
 
+    # What is counted is stored after some seconds; what that opens stays open.
+    store = os.path.join(world.path("home"), ".local/state/shellyard/shellyard.db-wal")
+    if not wait_for(lambda: server.run("true") and os.path.exists(store), 60):
+        wrong.append(f"{store} has not come")
     for _ in range(20):
         server.run("true")
     before = counts()

@@ -116,6 +116,8 @@ void cli_start(void);
  * touched first by itself costs a trap, and these are a good part of a start.
  */
 void cli_touch_memory(void);
+/* The same for what the allocator has taken already: for a program that needs it all. */
+void cli_touch_heap(void);
 /* The name that execve(2) got for this program, perhaps relative; NULL if the kernel did not say.
  */
 const char *cli_called_as(void);

@@ -107,6 +107,7 @@ main(int argc, char **argv)
     SY_AUTO(buf_fini) struct buf text = {.max = LIMIT_CLI_TEXT};
 
     cli_touch_memory();
+    cli_touch_heap();
     cli_start();
     if (argc < 2) {
         (void)print_text(cli_help_program(&text), &text);

@@ -57,6 +57,8 @@ cli_start(void)
 
 #define PAGE        ((uintptr_t)4096)
 #define STACK_BYTES ((size_t)32 * 1024)
+/* As the allocator has taken it when main begins (M_TOP_PAD). */
+#define HEAP_BYTES ((size_t)128 * 1024)
 
 /* Of the linker: memory that begins as zeros (with the front's stock). */
 extern char __bss_start[]; // NOLINT(bugprone-reserved-identifier,cert-dcl*): the linker's name
@@ -79,6 +81,15 @@ cli_touch_memory(void)
 
     touch(__bss_start, end);
     touch(here - STACK_BYTES, here);
+}
+
+void
+cli_touch_heap(void)
+{
+    /* It fails for no increment of 0 (sbrk(2)). */
+    const char *heap_end = sbrk(0);
+
+    touch(heap_end - HEAP_BYTES, heap_end);
 }
 
 const char *

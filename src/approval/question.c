@@ -14,16 +14,33 @@ write_text(struct jw *w, const char *key, const char *text)
     }
 }
 
-/* What can be said of the risk by what is known, for each request. */
+/* Would the access that is asked for be one of that kind? Its kind stands first
+ * (question_access_write). */
+static bool
+widens(const struct question *q, const char *kind)
+{
+    static const char begin[] = "{\"kind\":\"";
+
+    return q->access != NULL && str_starts(q->access, begin) &&
+           str_starts(q->access + sizeof(begin) - 1, kind);
+}
+
+/* What can be said of the risk by what is known, for each request: of an access, how it would be
+ * with it. */
 static void
 write_facts(struct jw *w, const struct question *q)
 {
     bool is_free = q->leaves_sandbox || !sandbox_mode_is_enforced(q->sandbox->mode);
     enum sandbox_network network = is_free ? NETWORK_ON : sandbox_policy_network(q->sandbox);
+    bool has_roots = q->sandbox->writable_roots.n > 0 || widens(q, "write");
     const char *writes = is_free                                 ? "anywhere"
                          : q->sandbox->mode == SANDBOX_READ_ONLY ? "nowhere"
-                         : q->sandbox->writable_roots.n > 0      ? "workspace-and-roots"
+                         : has_roots                             ? "workspace-and-roots"
                                                                  : "workspace";
+
+    if (network == NETWORK_OFF && widens(q, "connect")) {
+        network = NETWORK_ALLOW_LIST;
+    }
 
     jw_key(w, "facts");
     jw_object(w);
@@ -245,16 +262,16 @@ static const char *
 say(const struct js *facts, const char *key)
 {
     static const char *const words[][3] = {
-        {"writes",  "nowhere",             "writes nothing"                                  },
-        {"writes",  "workspace",           "writes in the workspace alone"                   },
-        {"writes",  "workspace-and-roots", "writes in the workspace and the configured roots"},
-        {"writes",  "anywhere",            "may write outside of the workspace"              },
-        {"network", "off",                 "no network"                                      },
-        {"network", "allow-list",          "reaches the hosts of network.allow"              },
-        {"network", "on",                  "reaches the network"                             },
-        {"rights",  "yours",               "no rights beyond yours"                          },
-        {"rights",  "more",                "asks for rights beyond yours"                    },
-        {"rights",  "root",                "runs as root"                                    },
+        {"writes",  "nowhere",             "writes nothing"                           },
+        {"writes",  "workspace",           "writes in the workspace alone"            },
+        {"writes",  "workspace-and-roots", "writes in the workspace and further roots"},
+        {"writes",  "anywhere",            "may write outside of the workspace"       },
+        {"network", "off",                 "no network"                               },
+        {"network", "allow-list",          "reaches the hosts of network.allow"       },
+        {"network", "on",                  "reaches the network"                      },
+        {"rights",  "yours",               "no rights beyond yours"                   },
+        {"rights",  "more",                "asks for rights beyond yours"             },
+        {"rights",  "root",                "runs as root"                             },
     };
     const char *word = text_of(facts, key);
 

@@ -122,7 +122,7 @@ the_facts_of_the_risk_are_always_shown(void **state)
     other = policy;
     other.network_allow = (struct strv){.v = mem_unconst(env), .n = 1};
     other.writable_roots = other.network_allow;
-    has(&q, "writes in the workspace and the configured roots, reaches the hosts of network.allow");
+    has(&q, "writes in the workspace and further roots, reaches the hosts of network.allow");
 }
 
 /* U+202E, in a form that hides nothing here. */
@@ -316,6 +316,7 @@ an_access_is_shown_with_all_that_is_new(void **state)
     has(&q, "  + read /srv/a/k (SECRETS), and all below\n");
     has(&q, "Stay protected below: .git\n");
     has(&q, "Stay hidden below: /srv/a/h\n");
+    has(&q, "Risk:       writes in the workspace and further roots, no network");
     buf_reset(&json);
     assert_int_equal(question_write(&json, &q), SY_E_OK);
     assert_int_equal(question_access_read(&read, buf_view(&json), &err), SY_E_OK);

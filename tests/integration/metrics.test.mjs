@@ -152,7 +152,7 @@ test('calls, refusals, failures, times and denials of an MCP server are counted'
   await run('exit 3');
   await run('sleep 1000', { timeout_ms: 300 });
   await run('true', { timeout_ms: 'never' });
-  const denied = await run('echo x > /etc/shellyard-test');
+  const denied = await run(`echo x > ${yard.outside}/f`);
   await close();
   const families = counted(yard);
   const tool = 'shell_command';

@@ -84,6 +84,10 @@ open_now(struct store_writer *w, struct sy_error *err)
 {
     const struct store_options options = {.dir = w->dir, .busy_ms = w->busy_ms};
 
+    if (w->st != NULL && w->dir != NULL && store_is_lost(w->st)) {
+        store_close(w->st); /* nobody else reads it any more */
+        w->st = NULL;
+    }
     if (w->st != NULL) {
         return SY_E_OK;
     }

@@ -28,7 +28,8 @@ struct store_job {
 enum sy_code store_writer_open(struct store_writer **ret, const struct store_options *options,
                                struct sy_error *err) SY_NODISCARD;
 /* The same, but the thread opens the store with the first job, so that the caller does not wait for
- * a disk or for others. Where that fails the jobs fail, and the next ones try again. */
+ * a disk or for others. Where that fails the jobs fail, and the next ones try again. Opens it anew
+ * where its files were moved or removed meanwhile. */
 enum sy_code store_writer_open_later(struct store_writer **ret, const struct store_options *options,
                                      struct sy_error *err) SY_NODISCARD;
 /* Lets all jobs end, calls their `done`, ends the thread. It may take busy_ms for each

@@ -300,6 +300,35 @@ a_thread_that_opens_the_store_tries_again_with_the_next_job(void **state)
 }
 
 static void
+a_writer_that_opens_later_opens_again_what_was_removed(void **state)
+{
+    const struct yard *y = *state;
+    const struct store_options options = {.dir = y->dir};
+    struct store_writer *w = NULL;
+    struct sy_error err = {0};
+    struct job first = {0};
+    struct job second = {0};
+    struct store_request r = {0};
+
+    assert_int_equal(store_writer_open_later(&w, &options, &err), SY_E_OK);
+    assert_int_equal(submit(w, &first), SY_E_OK);
+    wait_for(w, &first);
+    assert_int_equal(first.rc, SY_E_OK);
+    assert_int_equal(unlink(y->db), 0);
+    assert_int_equal(submit(w, &second), SY_E_OK);
+    wait_for(w, &second);
+    assert_int_equal(second.rc, SY_E_OK);
+    store_writer_close(w);
+
+    struct store *st = yard_open(y);
+
+    assert_int_equal(store_request_get(&r, st, second.id, &err), SY_E_OK);
+    store_request_fini(&r);
+    assert_int_equal(store_request_get(&r, st, first.id, &err), SY_E_NOTFOUND);
+    store_close(st);
+}
+
+static void
 a_writer_that_had_no_job_makes_no_store(void **state)
 {
     const struct yard *y = *state;
@@ -350,6 +379,8 @@ main(void)
                                         yard_teardown),
         cmocka_unit_test_setup_teardown(closing_lets_all_jobs_end, yard_setup, yard_teardown),
         cmocka_unit_test_setup_teardown(a_thread_that_opens_the_store_tries_again_with_the_next_job,
+                                        yard_setup, yard_teardown),
+        cmocka_unit_test_setup_teardown(a_writer_that_opens_later_opens_again_what_was_removed,
                                         yard_setup, yard_teardown),
         cmocka_unit_test_setup_teardown(a_writer_that_had_no_job_makes_no_store, yard_setup,
                                         yard_teardown),

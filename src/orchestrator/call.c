@@ -679,6 +679,8 @@ orch_call_free(struct orch_call *c)
     call_hooks_end(c);
     mem_free(c->client);
     lock_leave(session_lock(c->session), c);
+    /* It asks the process. */
+    grants_settle(session_grants(c->session), c, has_begun(c));
     process_free(c->process);
     network_leave(c->seat);
     call_hidden_end(c, false);
@@ -687,7 +689,6 @@ orch_call_free(struct orch_call *c)
     output_free(c->chain);
     session_release_sandbox(c->session, c->entry);
     session_release_sandbox(c->session, c->trial);
-    grants_settle(session_grants(c->session), c, has_begun(c));
     sandbox_policy_fini(&c->base);
     strv_fini(&c->env);
     strv_fini(&c->argv);

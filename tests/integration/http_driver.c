@@ -62,8 +62,9 @@ main(int argc, char **argv)
 
     if (http_post(&x, &client, &request, on_done, &status, &err) != SY_E_OK) {
         (void)fprintf(stderr, "%s\t%s\n", sy_code_name(err.code), err.msg);
-        return 3;
+        status = 3;
     }
     (void)uv_run(&loop, UV_RUN_DEFAULT);
+    (void)uv_loop_close(&loop);
     return status;
 }

@@ -244,6 +244,20 @@ strv_remove(struct strv *s, size_t i)
 }
 
 bool
+strv_eq(const struct strv *a, const struct strv *b)
+{
+    if (a->n != b->n) {
+        return false;
+    }
+    for (size_t i = 0; i < a->n; i++) {
+        if (strcmp(a->v[i], b->v[i]) != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool
 strv_has(const struct strv *s, const char *text)
 {
     for (size_t i = 0; i < s->n; i++) {
@@ -277,11 +291,23 @@ env_index(const struct strv *s, const char *name)
 }
 
 const char *
+strv_env_find(char *const *list, const char *name)
+{
+    size_t n = strlen(name);
+
+    for (; list != NULL && *list != NULL; list++) {
+        /* Most differ at once: dozens of names are looked for before a command. */
+        if ((*list)[0] == name[0] && strncmp(*list, name, n) == 0 && (*list)[n] == '=') {
+            return *list + n + 1;
+        }
+    }
+    return NULL;
+}
+
+const char *
 strv_env_get(const struct strv *s, const char *name)
 {
-    size_t i = env_index(s, name);
-
-    return i < s->n ? s->v[i] + strlen(name) + 1 : NULL;
+    return strv_env_find(strv_view(s), name);
 }
 
 /* By hand: an environment has dozens of these for each command, and printf

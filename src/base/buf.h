@@ -63,6 +63,8 @@ enum sy_code strv_add_all(struct strv *s, char *const *list) SY_NODISCARD;
 /* Removes (and frees) element i. */
 void strv_remove(struct strv *s, size_t i);
 bool strv_has(const struct strv *s, const char *text);
+/* The same texts in the same order. */
+bool strv_eq(const struct strv *a, const struct strv *b);
 /* A NULL-terminated array, never NULL itself. */
 char *const *strv_view(const struct strv *s);
 
@@ -70,6 +72,8 @@ char *const *strv_view(const struct strv *s);
  * or adds; add is for a name that the list has not; unset removes if present.
  * Names are compared exactly. */
 const char *strv_env_get(const struct strv *s, const char *name);
+/* The same of a list as execve takes it, which may be NULL. */
+const char *strv_env_find(char *const *list, const char *name);
 enum sy_code strv_env_set(struct strv *s, const char *name, const char *value) SY_NODISCARD;
 enum sy_code strv_env_add(struct strv *s, const char *name, const char *value) SY_NODISCARD;
 void strv_env_unset(struct strv *s, const char *name);

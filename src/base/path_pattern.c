@@ -231,6 +231,25 @@ path_pattern_fixed_len(const char *pattern)
 }
 
 bool
+path_pattern_is_below(const char *pattern, const char *dir)
+{
+    size_t fixed = path_pattern_fixed_len(pattern);
+    size_t n = dir[1] == '\0' ? 0 : strlen(dir);
+
+    return fixed >= n && memcmp(pattern, dir, n) == 0 && (fixed == n || pattern[n] == '/');
+}
+
+bool
+path_pattern_may_be_below(const char *pattern, const char *dir)
+{
+    size_t fixed = path_pattern_fixed_len(pattern);
+    bool has_wildcard = pattern[fixed] != '\0';
+    bool is_above = strncmp(dir, pattern, fixed) == 0 && (dir[fixed] == '/' || dir[fixed] == '\0');
+
+    return path_pattern_is_below(pattern, dir) || (has_wildcard && is_above);
+}
+
+bool
 path_pattern_is_deep(const char *pattern)
 {
     for (const char *s = pattern; *s != '\0';) {

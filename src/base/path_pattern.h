@@ -26,6 +26,10 @@ bool path_pattern_fits(const char *component, size_t len, const char *name, size
 /* How many bytes of the pattern, in whole components, come before the first
  * component that stands for several names (without the '/' between): all, if there is none. */
 size_t path_pattern_fixed_len(const char *pattern);
+/* That part is dir (absolute, normalized) or lies below it. */
+bool path_pattern_is_below(const char *pattern, const char *dir);
+/* May something that fits the pattern be dir, or lie below it? */
+bool path_pattern_may_be_below(const char *pattern, const char *dir);
 /* A component "**" stands in it. */
 bool path_pattern_is_deep(const char *pattern);
 

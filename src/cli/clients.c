@@ -183,25 +183,12 @@ client_fields_make(struct client_fields *ret, const struct client *c, const char
     return SY_E_OK;
 }
 
-static const char *
-env_get(char *const *environ_list, const char *name)
-{
-    size_t len = strlen(name);
-
-    for (size_t i = 0; environ_list[i] != NULL; i++) {
-        if (strncmp(environ_list[i], name, len) == 0 && environ_list[i][len] == '=') {
-            return environ_list[i] + len + 1;
-        }
-    }
-    return NULL;
-}
-
 enum sy_code
 client_home(struct buf *ret, char *const *environ_list, struct sy_error *err)
 {
     SY_AUTO(mem_free_charp) char *shell = NULL;
     SY_AUTO(mem_free_charp) char *passwd_home = NULL;
-    const char *home = env_get(environ_list, "HOME");
+    const char *home = strv_env_find(environ_list, "HOME");
     enum sy_code rc = SY_E_OK;
 
     if (home == NULL || home[0] != '/') {
@@ -225,7 +212,7 @@ enum sy_code
 client_path(struct buf *ret, const struct client *c, char *const *environ_list, const char *home,
             struct sy_error *err)
 {
-    const char *dir = c->dir_env != NULL ? env_get(environ_list, c->dir_env) : NULL;
+    const char *dir = c->dir_env != NULL ? strv_env_find(environ_list, c->dir_env) : NULL;
     enum sy_code rc = SY_E_OK;
 
     if (dir != NULL && dir[0] == '/') {

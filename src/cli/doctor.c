@@ -256,20 +256,15 @@ check_commands(struct doctor *d)
 static const char *
 env_or(const char *name, const char *fallback)
 {
-    size_t len = strlen(name);
+    const char *value = strv_env_find(environ, name);
 
-    for (size_t i = 0; environ[i] != NULL; i++) {
-        if (strncmp(environ[i], name, len) == 0 && environ[i][len] == '=') {
-            return environ[i] + len + 1;
-        }
-    }
-    return fallback;
+    return value != NULL ? value : fallback;
 }
 
 static void
 check_path(struct doctor *d)
 {
-    const char *path = env_or("PATH", NULL);
+    const char *path = strv_env_find(environ, "PATH");
     int entries = 0;
     int odd = 0;
 

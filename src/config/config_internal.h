@@ -210,8 +210,6 @@ enum sy_code config_read_environment(struct config_layer *layer, char *const *en
                                      const char *home, struct sy_error *err) SY_NODISCARD;
 enum sy_code config_read_flags(struct config_layer *layer, char *const *overrides, const char *home,
                                struct sy_error *err) SY_NODISCARD;
-/* The value of NAME in an environment list (may be NULL), or NULL. */
-const char *config_getenv(char *const *environ_list, const char *name);
 
 /* --- files.c: which files, and whether they can be trusted --- */
 

@@ -10,7 +10,7 @@
 const char *
 config_home(const struct config_sources *sources)
 {
-    const char *home = config_getenv(sources->environ_list, "HOME");
+    const char *home = strv_env_find(sources->environ_list, "HOME");
 
     return (home == NULL || home[0] != '/') && sources->home != NULL ? sources->home : home;
 }
@@ -28,7 +28,7 @@ config_user_file(char **ret, const struct config_sources *sources, const char *n
                  struct sy_error *err)
 {
     SY_AUTO(buf_fini) struct buf b = {.max = LIMIT_PATH};
-    const char *xdg = config_getenv(sources->environ_list, "XDG_CONFIG_HOME");
+    const char *xdg = strv_env_find(sources->environ_list, "XDG_CONFIG_HOME");
     const char *home = config_home(sources);
     enum sy_code rc = SY_E_OK;
 

@@ -6,19 +6,6 @@
 
 static const char prefix[] = "SHELLYARD_";
 
-const char *
-config_getenv(char *const *environ_list, const char *name)
-{
-    size_t len = strlen(name);
-
-    for (; environ_list != NULL && *environ_list != NULL; environ_list++) {
-        if (strncmp(*environ_list, name, len) == 0 && (*environ_list)[len] == '=') {
-            return *environ_list + len + 1;
-        }
-    }
-    return NULL;
-}
-
 static struct config_place
 place_of(const struct config_input *in)
 {

@@ -2,7 +2,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -65,28 +64,16 @@ collect(void *arg, enum output_stream stream, const char *bytes, size_t n)
 static enum sy_code
 open_input(int *ret, const char *text, struct sy_error *err)
 {
-    SY_FD fd = memfd_create("hook", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    size_t len = strlen(text);
+    SY_FD fd = -1;
+    enum sy_code rc = fd_memory_file(&fd, "hook", text, strlen(text), err);
 
-    if (fd < 0) {
-        return sy_err_sys(err, errno, "making a hook's input");
+    if (rc == SY_E_OK && lseek(fd, 0, SEEK_SET) != 0) {
+        rc = sy_err_sys(err, errno, "writing a hook's input");
     }
-    for (size_t at = 0; at < len;) {
-        ssize_t n = write(fd, text + at, len - at);
-
-        if (n < 0 && errno == EINTR) {
-            continue;
-        }
-        if (n <= 0) {
-            return sy_err_sys(err, errno, "writing a hook's input");
-        }
-        at += (size_t)n;
+    if (rc == SY_E_OK) {
+        *ret = fd_take(&fd);
     }
-    if (lseek(fd, 0, SEEK_SET) != 0) {
-        return sy_err_sys(err, errno, "writing a hook's input");
-    }
-    *ret = fd_take(&fd);
-    return SY_E_OK;
+    return rc;
 }
 
 /* What each command inherits at the least, and nothing that a call asks for. */

@@ -119,17 +119,6 @@ ask(struct orch_call *c, const char *program, const struct hook_answer *a)
     }
 }
 
-static bool
-is_same(const struct strv *a, const struct strv *b)
-{
-    bool same = a->n == b->n;
-
-    for (size_t i = 0; same && i < a->n; i++) {
-        same = str_eq(a->v[i], b->v[i]);
-    }
-    return same;
-}
-
 void
 call_hooks_renew(struct orch_call *c)
 {
@@ -210,7 +199,7 @@ rewrite(struct orch_call *c, const char *program, const struct hook_answer *a)
         ask(c, program, &no_patch);
         return false;
     }
-    if (c->request.script == NULL && is_same(&a->command, &c->argv)) {
+    if (c->request.script == NULL && strv_eq(&a->command, &c->argv)) {
         return false;
     }
     if ((h->has_rewritten[h->event] & bit) != 0) {

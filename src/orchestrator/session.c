@@ -361,21 +361,7 @@ same_text(const char *a, const char *b)
     return a == b || (a != NULL && b != NULL && str_eq(a, b));
 }
 
-/* In the same order: another one may be made ready for nothing, no more. */
-static bool
-same_list(const struct strv *a, const struct strv *b)
-{
-    if (a->n != b->n) {
-        return false;
-    }
-    for (size_t i = 0; i < a->n; i++) {
-        if (!str_eq(a->v[i], b->v[i])) {
-            return false;
-        }
-    }
-    return true;
-}
-
+/* Lists in the same order: another one may be made ready for nothing, no more. */
 bool
 session_same_policy(const struct sandbox_policy *a, const struct sandbox_policy *b)
 {
@@ -388,11 +374,10 @@ session_same_policy(const struct sandbox_policy *a, const struct sandbox_policy 
         !same_text(a->tmpdir, b->tmpdir)) {
         return false;
     }
-    return same_list(&a->writable_roots, &b->writable_roots) &&
-           same_list(&a->network_allow, &b->network_allow) &&
-           same_list(&a->deny_read, &b->deny_read) && same_list(&a->deny_homes, &b->deny_homes) &&
-           same_list(&a->allow_read, &b->allow_read) && same_list(&a->own_dirs, &b->own_dirs) &&
-           a->denies_system == b->denies_system;
+    return strv_eq(&a->writable_roots, &b->writable_roots) &&
+           strv_eq(&a->network_allow, &b->network_allow) && strv_eq(&a->deny_read, &b->deny_read) &&
+           strv_eq(&a->deny_homes, &b->deny_homes) && strv_eq(&a->allow_read, &b->allow_read) &&
+           strv_eq(&a->own_dirs, &b->own_dirs) && a->denies_system == b->denies_system;
 }
 
 void

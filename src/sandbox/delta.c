@@ -123,21 +123,6 @@ add_gain(struct sandbox_delta *d, enum access_kind kind, const char *object, boo
     return SY_E_OK;
 }
 
-/* By the part of the pattern that names one place. */
-static bool
-is_pattern_below(const char *pattern, const char *root)
-{
-    char fixed[LIMIT_PATH];
-    size_t n = path_pattern_fixed_len(pattern);
-
-    if (n >= sizeof(fixed)) {
-        return false;
-    }
-    memcpy(fixed, pattern, n);
-    fixed[n] = '\0';
-    return path_is_below(fixed, root);
-}
-
 /* A new root, and what is to be hidden in it: Landlock can't take that back, mounts can. */
 static enum sy_code
 add_root(struct sandbox_delta *d, const struct delta_input *in, const char *root,
@@ -147,7 +132,7 @@ add_root(struct sandbox_delta *d, const struct delta_input *in, const char *root
     enum sy_code rc = add_gain(d, ACCESS_WRITE, root, false);
 
     for (size_t i = 0; i < hidden->n && rc == SY_E_OK; i++) {
-        if (!is_pattern_below(hidden->v[i], root)) {
+        if (!path_pattern_is_below(hidden->v[i], root)) {
             continue;
         }
         rc = in->has_mounts ? strv_add(&d->hidden, hidden->v[i])

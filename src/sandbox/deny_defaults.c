@@ -188,19 +188,6 @@ deny_system_default(size_t i)
     return i < OF_SYSTEM ? &of_system[i] : NULL;
 }
 
-static const char *
-variable(const struct deny_sources *from, const char *name)
-{
-    size_t n = strlen(name);
-
-    for (char *const *v = from->environ_list; v != NULL && *v != NULL; v++) {
-        if ((*v)[0] == name[0] && strncmp(*v, name, n) == 0 && (*v)[n] == '=') {
-            return *v + n + 1;
-        }
-    }
-    return NULL;
-}
-
 /* home, and below it; false where that is longer than a path can be. */
 static bool
 join(char path[LIMIT_PATH], const char *home, const char *below)
@@ -326,7 +313,7 @@ add_places(struct strv *ret, const struct deny_sources *from, const char *value,
 static enum sy_code
 add_moved(struct strv *ret, const struct deny_sources *from, size_t which, struct sy_error *err)
 {
-    const char *value = variable(from, moved[which].variable);
+    const char *value = strv_env_find(from->environ_list, moved[which].variable);
     size_t n = strlen(moved[which].below);
     char path[LIMIT_PATH];
     enum sy_code rc = SY_E_OK;
@@ -352,7 +339,8 @@ deny_add_named(struct strv *ret, const struct deny_sources *from, struct sy_erro
 
     for (size_t i = 0; i < OF_HOME && rc == SY_E_OK; i++) {
         if (of_home[i].variable != NULL) {
-            rc = add_places(ret, from, variable(from, of_home[i].variable), of_home[i].tail, err);
+            rc = add_places(ret, from, strv_env_find(from->environ_list, of_home[i].variable),
+                            of_home[i].tail, err);
         }
     }
     for (size_t i = 0; i < MOVED && rc == SY_E_OK; i++) {

@@ -18,19 +18,11 @@
 static bool
 is_below_root(const struct sandbox_policy *policy, const char *pattern)
 {
-    char fixed[LIMIT_PATH];
-    size_t n = path_pattern_fixed_len(pattern);
-
-    if (n >= sizeof(fixed)) {
-        return false;
-    }
-    memcpy(fixed, pattern, n);
-    fixed[n] = '\0';
-    if (path_is_below(fixed, policy->cwd)) {
+    if (path_pattern_is_below(pattern, policy->cwd)) {
         return true;
     }
     for (size_t i = 0; i < policy->writable_roots.n; i++) {
-        if (path_is_below(fixed, policy->writable_roots.v[i])) {
+        if (path_pattern_is_below(pattern, policy->writable_roots.v[i])) {
             return true;
         }
     }
@@ -111,21 +103,6 @@ deny_plan_fill(struct sandbox_plan *plan, const struct sandbox_policy *policy, s
 
 /* --- below roots --- */
 
-/* May something that fits the pattern lie below the root? */
-static bool
-may_be_below(const char *pattern, const char *root)
-{
-    char fixed[LIMIT_PATH];
-    size_t n = path_pattern_fixed_len(pattern);
-
-    if (n >= sizeof(fixed)) {
-        return true;
-    }
-    memcpy(fixed, pattern, n);
-    fixed[n] = '\0';
-    return path_is_below(fixed, root) || (pattern[n] != '\0' && path_is_below(root, fixed));
-}
-
 /* Something that is denied in that home. */
 static bool
 home_is_below(const char *home, const char *root)
@@ -142,7 +119,7 @@ home_is_below(const char *home, const char *root)
         SY_AUTO(buf_fini) struct buf whole = {.max = (size_t)LIMIT_PATH * 2};
 
         if (buf_addf(&whole, "%.*s/%s", (int)n, home, deny_home_default(i)->below) != SY_E_OK ||
-            may_be_below(buf_view(&whole), root)) {
+            path_pattern_may_be_below(buf_view(&whole), root)) {
             return true;
         }
     }
@@ -163,7 +140,7 @@ root_needs_mounts(const struct sandbox_policy *p, const char *root)
         }
     }
     for (size_t i = 0; i < p->deny_read.n; i++) {
-        if (may_be_below(p->deny_read.v[i], root)) {
+        if (path_pattern_may_be_below(p->deny_read.v[i], root)) {
             return true;
         }
     }

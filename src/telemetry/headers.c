@@ -1,12 +1,7 @@
-#include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/fd.h"
 #include "base/mem.h"
-#include "base/place.h"
+#include "base/secret_file.h"
 #include "telemetry/telemetry_internal.h"
 
 /*
@@ -22,43 +17,6 @@ headers_fini(struct headers *h)
 {
     mem_free_secret(h->secret.data, h->secret.cap);
     *h = (struct headers){0};
-}
-
-static enum sy_code
-check_file(int fd, const char *path, struct sy_error *err)
-{
-    struct place_shown_path shown;
-    struct stat st;
-
-    if (fstat(fd, &st) != 0) {
-        return sy_err_sys(err, errno, FILE_KEY ": looking at '%s'",
-                          place_visible_path(&shown, path));
-    }
-    if (!S_ISREG(st.st_mode)) {
-        return sy_err_set(err, SY_E_CONFIG, FILE_KEY ": '%s' is no file",
-                          place_visible_path(&shown, path));
-    }
-    if ((st.st_uid != geteuid() && st.st_uid != 0) || (st.st_mode & 077U) != 0) {
-        return sy_err_set(err, SY_E_CONFIG,
-                          FILE_KEY ": others may read '%s'; fix: chmod 600, and own it",
-                          place_visible_path(&shown, path));
-    }
-    return SY_E_OK;
-}
-
-static enum sy_code
-read_file(struct buf *ret, const char *path, struct sy_error *err)
-{
-    SY_FD fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    struct place_shown_path shown;
-
-    if (fd < 0) {
-        return sy_err_sys(err, errno, FILE_KEY ": opening '%s'", place_visible_path(&shown, path));
-    }
-
-    enum sy_code rc = check_file(fd, path, err);
-
-    return rc == SY_E_OK ? fd_read_all(fd, ret, err) : rc;
 }
 
 /* The characters of a header's name (RFC 9110, token). */
@@ -123,6 +81,21 @@ add(struct headers *h, char *line, const char *key, struct sy_error *err)
     return SY_E_OK;
 }
 
+/* Cuts off what stands before the separator, without space around it; *next is NULL past the last.
+ */
+static char *
+take_part(char **next, char separator)
+{
+    char *part = *next;
+    char *end = strchr(part, separator);
+
+    *next = end != NULL ? end + 1 : NULL;
+    if (end != NULL) {
+        *end = '\0';
+    }
+    return trim(part);
+}
+
 /* Cuts the text, which is ours, into lines. Empty ones and those that begin with # say nothing. */
 static enum sy_code
 take_lines(struct headers *h, struct sy_error *err)
@@ -132,15 +105,9 @@ take_lines(struct headers *h, struct sy_error *err)
     enum sy_code rc = SY_E_OK;
 
     while (next != NULL && rc == SY_E_OK) {
-        char *end = strchr(next, '\n');
-        char *line = next;
+        char *line = take_part(&next, '\n');
 
-        next = end != NULL ? end + 1 : NULL;
-        if (end != NULL) {
-            *end = '\0';
-        }
         number++;
-        line = trim(line);
         if (line[0] == '\0' || line[0] == '#') {
             continue;
         }
@@ -195,16 +162,10 @@ take_pairs(struct headers *h, struct sy_error *err)
     enum sy_code rc = SY_E_OK;
 
     while (next != NULL && rc == SY_E_OK) {
-        char *end = strchr(next, ',');
-        char *pair = next;
+        char *pair = take_part(&next, ',');
         size_t n = 0;
 
-        next = end != NULL ? end + 1 : NULL;
-        if (end != NULL) {
-            *end = '\0';
-        }
         number++;
-        pair = trim(pair);
         if (pair[0] == '\0') {
             continue;
         }
@@ -221,21 +182,16 @@ take_pairs(struct headers *h, struct sy_error *err)
 static enum sy_code
 read_env(struct headers *h, const char *name, char *const *environ_list, struct sy_error *err)
 {
-    size_t n = strlen(name);
+    const char *value = strv_env_find(environ_list, name);
 
-    for (size_t i = 0; environ_list != NULL && environ_list[i] != NULL; i++) {
-        const char *entry = environ_list[i];
-
-        if (strncmp(entry, name, n) == 0 && entry[n] == '=') {
-            if (strlen(entry) - n > HEADERS_BYTES) {
-                return sy_err_set(err, SY_E_CONFIG, ENV_KEY ": %.100s has more than %u bytes", name,
-                                  HEADERS_BYTES);
-            }
-            return buf_add_str(&h->secret, entry + n + 1) == SY_E_OK ? take_pairs(h, err)
-                                                                     : sy_err_nomem(err);
-        }
+    if (value == NULL) {
+        return sy_err_set(err, SY_E_CONFIG, ENV_KEY ": there is no variable %.100s", name);
     }
-    return sy_err_set(err, SY_E_CONFIG, ENV_KEY ": there is no variable %.100s", name);
+    if (strlen(value) >= HEADERS_BYTES) {
+        return sy_err_set(err, SY_E_CONFIG, ENV_KEY ": %.100s has more than %u bytes", name,
+                          HEADERS_BYTES);
+    }
+    return buf_add_str(&h->secret, value) == SY_E_OK ? take_pairs(h, err) : sy_err_nomem(err);
 }
 
 enum sy_code
@@ -252,12 +208,12 @@ headers_read(struct headers *ret, const struct config *config, char *const *envi
         rc = sy_err_set(err, SY_E_CONFIG, FILE_KEY " and " ENV_KEY " exclude each other");
     }
     /* At once, so that no copy is left behind when it grows. */
-    if (rc == SY_E_OK && (path[0] != '\0' || name[0] != '\0') &&
+    if (rc == SY_E_OK && name[0] != '\0' &&
         buf_reserve(&ret->secret, HEADERS_BYTES + 1) != SY_E_OK) {
         rc = sy_err_nomem(err);
     }
     if (rc == SY_E_OK && path[0] != '\0') {
-        rc = read_file(&ret->secret, path, err);
+        rc = secret_file_read(&ret->secret, FILE_KEY, path, err);
         rc = rc == SY_E_OK ? take_lines(ret, err) : rc;
     } else if (rc == SY_E_OK && name[0] != '\0') {
         rc = read_env(ret, name, environ_list, err);

@@ -45,23 +45,10 @@ add_place(struct strv *list, const char *dir, const char *below)
     return rc;
 }
 
-static const char *
-variable(char *const *list, const char *name)
-{
-    size_t n = strlen(name);
-
-    for (; *list != NULL; list++) {
-        if (strncmp(*list, name, n) == 0 && (*list)[n] == '=') {
-            return *list + n + 1;
-        }
-    }
-    return NULL;
-}
-
 static enum sy_code
 add_variable(struct strv *list, char *const *environ_list, const char *name, const char *below)
 {
-    const char *value = variable(environ_list, name);
+    const char *value = strv_env_find(environ_list, name);
 
     return value != NULL ? add_place(list, value, below) : SY_E_OK;
 }

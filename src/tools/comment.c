@@ -1,16 +1,13 @@
 #include "tools/comment.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/fd.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/place.h"
+#include "base/secret_file.h"
 #include "base/str.h"
 #include "http/http.h"
 
@@ -89,46 +86,12 @@ on_answer(void *arg, const struct http_answer *a)
     review_comment(c->review, id, rc == SY_E_OK ? &risk : NULL, c->config->assessment.model);
 }
 
-static enum sy_code
-check_key_file(int fd, const char *path, struct sy_error *err)
-{
-    struct place_shown_path shown;
-    struct stat st;
-
-    if (fstat(fd, &st) != 0) {
-        return sy_err_sys(err, errno, "looking at '%s'", place_visible_path(&shown, path));
-    }
-    if (!S_ISREG(st.st_mode)) {
-        return sy_err_set(err, SY_E_CONFIG, "assessment.key_file: '%s' is no file",
-                          place_visible_path(&shown, path));
-    }
-    if ((st.st_uid != geteuid() && st.st_uid != 0) || (st.st_mode & 077U) != 0) {
-        return sy_err_set(err, SY_E_CONFIG,
-                          "assessment.key_file: others may read '%s'; fix: chmod 600, and own it",
-                          place_visible_path(&shown, path));
-    }
-    return SY_E_OK;
-}
-
 enum sy_code
 commenter_read_key(struct buf *ret, const char *path, struct sy_error *err)
 {
-    SY_FD fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     struct place_shown_path shown;
+    enum sy_code rc = secret_file_read(ret, "assessment.key_file", path, err);
 
-    if (fd < 0) {
-        return sy_err_sys(err, errno, "assessment.key_file: opening '%s'",
-                          place_visible_path(&shown, path));
-    }
-
-    enum sy_code rc = check_key_file(fd, path, err);
-
-    if (rc == SY_E_OK && buf_reserve(ret, ret->max) != SY_E_OK) {
-        rc = sy_err_nomem(err);
-    }
-    if (rc == SY_E_OK) {
-        rc = fd_read_all(fd, ret, err);
-    }
     if (rc != SY_E_OK) {
         return rc;
     }

@@ -15,19 +15,6 @@
 /* State and configuration, of each home and where variables put them. */
 #define OWN_DIRS (2 * DENY_HOMES + 2)
 
-static const char *
-environ_get(char *const *list, const char *name)
-{
-    size_t n = strlen(name);
-
-    for (; list != NULL && *list != NULL; list++) {
-        if (strncmp(*list, name, n) == 0 && (*list)[n] == '=') {
-            return *list + n + 1;
-        }
-    }
-    return NULL;
-}
-
 static enum sy_code
 copy_list(struct strv *ret, const struct strv *from, size_t max)
 {
@@ -40,7 +27,7 @@ fill_sandbox(struct sandbox_policy *ret, const struct config *config, const char
              char *const *environ_list)
 {
     SY_AUTO(buf_fini) struct buf normal = {.max = LIMIT_PATH};
-    const char *tmpdir = environ_get(environ_list, "TMPDIR");
+    const char *tmpdir = strv_env_find(environ_list, "TMPDIR");
     enum sy_code rc = path_normalize(&normal, cwd);
 
     if (rc != SY_E_OK) {
@@ -102,7 +89,7 @@ static enum sy_code
 fill_homes(struct strv *homes, const char *cwd, char *const *environ_list, struct sy_error *err)
 {
     SY_AUTO(buf_fini) struct buf normal = {.max = LIMIT_PATH};
-    const char *home = environ_get(environ_list, "HOME");
+    const char *home = strv_env_find(environ_list, "HOME");
     struct stat st;
     enum sy_code rc = SY_E_OK;
 
@@ -156,8 +143,8 @@ fill_own(struct sandbox_policy *ret, const char *cwd, char *const *environ_list,
 {
     SY_AUTO(strv_fini) struct strv found = {.max = DENY_HOMES};
     const struct strv *homes = ret->deny_homes.n > 0 ? &ret->deny_homes : &found;
-    const char *state = environ_get(environ_list, "XDG_STATE_HOME");
-    const char *conf = environ_get(environ_list, "XDG_CONFIG_HOME");
+    const char *state = strv_env_find(environ_list, "XDG_STATE_HOME");
+    const char *conf = strv_env_find(environ_list, "XDG_CONFIG_HOME");
     enum sy_code rc = homes == &found ? fill_homes(&found, cwd, environ_list, err) : SY_E_OK;
 
     ret->own_dirs.max = OWN_DIRS;

@@ -121,6 +121,24 @@ the_fixed_part_ends_before_the_first_wildcard(void **state)
     assert_false(path_pattern_is_deep("/w/a**/x"));
 }
 
+static void
+where_a_pattern_lies_is_told_by_its_fixed_part(void **state)
+{
+    (void)state;
+    assert_true(path_pattern_is_below("/w/.env", "/w"));
+    assert_true(path_pattern_is_below("/w/**/.env", "/w"));
+    assert_true(path_pattern_is_below("/w", "/w"));
+    assert_true(path_pattern_is_below("/w/x", "/"));
+    assert_false(path_pattern_is_below("/ww/.env", "/w"));
+    assert_false(path_pattern_is_below("/*/.env", "/w"));
+    assert_false(path_pattern_is_below("/w", "/w/x"));
+    assert_true(path_pattern_may_be_below("/srv/*/secrets", "/srv/a"));
+    assert_true(path_pattern_may_be_below("/srv/*/secrets", "/srv"));
+    assert_true(path_pattern_may_be_below("/w/.env", "/w"));
+    assert_false(path_pattern_may_be_below("/w/.env", "/w/.env/x"));
+    assert_false(path_pattern_may_be_below("/srv/*/secrets", "/srvx/a"));
+}
+
 static enum sy_code
 quote(void *arg)
 {
@@ -149,6 +167,7 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(where_a_pattern_lies_is_told_by_its_fixed_part),
         cmocka_unit_test(a_component_fits_names_as_in_a_shell),
         cmocka_unit_test(many_stars_take_no_longer_than_a_few),
         cmocka_unit_test(what_can_not_be_exact_has_a_fault_that_tells_the_right_form),

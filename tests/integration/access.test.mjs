@@ -19,7 +19,7 @@ const says = (decision) => () => new Promise((resolve) => {
 });
 
 /** A server in a yard; `answer(params)` plays the person at the client, undefined: no form there. */
-async function open(t, { answer, settings = {}, yard = makeYard(t) } = {}) {
+async function open(t, { answer, settings = {}, yard = makeYard() } = {}) {
   const clientOptions = answer === undefined ? {} : { capabilities: { elicitation: {} } };
   const server = await startMcp({ cwd: yard.ws, env: yard.env, settings, clientOptions });
   t.after(() => server.close());
@@ -49,7 +49,7 @@ function cli(yard, args) {
 function inTiers(name, fn) {
   for (const tier of ['no-namespace', 'full']) {
     test(`${name} (${tier})`, limit, async (t) => {
-      if (tier !== 'full' || hasFull(t, makeYard(t))) {
+      if (tier !== 'full' || hasFull(t, makeYard())) {
         await fn(t, { 'sandbox.tier': tier });
       }
     });
@@ -114,7 +114,7 @@ inTiers('once is for the next command that begins', async (t, settings) => {
 });
 
 inTiers('a rule holds in later sessions of that workspace, until it is taken back', async (t, settings) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const first = await open(t, { answer: says('rule'), settings, yard });
   const r = await first.ask('write', yard.outside, { scope: 'rule' });
   assert.equal(r.approval.decision, 'approved_with_rule', r.text);
@@ -244,7 +244,7 @@ test('an answer is for the place that the person saw', limit, async (t) => {
 });
 
 test('a person says no, and what is never granted is not asked about', limit, async (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const state = path.join(yard.home, '.local/state/shellyard');
   fs.mkdirSync(path.join(yard.ws, '.git/hooks'), { recursive: true });
   fs.mkdirSync(path.join(yard.outside, '.vscode'));
@@ -283,7 +283,7 @@ test('a person says no, and what is never granted is not asked about', limit, as
 });
 
 test('what a person has hidden, and a read-only sandbox, are theirs to change', limit, async (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   fs.writeFileSync(path.join(yard.outside, 'key'), 'secret\n');
   const hidden = await open(t, { yard, answer: says('once'), settings: { 'sandbox.deny_read': `[${yard.outside}/key]` } });
   assert.match((await hidden.ask('read', `${yard.outside}/key`)).text, /only a person changes that/);
@@ -309,7 +309,7 @@ test('where nobody may be asked the tool is not listed, and says so', limit, asy
 });
 
 test('proto: asked by an event, bound to the policy of the turn', limit, async (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const p = openProto(t, yard);
   const ask = (id, extra = {}) => p.send({ type: 'function_call', call_id: id, name: 'request_access',
     arguments: JSON.stringify({ access: 'write', object: yard.outside, justification: 'x', ...extra }) });

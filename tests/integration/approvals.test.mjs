@@ -11,7 +11,7 @@ import { call, followApprovals, has, makeYard, mustRun, program, startMcp, STUCK
 const limit = { timeout: STUCK_MS };
 
 /** A server in a yard; `answer(params)` plays the person at the client, undefined: no form there. */
-async function open(t, { answer, settings = {}, yard = makeYard(t) } = {}) {
+async function open(t, { answer, settings = {}, yard = makeYard() } = {}) {
   const clientOptions = answer === undefined ? {} : { capabilities: { elicitation: {} } };
   const server = await startMcp({ cwd: yard.ws, env: yard.env, settings, clientOptions });
   t.after(() => server.close());
@@ -104,7 +104,7 @@ test('for the session means the same command in the same directory', limit, asyn
 });
 
 test('with a rule: what begins so runs from now on, in other sessions too, until it is taken back', limit, async (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const first = await open(t, { answer: says('rule'), yard });
   const r = await first.run('touch ../outside/a', ESCALATE);
   assert.equal(r.approval.decision, 'approved_with_rule');
@@ -136,7 +136,7 @@ test('what destroys a home or the system can only be allowed once', limit, async
 });
 
 test('a form that is filled in by a machine is no answer', limit, async (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   for (const answer of [
     () => ({ action: 'accept', content: { decision: 'once' } }), // at once
     () => ({ action: 'decline' }),
@@ -228,7 +228,7 @@ test('a request nobody answers ends as a no', limit, async (t) => {
 });
 
 test('rules forbid, ask and allow in every mode; a broken file refuses everything', limit, async (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const dir = path.join(yard.home, '.config/shellyard');
   const file = path.join(dir, 'rules.yaml');
   fs.mkdirSync(dir, { recursive: true, mode: 0o700 });
@@ -310,7 +310,7 @@ test('a command that an agent runs can neither answer nor read what waits', limi
 });
 
 test('where commands could write the answers nothing runs, and nobody is asked in vain', limit, async (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   yard.ws = yard.home; // the workspace holds the state directory
   const settings = { 'sandbox.tier': 'no-namespace' };
   const { run, asked } = await open(t, { yard, answer: says('once'), settings });
@@ -325,7 +325,7 @@ test('where commands could write the answers nothing runs, and nobody is asked i
 });
 
 test('a rule runs the better command, says so, and that one is judged too', limit, async (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const dir = path.join(yard.home, '.config/shellyard');
   fs.mkdirSync(dir, { recursive: true, mode: 0o700 });
   fs.writeFileSync(path.join(dir, 'rules.yaml'), `rules:
@@ -371,7 +371,7 @@ test('granular: by parts, and what no part lets through is refused', limit, asyn
   const some = await open(t, { answer: says('once'), settings: { ...granular, 'approval.granular_sandbox_approval': true } });
   assert.equal((await some.run('rm -rf x')).exit_code, 0);
   assert.equal(some.asked.length, 1);
-  const yard = makeYard(t);
+  const yard = makeYard();
   fs.mkdirSync(path.join(yard.home, '.config/shellyard'), { recursive: true });
   fs.writeFileSync(path.join(yard.home, '.config/shellyard/rules.yaml'), 'rules:\n  - {program: uname, decision: ask}\n');
   const ruled = await open(t, { yard, answer: says('once'), settings: { ...granular, 'approval.granular_rules': true } });
@@ -381,7 +381,7 @@ test('granular: by parts, and what no part lets through is refused', limit, asyn
 });
 
 test('a store that is moved away while the server runs is made anew', limit, async (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const state = path.join(yard.home, '.local/state/shellyard');
   const { run } = await open(t, { yard });
   const first = await run('rm -rf x');
@@ -402,7 +402,7 @@ test('a store that is moved away while the server runs is made anew', limit, asy
 });
 
 test('a store that cannot be used: what needs a person is refused, the rest runs', limit, async (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const state = path.join(yard.home, '.local/state/shellyard');
   fs.mkdirSync(state, { recursive: true, mode: 0o700 });
   fs.writeFileSync(path.join(state, 'shellyard.db'), 'this is no database, however long it may be\n'.repeat(200), { mode: 0o600 });
@@ -440,7 +440,7 @@ test('A30 a patch is remembered for the session by its files, one by one', limit
 });
 
 test('what the sandbox refused runs once more outside of it, if a person says so', limit, async (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const target = path.join(yard.outside, 'made');
   for (const settings of [{ 'approval.policy': 'on-failure' }, { 'approval.policy': 'on-request', 'approval.retry_on_request': true }]) {
     const yes = await open(t, { yard, settings, answer: says('once') });
@@ -534,7 +534,7 @@ test('approvals follow shows each request at a terminal and takes its answer', l
 });
 
 test('proto: the request goes out, the answer comes in, abort ends the turn', limit, async (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const child = spawn(program, ['proto'], { cwd: yard.ws, env: yard.env, stdio: ['pipe', 'pipe', 'inherit'] });
   t.after(() => child.kill('SIGKILL'));
   const seen = [];

@@ -50,7 +50,7 @@ function isReadable(yard) {
 const denials = (r) => (r.raw.denials ?? []).map((d) => [d.operation, d.object, d.layer, d.confidence, d.count ?? 1]);
 
 test('sandbox check tells whether the log is read and, where it is not, why', limit, (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const here = check(yard);
 
   if (isReadable(yard)) {
@@ -67,7 +67,7 @@ test('sandbox check tells whether the log is read and, where it is not, why', li
 });
 
 test('where mounts refuse, or auditing is off, the log is not read', limit, (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const full = check(yard, { 'sandbox.read_audit': true });
 
   if (full.told.tier === 'full' && isReadable(yard)) {
@@ -87,7 +87,7 @@ test('where mounts refuse, or auditing is off, the log is not read', limit, (t) 
 });
 
 test('what is refused is told exactly, once, with the line that allows it', limit, async (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const target = path.join(yard.outside, 'f');
   const front = await openFront(t, 'mcp', yard, { settings: READS });
   const isRead = isReadable(yard);
@@ -105,7 +105,7 @@ test('what is refused is told exactly, once, with the line that allows it', limi
 });
 
 test('a refusal that the command says nothing of is told by its directory', limit, async (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const old = path.join(yard.outside, 'old');
   fs.writeFileSync(old, 'x');
   const front = await openFront(t, 'mcp', yard, { settings: READS });
@@ -121,7 +121,7 @@ test('a refusal that the command says nothing of is told by its directory', limi
 });
 
 test('of many refusals none is missing, run after run', limit, async (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const front = await openFront(t, 'mcp', yard, { settings: READS });
   const isRead = isReadable(yard);
 
@@ -132,8 +132,8 @@ test('of many refusals none is missing, run after run', limit, async (t) => {
 });
 
 test('a command that is refused nothing is told nothing of, whatever others are refused meanwhile', limit, async (t) => {
-  const yard = makeYard(t);
-  const other = makeYard(t);
+  const yard = makeYard();
+  const other = makeYard();
   const front = await openFront(t, 'mcp', yard, { settings: READS });
   const busy = await openFront(t, 'mcp', other, { settings: READS });
   const flag = path.join(other.ws, 'stop');
@@ -155,7 +155,7 @@ test('a command that is refused nothing is told nothing of, whatever others are 
 });
 
 test('servers that run commands at a time get their own refusals', limit, async (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const dirs = ['a', 'b', 'c', 'd'].map((name) => path.join(yard.outside, name));
   dirs.forEach((dir) => fs.mkdirSync(dir));
   const fronts = await Promise.all(dirs.map(() => openFront(t, 'mcp', yard, { settings: READS })));

@@ -22,7 +22,7 @@ function run(yard, args, { input = '', env = {}, cwd = yard.ws } = {}) {
 const exec = (yard, args, options) => execCli(args, { cwd: yard.ws, env: yard.env, ...options });
 
 test('without a command it says how to use it, and fails', limit, (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const bare = run(yard, []);
   assert.equal(bare.status, 2);
   assert.match(bare.stdout, /^Usage: shellyard COMMAND/);
@@ -37,7 +37,7 @@ test('without a command it says how to use it, and fails', limit, (t) => {
 });
 
 test('sandbox check tells every feature and ends with 0 where the policy holds', limit, (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const r = run(yard, ['sandbox', 'check', '--json']);
   const o = JSON.parse(r.stdout);
   assert.equal(o.can_hold_workspace_write, r.status === 0);
@@ -53,7 +53,7 @@ test('sandbox check tells every feature and ends with 0 where the policy holds',
 });
 
 test('sandbox check never calls missing what it says is enforced', limit, (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const look = (...words) => {
     const o = JSON.parse(run(yard, ['sandbox', 'check', '--json', ...words]).stdout);
     const text = run(yard, ['sandbox', 'check', ...words]).stdout;
@@ -70,7 +70,7 @@ test('sandbox check never calls missing what it says is enforced', limit, (t) =>
 });
 
 test('sandbox plan prints the plan of each platform', limit, (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const plan = (...words) => run(yard, ['sandbox', 'plan', ...words]);
   const linux = plan('--json');
   const told = JSON.parse(linux.stdout);
@@ -106,7 +106,7 @@ test('sandbox plan prints the plan of each platform', limit, (t) => {
 });
 
 test('sandbox explain says what exec then does', limit, async (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   for (const [file, mode] of [[yard.outside, 'workspace-write'], [yard.ws, 'workspace-write'], [yard.ws, 'read-only']]) {
     const target = path.join(file, 'probe');
     const told = run(yard, ['sandbox', 'explain', '--json', '-s', mode, 'write', target]);
@@ -124,7 +124,7 @@ test('sandbox explain says what exec then does', limit, async (t) => {
 });
 
 test('config show tells values and sources; config keys are all in the manual page', limit, (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const dir = path.join(yard.home, '.config/shellyard');
   fs.mkdirSync(dir, { recursive: true });
   fs.writeFileSync(path.join(dir, 'config.yaml'), 'log:\n  level: debug\n');
@@ -144,7 +144,7 @@ test('config show tells values and sources; config keys are all in the manual pa
 });
 
 test('doctor finds the sandbox, runs a command, and fails where the sandbox fails', limit, (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const r = run(yard, ['doctor', '--json']);
   const o = JSON.parse(r.stdout);
   const of = (name) => o.checks.find((c) => c.name === name);
@@ -172,7 +172,7 @@ test('doctor finds the sandbox, runs a command, and fails where the sandbox fail
 });
 
 test('a workspace or TMPDIR as wide as the home is told, by doctor and at the start of a server', limit, (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const link = path.join(yard.dir, 'link');
   fs.symlinkSync(yard.home, link);
   const cases = [
@@ -207,7 +207,7 @@ test('a workspace or TMPDIR as wide as the home is told, by doctor and at the st
 });
 
 test('without HOME doctor and setup look in the home of passwd(5)', limit, (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const bare = { HOME: undefined };
   const passwd = os.userInfo().homedir;
   const r = run(yard, ['doctor', '--json'], { env: bare });
@@ -224,7 +224,7 @@ const clients = ['claude-code', 'codex', 'cursor', 'vscode', 'zed', 'gemini-cli'
 
 for (const client of clients) {
   test(`setup ${client} prints, writes once, and doctor sees it`, limit, (t) => {
-    const yard = makeYard(t);
+    const yard = makeYard();
     const printed = run(yard, ['setup', client]);
     assert.equal(printed.status, 0, printed.stderr);
     assert.ok(printed.stdout.includes(fs.realpathSync(program)));
@@ -246,7 +246,7 @@ for (const client of clients) {
 }
 
 test('setup keeps the rest of a file, makes a backup, and refuses what it can not edit', limit, (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const file = path.join(yard.home, '.cursor/mcp.json');
   const before = '{\n    "mcpServers": {\n        "other": {"command": "x",  "args": []}\n    },\n    "n": 1.50\n}\n';
   fs.mkdirSync(path.dirname(file));
@@ -274,7 +274,7 @@ test('setup keeps the rest of a file, makes a backup, and refuses what it can no
 });
 
 test('setup keeps comments and trailing commas where the client reads them', limit, (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   for (const client of ['zed', 'vscode', 'opencode', 'gemini-cli']) {
     const { file } = JSON.parse(run(yard, ['setup', client, '--json']).stdout);
     const before = '\uFEFF// mine\n{\n  "theme": "One", // the first\n}\n';
@@ -290,7 +290,7 @@ test('setup keeps comments and trailing commas where the client reads them', lim
 });
 
 test('proto answers what it was asked before its input ended', limit, (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const ask = (id, command) => JSON.stringify({
     type: 'function_call', name: 'shell_command', call_id: id, arguments: JSON.stringify({ command }),
   });
@@ -303,7 +303,7 @@ test('proto answers what it was asked before its input ended', limit, (t) => {
 
 for (const verb of ['mcp', 'proto']) {
   test(`${verb} ends at a signal, and all that runs with it`, limit, async (t) => {
-    const yard = makeYard(t);
+    const yard = makeYard();
     const child = spawn(program, [verb], { cwd: yard.ws, env: yard.env, stdio: ['pipe', 'pipe', 'pipe'] });
     const say = (o) => child.stdin.write(`${JSON.stringify(o)}\n`);
     const args = { command: 'sleep 300 & setsid sleep 300', timeout_ms: 300_000 };
@@ -326,7 +326,7 @@ for (const verb of ['mcp', 'proto']) {
 }
 
 test('wrong configuration stops a server with one line and no output', limit, (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   for (const verb of ['mcp', 'proto']) {
     const r = run(yard, [verb, '-c', 'sandbox.moed=read-only']);
     assert.equal(r.status, 2);
@@ -341,7 +341,7 @@ function manText(page) {
 }
 
 test('help and manual pages tell of the same verbs and options', limit, (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const about = JSON.parse(run(yard, ['help', '--json']).stdout);
   const names = (options) => options.map((o) => `--${o.name}`);
   const all = new Set(names([...about.program_options, ...about.common_options]));
@@ -390,7 +390,7 @@ test('manual pages are well-formed', limit, (t) => {
 });
 
 test('the bash completion completes verbs, options and values', limit, (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const script = run(yard, ['completions', 'bash']).stdout;
   const complete = (...words) => {
     const list = words.map((w) => `'${w}'`).join(' ');

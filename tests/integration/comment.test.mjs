@@ -35,7 +35,7 @@ async function startModel(t, answer, { style = 'anthropic', key } = {}) {
   return { settings, requests };
 }
 
-async function open(t, { answer, settings, yard = makeYard(t) }) {
+async function open(t, { answer, settings, yard = makeYard() }) {
   const server = await startMcp({ cwd: yard.ws, env: yard.env, settings, clientOptions: answer === undefined ? {} : { capabilities: { elicitation: {} } } });
   t.after(() => server.close());
   const asked = [];
@@ -68,7 +68,7 @@ test('without a configured model nothing is asked, and the facts stand there all
 
 for (const [style, envelope, keyHeader] of [['anthropic', anthropic, (h) => h['x-api-key']], ['openai', openai, (h) => h.authorization]]) {
   test(`a form has the comment of a model asked in the style of ${style}`, limit, async (t) => {
-    const yard = makeYard(t);
+    const yard = makeYard();
     const key = path.join(yard.home, 'the key');
     fs.writeFileSync(key, 'key-1234\n', { mode: 0o600 });
     const model = await startModel(t, (res) => res.end(envelope(says('High', 'It removes x for good.'))), { style, key });
@@ -125,7 +125,7 @@ test('without a form the call does not wait; the comment comes to the request la
 
 test('a form that is asked again has the comment of before', limit, async (t) => {
   const model = await startModel(t, (res) => res.end(anthropic(says('low', 'Once.'))));
-  const yard = makeYard(t);
+  const yard = makeYard();
   const { run, asked } = await open(t, { yard, settings: model.settings, answer: 'what' }); // no answer
   for (let i = 0; i < 2; i += 1) {
     assert.equal((await run('rm -rf x')).status, 'pending_approval');
@@ -139,7 +139,7 @@ test('proto tells the request at once and the comment when it comes', limit, asy
   const model = await startModel(t, (res) => {
     go = () => res.end(openai(`Sure:\n\`\`\`json\n${says('HIGH', 'Gone.')}\n\`\`\``));
   }, { style: 'openai' });
-  const proto = openProto(t, makeYard(t), model.settings);
+  const proto = openProto(t, makeYard(), model.settings);
   proto.send({ type: 'function_call', name: 'shell_command', call_id: 'c1', arguments: '{"command":"rm -rf x"}' });
   const request = await proto.next((m) => m.type === 'exec_approval_request');
   assert.deepEqual(request.facts, { writes: 'workspace', network: 'off', rights: 'yours', irreversible: true });
@@ -155,7 +155,7 @@ test('proto tells the request at once and the comment when it comes', limit, asy
 
 test('an answer does not wait for the comment', limit, async (t) => {
   const model = await startModel(t, () => {});
-  const proto = openProto(t, makeYard(t), model.settings);
+  const proto = openProto(t, makeYard(), model.settings);
   const start = performance.now();
   proto.send({ type: 'function_call', name: 'shell_command', call_id: 'c1', arguments: '{"command":"rm -rf x; echo over"}' });
   const request = await proto.next((m) => m.type === 'exec_approval_request');
@@ -249,7 +249,7 @@ test('approvals follow shows a comment that comes while the request stands there
 });
 
 test('doctor looks at the key and names where commands go', limit, async (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const key = path.join(yard.home, 'key');
   fs.writeFileSync(key, 'k', { mode: 0o644 });
   const check = () => JSON.parse(spawnSync(program, ['doctor', '--json', '-c', 'assessment.url=https://model.test/v1', '-c', 'assessment.model=m',
@@ -272,7 +272,7 @@ test('what the model writes can\'t deceive, and is short', limit, async (t) => {
 });
 
 test('a key file that others may read, or that is missing, means no comment', limit, async (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const key = path.join(yard.home, 'key');
   const model = await startModel(t, (res) => res.end(anthropic(says('low', 'Seen.'))), { key });
   const { run, asked, stderr } = await open(t, { yard, settings: { ...model.settings, 'log.level': 'debug' }, answer: 'deny' });
@@ -289,7 +289,7 @@ test('a key file that others may read, or that is missing, means no comment', li
 });
 
 test('a URL over plain http, or with a user name, is an error of the configuration', limit, (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const show = (url) => spawnSync(program, ['config', 'show', '-c', `assessment.url=${url}`], { cwd: yard.ws, env: yard.env, encoding: 'utf8' });
   for (const url of ['http://example.org/v1', 'http://127.0.0.1.example.org/', 'http://localhost@example.org/', `https://${['a', 'b'].join(':')}@example.org/`, 'https:///x', 'ftp://x/', 'x y']) {
     assert.match(show(url).stderr, /assessment\.url: expected a URL/, url);

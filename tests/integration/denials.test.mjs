@@ -249,7 +249,7 @@ eachFront('report: full stops nothing that works', async (t, { open }) => {
 });
 
 test('report: full inside of another sandbox says that it is not to be had', { timeout: 60_000 }, async (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const r = await execCli(['-c', `sandbox.writable_roots=${yard.home}`, '--', program, 'exec', '--json', '-c',
     'sandbox.report=full', '--', 'touch', path.join(yard.outside, 'f')], { cwd: yard.ws, env: yard.env });
   const inner = JSON.parse(r.stdout);
@@ -259,7 +259,7 @@ test('report: full inside of another sandbox says that it is not to be had', { t
 });
 
 test('exec tells refusals on standard error', { timeout: 60_000 }, async (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const target = path.join(yard.outside, 'f');
   const r = await execCli(['--', 'touch', target], { cwd: yard.ws, env: yard.env });
 
@@ -268,7 +268,7 @@ test('exec tells refusals on standard error', { timeout: 60_000 }, async (t) => 
 });
 
 test('learn puts the refusals of a run together and runs nothing outside', { timeout: 60_000 }, async (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const script = `touch ${yard.outside}/a ${yard.outside}/b; mkdir ${yard.home}/x; touch inside; exit 5`;
   const r = runProgram([program, 'sandbox', 'learn', '--json', '--', 'sh', '-c', script],
     { cwd: yard.ws, env: { ...yard.env, HOME: '/nonexistent' } });
@@ -289,7 +289,7 @@ test('learn puts the refusals of a run together and runs nothing outside', { tim
 });
 
 test('learn gives the command our standard input and output', { timeout: 60_000 }, async (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const r = runProgram(['sh', '-c', `echo word | "$0" sandbox learn -- sh -c 'read x; echo got $x'`, program],
     { cwd: yard.ws, env: yard.env });
 
@@ -298,7 +298,7 @@ test('learn gives the command our standard input and output', { timeout: 60_000 
 });
 
 test('learn refuses to run without a sandbox', { timeout: 60_000 }, async (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   for (const key of ['sandbox.mode=danger-full-access', 'sandbox.mode=external-sandbox']) {
     const r = runProgram([program, 'sandbox', 'learn', '-c', key, '--', 'touch', 'ran'],
       { cwd: yard.ws, env: yard.env });

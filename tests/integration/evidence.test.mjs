@@ -99,7 +99,7 @@ for (const tier of TIERS) {
   });
 
   test(`learn (${tier}): standard input goes through, refusals come together, nothing runs outside`, (t) => {
-    const yard = makeYard(t);
+    const yard = makeYard();
     if (!hasTier(t, yard, tier)) {
       return;
     }
@@ -120,7 +120,7 @@ for (const tier of TIERS) {
   });
 
   test(`by default nothing is asked and no system call is added (${tier})`, (t) => {
-    const yard = makeYard(t);
+    const yard = makeYard();
     if (!mustRun(t, has('strace') && has('git'), 'no strace or git') || !hasTier(t, yard, tier)) {
       return;
     }
@@ -145,7 +145,7 @@ for (const tier of TIERS) {
   });
 
   test(`git status looks into what holds missing names, and into nothing else of ours (${tier})`, (t) => {
-    const yard = makeYard(t);
+    const yard = makeYard();
     if (!mustRun(t, has('strace') && has('git'), 'no strace or git') || !hasTier(t, yard, tier)) {
       return;
     }
@@ -254,7 +254,7 @@ eachFront('P25 a secret that mounts hide and a command opens is told, whatever i
 });
 
 test('learn sees what protected names refuse, and puts it with the rest', (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   if (!mustRun(t, has('git'), 'no git') || !hasTier(t, yard, 'full')) {
     return;
   }

@@ -11,7 +11,7 @@ const limit = { timeout: 120_000 };
 const exec = (yard, args, options) => execCli(args, { cwd: yard.ws, env: yard.env, ...options });
 
 test('exec hands through streams and status, byte for byte', limit, async (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const r = await exec(yard, ['--', 'sh', '-c', "printf 'a\\000\\377b'; echo err >&2; exit 7"]);
   assert.equal(r.code, 7);
   assert.deepEqual(r.bytes, Buffer.from([0x61, 0x00, 0xff, 0x62]));
@@ -19,7 +19,7 @@ test('exec hands through streams and status, byte for byte', limit, async (t) =>
 });
 
 test('exec tells signals, timeouts and programs that can not run', limit, async (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   assert.equal((await exec(yard, ['--', 'sh', '-c', 'kill -9 $$'])).code, 137);
   const slow = await exec(yard, ['-t', '300ms', '--', 'sh', '-c', 'echo kept; sleep 300']);
   assert.equal(slow.code, 124);
@@ -37,7 +37,7 @@ test('exec tells signals, timeouts and programs that can not run', limit, async 
 });
 
 test('exec refuses wrong arguments before anything runs', limit, async (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   for (const [args, sentence, code] of [
     [['-t', '0', '--', 'true'], /timeout '0'/, 2],
     [['-t', '25h', '--', 'true'], /at most 24h/, 2],
@@ -57,7 +57,7 @@ test('exec refuses wrong arguments before anything runs', limit, async (t) => {
 });
 
 test('exec --json is one object with all facts', limit, async (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const r = await exec(yard, ['--json', '--', 'sh', '-c', 'echo out; echo err >&2; exit 3']);
   assert.equal(r.code, 3);
   const o = JSON.parse(r.stdout);
@@ -79,7 +79,7 @@ test('exec --json is one object with all facts', limit, async (t) => {
 });
 
 test('exec holds the policy that is asked for', limit, async (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const inside = path.join(yard.ws, 'in');
   const outside = path.join(yard.outside, 'out');
   assert.equal((await exec(yard, ['-s', 'workspace-write', '--', 'touch', inside])).code, 0);
@@ -94,7 +94,7 @@ test('exec holds the policy that is asked for', limit, async (t) => {
 });
 
 test('exec --login gives the environment of the login shell', limit, async (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   fs.writeFileSync(path.join(yard.home, '.bash_profile'), 'export FROM_PROFILE=yes\necho noise\n');
   const args = ['-c', 'shell.path=/bin/bash'];
   const with_login = await exec(yard, ['--login', ...args, '--', 'sh', '-c', 'echo $FROM_PROFILE']);
@@ -105,7 +105,7 @@ test('exec --login gives the environment of the login shell', limit, async (t) =
 
 for (const [name, number] of [['SIGINT', 2], ['SIGTERM', 15], ['SIGHUP', 1]]) {
   test(`exec hands ${name} to the command and ends with its status`, limit, async (t) => {
-    const yard = makeYard(t);
+    const yard = makeYard();
     const plain = await exec(yard, ['--', 'sh', '-c', 'echo up; exec sleep 300'], {
       onStart: (child) => child.stdout.once('data', () => child.kill(name)),
     });
@@ -120,7 +120,7 @@ for (const [name, number] of [['SIGINT', 2], ['SIGTERM', 15], ['SIGHUP', 1]]) {
 }
 
 test('a command that ignores the signal is killed with its tree, at once by a second one', limit, async (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const script = "trap '' INT TERM; setsid sleep 300 & echo up; while :; do sleep 0.05; done";
   const once = await exec(yard, ['--', 'bash', '-c', script], {
     onStart: (child) => child.stdout.once('data', () => child.kill('SIGTERM')),
@@ -148,7 +148,7 @@ test('a command that ignores the signal is killed with its tree, at once by a se
 });
 
 test('a signal that the parent ignores stays ignored', limit, async (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const r = await exec(yard, ['--', 'sh', '-c', 'echo up; until [ -e go ]; do sleep 0.02; done; echo done'], {
     wrap: ['sh', '-c', 'trap "" HUP; exec "$@"', 'sh'],
     onStart: (child) => child.stdout.once('data', () => {
@@ -161,7 +161,7 @@ test('a signal that the parent ignores stays ignored', limit, async (t) => {
 });
 
 test('when the reader goes away the command is ended, status 141', limit, async (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const r = await exec(yard, ['--', 'yes'], {
     onStart: (child) => child.stdout.once('data', () => child.stdout.destroy()),
   });
@@ -172,7 +172,7 @@ test('when the reader goes away the command is ended, status 141', limit, async 
 
 test('a command whose output waits for its reader still reaches its own sockets', limit, async (t) => {
   mustRun(t, has('python3'), 'no python3');
-  const yard = makeYard(t);
+  const yard = makeYard();
   const script = `import socket, sys
 sys.stdout.write('x' * 400000); sys.stdout.flush()
 l = socket.socket(socket.AF_UNIX); l.bind('own.sock'); l.listen(8)
@@ -192,7 +192,7 @@ open('reached', 'w').close()`;
 });
 
 test('a reader that sleeps stops neither the clock nor signals, and loses nothing', limit, async (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const argv = ['exec', '-t', '1', '--', 'sh', '-c', 'yes | head -c 3000000; sleep 300'];
   const child = spawn(program, argv, { cwd: yard.ws, env: yard.env, stdio: ['ignore', 'pipe', 'pipe'] });
   child.stdout.pause(); // nobody reads while the time runs out
@@ -209,7 +209,7 @@ test('a reader that sleeps stops neither the clock nor signals, and loses nothin
 });
 
 test('much output passes through whole', limit, async (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const r = await exec(yard, ['--', 'sh', '-c', 'seq 1000000; echo end >&2']);
   assert.equal(r.code, 0);
   assert.equal(r.bytes.length, 6888896);
@@ -218,7 +218,7 @@ test('much output passes through whole', limit, async (t) => {
 });
 
 test('a closed standard output is an error, not a file that is overwritten', limit, (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const r = spawnSync('sh', ['-c', '"$1" exec -- echo hello >&-', 'sh', program],
     { cwd: yard.ws, env: yard.env, encoding: 'utf8' });
   assert.equal(r.status, 125);

@@ -66,7 +66,7 @@ eachFront('A10 a character that comes in two writes stays whole', async (t, { op
 });
 
 test('A10 exec passes a split character through', async (t) => {
-  const r = await streamed(makeYard(t), "printf '\\xf0'; sleep 0.3; printf '\\x9f\\x9a\\x80 ok\\n'");
+  const r = await streamed(makeYard(), "printf '\\xf0'; sleep 0.3; printf '\\x9f\\x9a\\x80 ok\\n'");
 
   assert.equal(r.code, 0);
   assert.deepEqual(r.bytes, Buffer.from('🚀 ok\n'));
@@ -109,7 +109,7 @@ eachFront('A11 a binary file gives bounded text and a note', async (t, { name, o
 });
 
 test('A11 exec passes any bytes through', async (t) => {
-  const r = await streamed(makeYard(t), "printf 'a\\377\\376b\\n\\0hello\\n'");
+  const r = await streamed(makeYard(), "printf 'a\\377\\376b\\n\\0hello\\n'");
 
   assert.deepEqual(r.bytes, Buffer.from('61fffe620a0068656c6c6f0a', 'hex'));
 });

@@ -103,7 +103,7 @@ async function explain(yard, pairs, words) {
 }
 
 test('the kernel does in the full tier what explain says', { timeout: 300_000 }, async (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const check = spawnSync(program, ['sandbox', 'check', '--json'], { cwd: yard.ws, env: yard.env, encoding: 'utf8' });
   if (!mustRun(t, has('python3'), 'no python3') || !mustRun(t, JSON.parse(check.stdout).full_tier, 'no sandbox of the full tier here')) {
     return;

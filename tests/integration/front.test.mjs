@@ -100,7 +100,7 @@ test('the program in front answers as the full one does', limit, async (t) => {
   if (!areTwo(t)) {
     return;
   }
-  const yard = makeYard(t);
+  const yard = makeYard();
   fs.mkdirSync(path.join(yard.ws, 'sub'));
   fs.symlinkSync('loop', path.join(yard.ws, 'loop'));
   fs.writeFileSync(path.join(yard.ws, 'plain'), 'text\n', { mode: 0o644 });
@@ -131,7 +131,7 @@ test('a signal from outside ends both alike', limit, async (t) => {
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGKILL']) {
     const ends = [];
     for (const file of [program, full]) {
-      const yard = makeYard(t);
+      const yard = makeYard();
       const child = spawn(file, sh('echo up; exec sleep 300'), { cwd: yard.ws, env: yard.env, stdio: ['ignore', 'pipe', 'pipe'] });
       let told = '';
       child.stderr.on('data', (chunk) => {
@@ -162,7 +162,7 @@ for (const front of ['bin/shellyard', 'shellyard']) {
     if (!areTwo(t)) {
       return;
     }
-    const yard = makeYard(t);
+    const yard = makeYard();
     const file = layOut(yard, { front, behind: 'libexec/shellyard/shellyard' });
     assert.equal(see(file, yard, ['--version']).status, 0);
     for (const one of [file, path.join(yard.dir, 'libexec/shellyard/shellyard')]) {
@@ -187,7 +187,7 @@ test('without /proc the full program is found by the name of the call', limit, (
   if (!mustRun(t, isPossible, 'a mount namespace of our own can not be made here')) {
     return;
   }
-  const yard = makeYard(t);
+  const yard = makeYard();
   const file = layOut(yard, { front: 'bin/shellyard', behind: 'libexec/shellyard/shellyard' });
   const link = path.join(yard.home, 'sy');
   fs.symlinkSync(file, link);
@@ -207,7 +207,7 @@ test('without the full program exec works, and the rest says where it was looked
   if (!areTwo(t)) {
     return;
   }
-  const yard = makeYard(t);
+  const yard = makeYard();
   const file = layOut(yard, { front: 'alone/shellyard', behind: null });
   const dir = path.dirname(file);
   assert.equal(see(file, yard, ['exec', '--', 'true']).status, 0);
@@ -231,7 +231,7 @@ test('exec leaves no process behind when it hands over', limit, async (t) => {
   if (!areTwo(t)) {
     return;
   }
-  const yard = makeYard(t);
+  const yard = makeYard();
   // The process that was made ready is gone before the other program begins.
   const r = see(program, yard, ['exec', '-c', 'sandbox.writable_roots=["/var/tmp"]', '--', 'sh', '-c',
     'for p in /proc/[0-9]*; do tr "\\0" "\\n" 2>/dev/null < $p/environ | grep -qx "TEST_MARK=$TEST_MARK" && '

@@ -71,7 +71,7 @@ function nap() {
 }
 
 test('a hook without an opinion changes nothing, and is told what would run', limit, async (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const silent = makeHook(yard, 'silent', 'env > "$0.env"');
   const { run } = await open(t, { yard, hooks: { pre_exec: [silent] } });
   const r = await run('echo "a b"; touch made', { env: { PYTHONPATH: '/evil', API_TOKEN: 'secret' } });
@@ -93,7 +93,7 @@ test('a hook without an opinion changes nothing, and is told what would run', li
 });
 
 test('a hook denies, and its reason is told with its controls made visible', limit, async (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const no = makeHook(yard, 'no', answers({ decision: 'deny', reason: 'not on a Friday\u001b[2J' }));
   const { run } = await open(t, { yard, hooks: { pre_exec: [no] } });
   const r = await run('touch made');
@@ -103,7 +103,7 @@ test('a hook denies, and its reason is told with its controls made visible', lim
 });
 
 test('a hook asks: a person answers, and under never nobody can', limit, async (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const wary = makeHook(yard, 'wary', answers({ decision: 'ask', reason: 'look twice' }));
   const first = await open(t, { yard, hooks: { pre_exec: [wary] }, answer: says('once') });
   const r = await first.run('touch made');
@@ -117,7 +117,7 @@ test('a hook asks: a person answers, and under never nobody can', limit, async (
 });
 
 test('what a hook rewrites is judged anew: run, asked about or refused', limit, async (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const change = (command) => makeHook(yard, 'change', answers({ decision: 'rewrite', command }));
   let hook = change(['touch', 'other']);
   const { run, asked } = await open(t, { yard, hooks: { pre_exec: [hook] }, answer: says('deny') });
@@ -146,7 +146,7 @@ test('what a hook rewrites is judged anew: run, asked about or refused', limit, 
 });
 
 test('after a rewrite all hooks see the new command, and nobody rewrites twice', limit, async (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const guard = makeHook(yard, 'guard', `grep -q '"touch","bad"' "$0.json" && ${answers({ decision: 'deny', reason: 'bad' })}\ntrue`);
   const change = makeHook(yard, 'change', answers({ decision: 'rewrite', command: ['touch', 'bad'] }));
   const { run } = await open(t, { yard, hooks: { pre_exec: [guard, change] } });
@@ -164,7 +164,7 @@ test('after a rewrite all hooks see the new command, and nobody rewrites twice',
 });
 
 test('a hook that fails asks, and says how', limit, async (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const endless = nap();
   const cases = [
     ['die', 'kill -9 $$', /ended by signal 9/],
@@ -195,7 +195,7 @@ test('a hook that fails asks, and says how', limit, async (t) => {
 });
 
 test('what a hook leaves behind is ended with it', limit, async (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const seconds = nap();
   const daemon = makeHook(yard, 'daemon', `(setsid sleep ${seconds} >/dev/null 2>&1 &)\n${answers({ decision: 'none' })}`);
   const holder = makeHook(yard, 'holder', `(setsid sleep ${seconds} &)`);
@@ -206,7 +206,7 @@ test('what a hook leaves behind is ended with it', limit, async (t) => {
 });
 
 test('a call is cancelled while its hook runs, which is ended', limit, async (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const seconds = nap();
   const hook = makeHook(yard, 'slow', `sleep ${seconds} & wait`);
   const { run } = await open(t, { yard, hooks: { pre_exec: [hook], timeout_ms: 60000 } });
@@ -222,7 +222,7 @@ test('a call is cancelled while its hook runs, which is ended', limit, async (t)
 });
 
 test('a program that others could write is not run, nor is the command', limit, async (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const good = makeHook(yard, 'good', 'true');
   const open1 = makeHook(yard, 'open', answers({ decision: 'allow' }), 0o777);
   const plain = makeHook(yard, 'plain', 'true', 0o644);
@@ -250,7 +250,7 @@ test('a program that others could write is not run, nor is the command', limit, 
 });
 
 test('before a person is asked: a hook answers for the policy, and for nothing else', limit, async (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const yes = makeHook(yard, 'yes', answers({ decision: 'allow' }));
   fs.mkdirSync(path.join(yard.home, '.config/shellyard'), { recursive: true });
   fs.writeFileSync(path.join(yard.home, '.config/shellyard/rules.yaml'), 'rules:\n  - {program: touch, args: [ruled], decision: ask, reason: a rule asks}\n');
@@ -272,7 +272,7 @@ test('before a person is asked: a hook answers for the policy, and for nothing e
 });
 
 test('a hook that asks or denies is stronger than one that allows', limit, async (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const yes = makeHook(yard, 'yes', answers({ decision: 'allow' }));
   const wary = makeHook(yard, 'wary', answers({ decision: 'ask' }));
   const no = makeHook(yard, 'no', answers({ decision: 'deny', reason: 'no' }));
@@ -287,7 +287,7 @@ test('a hook that asks or denies is stronger than one that allows', limit, async
 });
 
 test('a patch is told to hooks, which can deny it and not rewrite it', limit, async (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const patch = '*** Begin Patch\n*** Add File: new\n+text\n*** End Patch\n';
   const no = makeHook(yard, 'no', answers({ decision: 'deny', reason: 'no files' }));
   const first = await open(t, { yard, hooks: { pre_exec: [no] } });
@@ -306,7 +306,7 @@ test('a patch is told to hooks, which can deny it and not rewrite it', limit, as
 });
 
 test('over proto too: denied, and asked', limit, async (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const hook = makeHook(yard, 'h', `grep -q made "$0.json" && ${answers({ decision: 'deny', reason: 'not that' })}\ntrue`);
   configure(yard, { pre_exec: [hook] });
   const proto = openProto(t, yard);
@@ -319,7 +319,7 @@ test('over proto too: denied, and asked', limit, async (t) => {
 });
 
 test('hooks come from the files of the user and the system alone', limit, (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const hook = makeHook(yard, 'h', 'true');
   const show = (args, env = {}) => spawnSync(program, ['config', 'show', ...args], { cwd: yard.ws, env: { ...yard.env, ...env }, encoding: 'utf8' });
   const flag = show(['-c', `hooks.pre_exec=${hook}`]);
@@ -334,7 +334,7 @@ test('hooks come from the files of the user and the system alone', limit, (t) =>
 });
 
 test('doctor tells which hooks there are, and which can not be trusted', limit, (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const hook = makeHook(yard, 'h', 'true');
   const doctor = () => JSON.parse(spawnSync(program, ['doctor', '--json'], { cwd: yard.ws, env: yard.env, encoding: 'utf8' }).stdout)
     .checks.filter((c) => c.name === 'hooks');

@@ -171,7 +171,7 @@ test('certificates are verified', async (t) => {
   if (!mustRun(t, has('openssl'), 'needs openssl')) {
     return;
   }
-  const { ws } = makeYard(t);
+  const { ws } = makeYard();
   const make = (name, host) => {
     const files = { key: path.join(ws, `${name}.key`), cert: path.join(ws, `${name}.crt`) };
     execFileSync('openssl', ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', '-subj', '/CN=test',

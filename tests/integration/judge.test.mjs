@@ -15,7 +15,7 @@ function explain(yard, args, options = {}) {
 }
 
 test('a script is told as commands, with a verdict and its rule for each', limit, (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const told = explain(yard, ['--script', "ls -la 'a b' 2>/dev/null | head; find . -name x -delete"]);
   assert.equal(told.form, 'plain');
   assert.deepEqual(told.commands, [['ls', '-la', 'a b'], ['head'], ['find', '.', '-name', 'x', '-delete']]);
@@ -27,7 +27,7 @@ test('a script is told as commands, with a verdict and its rule for each', limit
 });
 
 test('the file that would run decides, and nothing runs', limit, (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const bin = path.join(yard.ws, 'bin');
   fs.mkdirSync(bin);
   for (const file of [path.join(yard.ws, 'cat'), path.join(bin, 'cat')]) {
@@ -43,7 +43,7 @@ test('the file that would run decides, and nothing runs', limit, (t) => {
 });
 
 test('what would lose the workspace, a home or the system is a catastrophe', limit, (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const level = (script) => explain(yard, ['--script', script]).danger;
   for (const script of ['rm -rf /', 'rm -rf ~', 'rm -rf "$HOME"/*', 'rm -rf *', `rm -rf ${yard.ws}`, 'rm -rf $X',
     'cd / && rm -rf *', "sudo sh -c 'rm -rf /'", 'find . -delete', 'cat x > /dev/sda']) {
@@ -61,7 +61,7 @@ test('git is safe in a repository that starts nothing, with its environment', li
   if (!mustRun(t, has('git'), 'no git here')) {
     return;
   }
-  const yard = makeYard(t);
+  const yard = makeYard();
   const git = (...args) => assert.equal(spawnSync('git', args, { cwd: yard.ws, env: yard.env }).status, 0);
   git('init', '-q');
   const tame = explain(yard, ['--', 'git', 'status']);
@@ -75,7 +75,7 @@ test('git is safe in a repository that starts nothing, with its environment', li
 });
 
 test('what cannot be read is unknown, and the text shows no control characters', limit, (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const deep = explain(yard, ['--script', `${'('.repeat(10000)}ls${')'.repeat(10000)}`]);
   assert.equal(deep.safe, false);
   assert.equal(deep.danger, 'unknown');

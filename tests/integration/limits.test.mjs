@@ -27,7 +27,7 @@ for (const timeoutMs of BAD_TIMEOUTS) {
 }
 
 test('A48 exec without a timeout lets a command run longer than the default of the tools', { timeout: 60_000 }, async (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const r = await execCli(['-c', 'tools.timeout_ms=500', '--', 'bash', '-c', 'sleep 1; echo done'], {
     cwd: yard.ws, env: yard.env,
   });
@@ -132,7 +132,7 @@ eachFront('too many processes are refused or ended, and that is told exactly', a
 });
 
 test('sandbox check tells who holds each limit, and exec bears it out', { timeout: 60_000 }, async (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const check = JSON.parse(spawnSync(program, ['sandbox', 'check', '--json'], { cwd: yard.ws, env: yard.env }).stdout);
   const r = await execCli(['--json', '-c', 'limits.processes=10', '--', 'bash', '-c', 'for i in $(seq 30); do sleep 3 & done; wait'], {
     cwd: yard.ws, env: yard.env,
@@ -146,7 +146,7 @@ test('sandbox check tells who holds each limit, and exec bears it out', { timeou
 });
 
 test('a slow reader and a limit that is looked at do not make exec read on', { timeout: 60_000 }, async (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const script = `'${program}' exec -c limits.cpu_seconds=20 -t 3s -- yes | { sleep 2.5; wc -c; }`;
   const r = spawnSync('sh', ['-c', script], { cwd: yard.ws, env: yard.env, encoding: 'utf8' });
 

@@ -169,7 +169,7 @@ way("dns", socket.SOCK_DGRAM, ("192.0.2.53", 53))
 
 test('another engine, or another policy of one, has another loopback', async (t) => {
   mustRun(t, has('python3') && has('bash'), 'no python3 or no bash');
-  const yard = makeYard(t);
+  const yard = makeYard();
   if (!hasFull(t, yard)) {
     return;
   }
@@ -198,7 +198,7 @@ test('another engine, or another policy of one, has another loopback', async (t)
 
 test('where nobody can be asked about connect(2), a network of its own needs nobody', async (t) => {
   mustRun(t, has('curl') && has('python3'), 'no curl or no python3');
-  const yard = makeYard(t);
+  const yard = makeYard();
   if (!hasFull(t, yard)) {
     return;
   }
@@ -220,7 +220,7 @@ test('where nobody can be asked about connect(2), a network of its own needs nob
 
 test('the wrapper, which asks nobody either, gives a command its own loopback', async (t) => {
   mustRun(t, has('python3'), 'no python3');
-  const yard = makeYard(t);
+  const yard = makeYard();
   if (!hasFull(t, yard)) {
     return;
   }

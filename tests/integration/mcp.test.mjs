@@ -7,7 +7,7 @@ import { call, makeYard, processesOf, startMcp, textOf } from './lib/client.mjs'
 const limit = { timeout: 60_000 };
 
 async function open(t, settings = {}, options = {}) {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const server = await startMcp({
     cwd: yard.ws, env: yard.env, settings: { 'shell.path': '/bin/bash', ...settings }, ...options,
   });

@@ -113,7 +113,7 @@ function value(families, name, labels, part = '') {
 const counted = (yard) => parsePrometheus(metricsText(yard));
 const calls = (yard, status, tool = 'shell_command') => value(counted(yard), 'tool_calls_total', { tool, status });
 
-async function open(t, { answer, settings = {}, yard = makeYard(t), env = {} } = {}) {
+async function open(t, { answer, settings = {}, yard = makeYard(), env = {} } = {}) {
   const clientOptions = answer === undefined ? {} : { capabilities: { elicitation: {} } };
   const server = await startMcp({ cwd: yard.ws, env: { ...yard.env, ...env }, settings, clientOptions });
   let closed = null;
@@ -131,7 +131,7 @@ const says = (decision) => () => new Promise((resolve) => {
 });
 
 test('before anything was counted there are families, and no store is made', limit, async (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const families = counted(yard);
   assert.ok(families.size > 5);
   assert.equal(value(families, 'build_info', { version: JSON.parse(metricsText(yard, ['--json'])).version }), 1);
@@ -207,7 +207,7 @@ test('a request that is answered while no call waits is counted when the call co
 });
 
 test('proto tells requests and decisions as events, once each', limit, async (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const child = spawn(program, ['proto'], { cwd: yard.ws, env: yard.env, stdio: ['pipe', 'pipe', 'inherit'] });
   const seen = [];
   let rest = '';
@@ -248,7 +248,7 @@ test('proto tells requests and decisions as events, once each', limit, async (t)
 });
 
 test('servers that run at once add up, and one that is killed loses its last seconds at most', limit, async (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const [a, b] = [await open(t, { yard }), await open(t, { yard })];
   await Promise.all([a.run('true'), b.run('true'), a.run('true'), b.run('true')]);
   await waitFor(() => calls(yard, 'exited') === 4, 'the counts of both, while both run', 30_000);
@@ -259,7 +259,7 @@ test('servers that run at once add up, and one that is killed loses its last sec
 });
 
 test('without telemetry.metrics nothing is stored', limit, async (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const { run, close } = await open(t, { yard, settings: { 'telemetry.metrics': false } });
   await run('true');
   await close();
@@ -267,7 +267,7 @@ test('without telemetry.metrics nothing is stored', limit, async (t) => {
 });
 
 test('a store that cannot be used costs no call anything', limit, async (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const state = path.join(yard.dir, 'no-state');
   fs.mkdirSync(state);
   fs.writeFileSync(path.join(state, 'shellyard'), 'a file where the directory should be');
@@ -362,7 +362,7 @@ const exported = (one, status) => Number(parseOtlp(one.body).byName.get('shellya
   .find((p) => p.attributes.status === status)?.asInt ?? 0);
 
 test('metrics are exported as OTLP in JSON, cumulative, with the configured headers', limit, async (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const headers = path.join(yard.dir, 'headers');
   fs.writeFileSync(headers, '# of the collector\nAuthorization: Bearer sesame\n', { mode: 0o600 });
   const { seen, url } = await collect(t, well);

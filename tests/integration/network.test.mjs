@@ -245,7 +245,7 @@ const askAsStranger = (port, request) => new Promise((resolve) => {
 
 test('without namespaces the engine alone holds all of it', async (t) => {
   mustRun(t, has('python3') && has('curl'), 'no python3 or no curl');
-  const yard = makeYard(t);
+  const yard = makeYard();
   const web = await webServer(t);
   const other = await listen(t, net.createServer((socket) => socket.destroy()));
   fs.writeFileSync(path.join(yard.ws, 'reach.py'), REACH);
@@ -276,7 +276,7 @@ function portsOf(pid) {
 for (const tier of ['full', 'no-namespace']) {
   test(`no process but those of the command can use its proxy, ${tier}`, async (t) => {
     mustRun(t, has('curl'), 'no curl');
-    const yard = makeYard(t);
+    const yard = makeYard();
     if (tier === 'full' && !hasFull(t, yard)) {
       return;
     }
@@ -302,7 +302,7 @@ for (const tier of ['full', 'no-namespace']) {
 for (const tier of ['full', 'no-namespace']) {
   test(`calls at the same time each hear of their own refusals, ${tier}`, async (t) => {
     mustRun(t, has('curl'), 'no curl');
-    const yard = makeYard(t);
+    const yard = makeYard();
     if (tier === 'full' && !hasFull(t, yard)) {
       return;
     }
@@ -332,7 +332,7 @@ eachTier('the connections of a call end with it', async (t, { open }) => {
 
 test('an engine that is killed takes commands and connections with it', async (t) => {
   mustRun(t, has('curl'), 'no curl');
-  const yard = makeYard(t);
+  const yard = makeYard();
   const web = await webServer(t);
   const front = await openFront(t, 'mcp', yard, { settings: allow(`127.0.0.1:${web.port}`) });
 
@@ -345,7 +345,7 @@ test('an engine that is killed takes commands and connections with it', async (t
 
 test('inside another sandbox the list falls back to nothing, and it is said', async (t) => {
   mustRun(t, has('curl'), 'no curl');
-  const yard = makeYard(t);
+  const yard = makeYard();
   const web = await webServer(t);
   const list = `network.allow=[127.0.0.1:${web.port}]`;
   const settings = ['-C', yard.ws, '-c', list];
@@ -359,7 +359,7 @@ test('inside another sandbox the list falls back to nothing, and it is said', as
 });
 
 test('common tools find the proxy by themselves', async (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const web = await webServer(t);
   const front = await openFront(t, 'exec', yard, { settings: allow(`127.0.0.1:${web.port}`) });
   const base = `http://127.0.0.1:${web.port}`;
@@ -382,7 +382,7 @@ test('common tools find the proxy by themselves', async (t) => {
 });
 
 test('an entry that is none is an error that names it', async (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const bad = await execCli(['-c', 'network.allow=[https://example.com]', '--', 'true'], { cwd: yard.ws, env: yard.env });
   assert.equal(bad.code, 2);
   assert.match(bad.stderr, /-c network\.allow.*is a URL: write the host alone/);
@@ -396,7 +396,7 @@ test('an entry that is none is an error that names it', async (t) => {
 
 test('network rules have a second word on each host', { timeout: 60_000 }, async (t) => {
   mustRun(t, has('curl'), 'no curl');
-  const yard = makeYard(t);
+  const yard = makeYard();
   const web = await webServer(t);
   const dir = path.join(yard.home, '.config/shellyard');
   const write = (text) => fs.writeFileSync(path.join(dir, 'rules.yaml'), text, { mode: 0o600 });

@@ -12,7 +12,7 @@ const patch = (...lines) => ['*** Begin Patch', ...lines, '*** End Patch', ''].j
 const addition = (name, text = 'hi') => patch(`*** Add File: ${name}`, `+${text}`);
 
 async function open(t, settings = {}) {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const server = await startMcp({
     cwd: yard.ws, env: yard.env,
     settings: { 'sandbox.mode': 'workspace-write', 'shell.path': '/bin/bash', ...settings },
@@ -177,7 +177,7 @@ for (const tier of ['full', 'no-namespace']) {
 }
 
 test('secrets are neither shown nor changed', limit, async (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   write(yard, 'key.secret', 'hunter2\n');
   for (const denied of [true, false]) {
     const settings = { 'sandbox.mode': 'workspace-write', ...(denied ? { 'sandbox.deny_read': `["${yard.ws}/key.secret"]` } : {}) };
@@ -277,7 +277,7 @@ test('a patch in a command that does not fit changes nothing; beside other words
 });
 
 test('JSON Lines: as a custom tool call, a function call and a command, with events', limit, async (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const child = spawn(program, ['proto', '-c', 'shell.path=/bin/bash'], { cwd: yard.ws, env: yard.env, stdio: ['pipe', 'pipe', 'inherit'] });
   t.after(() => child.kill('SIGKILL'));
   const seen = [];
@@ -309,7 +309,7 @@ test('JSON Lines: as a custom tool call, a function call and a command, with eve
 
 test('files are the workspace owner\'s, also when made by root', limit, async (t) => {
   const isRoot = process.getuid() === 0;
-  const yard = makeYard(t);
+  const yard = makeYard();
   write(yard, 'roots', 'one\n');
   fs.chmodSync(path.join(yard.ws, 'roots'), 0o644);
   if (isRoot) {

@@ -12,7 +12,7 @@ const limit = { timeout: 60_000 };
 const output = (id) => (m) => m.type === 'function_call_output' && m.call_id === id;
 
 test('the worked example of the specification gives its bytes', limit, async (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   fs.mkdirSync(path.join(yard.ws, 'src'));
   fs.writeFileSync(path.join(yard.ws, 'src/main.rs'), `${'\n'.repeat(41)}    // TODO: refactor this\n`);
   const proto = open(t, yard);
@@ -27,7 +27,7 @@ test('the worked example of the specification gives its bytes', limit, async (t)
 });
 
 test('events come as begin, deltas, end, then the output', limit, async (t) => {
-  const proto = open(t, makeYard(t));
+  const proto = open(t, makeYard());
   proto.send({ type: 'function_call', name: 'shell_command', call_id: 'c1', arguments: '{"command":"echo a; echo b >&2; exit 2"}' });
   const answer = await proto.next(output('c1'));
   const types = proto.lines.map((line) => JSON.parse(line)).filter((m) => m.call_id === 'c1').map((m) => m.type);
@@ -39,7 +39,7 @@ test('events come as begin, deltas, end, then the output', limit, async (t) => {
 });
 
 test('the end of a call tells what the sandbox refused', limit, async (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const target = path.join(yard.outside, 'f');
   const proto = open(t, yard, { 'sandbox.read_audit': false });
   proto.send({
@@ -56,14 +56,14 @@ test('the end of a call tells what the sandbox refused', limit, async (t) => {
 });
 
 test('local_shell_call runs an argument list', limit, async (t) => {
-  const proto = open(t, makeYard(t));
+  const proto = open(t, makeYard());
   proto.send({ type: 'local_shell_call', call_id: 'l1', action: { type: 'exec', command: ['echo', 'a  b'], env: { X: '1' }, timeout_ms: 5000 } });
   const answer = await proto.next((m) => m.type === 'local_shell_call_output');
   assert.equal(answer.output, 'a  b\n');
 });
 
 test('bad lines are told and the process lives on', limit, async (t) => {
-  const proto = open(t, makeYard(t));
+  const proto = open(t, makeYard());
   for (const bad of ['{', '[]', '{"type":"nope"}', '{"type":"function_call"}', '\u0000', '{"type":1}', `{"type":"${'x'.repeat(100_000)}"}`]) {
     proto.send(bad);
   }
@@ -73,7 +73,7 @@ test('bad lines are told and the process lives on', limit, async (t) => {
 });
 
 test('a turn may narrow the policy but not widen it', limit, async (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const proto = open(t, yard);
   proto.send({ type: 'turn', sandbox_mode: 'read-only' });
   proto.send({ type: 'function_call', name: 'shell_command', call_id: 'ro', arguments: { command: 'touch f; echo rc=$?' } });
@@ -83,7 +83,7 @@ test('a turn may narrow the policy but not widen it', limit, async (t) => {
 });
 
 test('interrupt ends what runs, shutdown ends the process', limit, async (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const proto = open(t, yard);
   proto.send({ type: 'function_call', name: 'shell_command', call_id: 'long', arguments: { command: 'echo up; setsid sleep 1000 & sleep 1000', timeout_ms: 600_000 } });
   await proto.next((m) => m.type === 'exec_command_output_delta');
@@ -98,7 +98,7 @@ test('interrupt ends what runs, shutdown ends the process', limit, async (t) => 
 });
 
 test('a batch is answered in its order', limit, async (t) => {
-  const proto = open(t, makeYard(t));
+  const proto = open(t, makeYard());
   proto.send({ type: 'batch', calls: [
     { type: 'function_call', name: 'shell_command', call_id: 'b1', arguments: '{"command":"sleep 0.3; echo 1"}' },
     { type: 'function_call', name: 'shell_command', call_id: 'b2', arguments: '{"command":"echo 2"}' },
@@ -109,7 +109,7 @@ test('a batch is answered in its order', limit, async (t) => {
 });
 
 test('the end event tells the limit that a command met, and so does the output', limit, async (t) => {
-  const proto = open(t, makeYard(t), { 'limits.output_bytes': '64K' });
+  const proto = open(t, makeYard(), { 'limits.output_bytes': '64K' });
   proto.send({ type: 'function_call', name: 'shell_command', call_id: 'c1', arguments: '{"command":"yes"}' });
   proto.send({ type: 'function_call', name: 'shell_command', call_id: 'c2', arguments: '{"command":"echo hi"}' });
   const end = await proto.next((m) => m.type === 'exec_command_end' && m.call_id === 'c1');

@@ -122,7 +122,7 @@ test('curl gets 200 from an allowed host and 403 with the reason from another, i
   if (!mustRun(t, has('curl'), 'curl is missing')) {
     return;
   }
-  const yard = makeYard(t);
+  const yard = makeYard();
   const web = await startServer(t);
   const proxy = await startProxy(t, ['web.test=127.0.0.1', `allow=web.test:${web.port} local`]);
   const allowed = await curl(yard, '-x', proxy.url, '-w', '%{http_code}', `http://web.test:${web.port}/a?b`);
@@ -146,7 +146,7 @@ test('curl through a CONNECT tunnel: TLS to the allowed host, 403 for another', 
   if (!mustRun(t, has('curl') && has('openssl'), 'curl or openssl is missing')) {
     return;
   }
-  const yard = makeYard(t);
+  const yard = makeYard();
   const certificate = makeCertificate(yard.dir);
   const web = await startServer(t, certificate);
   const proxy = await startProxy(t, [`tls=${web.port}`, 'web.test=127.0.0.1', `allow=web.test:${web.port} local`]);
@@ -166,7 +166,7 @@ test('a TLS hello for another name than the tunnel, for none, and no TLS at all 
   if (!mustRun(t, has('curl') && has('openssl'), 'curl or openssl is missing')) {
     return;
   }
-  const yard = makeYard(t);
+  const yard = makeYard();
   const certificate = makeCertificate(yard.dir);
   const web = await startServer(t, certificate);
   const proxy = await startProxy(t, [`tls=${web.port}`, 'web.test=127.0.0.1', `allow=web.test:${web.port} local`,
@@ -195,7 +195,7 @@ test('a name that is rebound to loopback, a private or the metadata address is d
   if (!mustRun(t, has('curl'), 'curl is missing')) {
     return;
   }
-  const yard = makeYard(t);
+  const yard = makeYard();
   const web = await startServer(t);
   const answers = { rebound: '127.0.0.1', private: '10.0.0.1,192.168.0.1', nat: '64:ff9b::7f00:1', mixed: '10.0.0.1,::1' };
   const names = Object.entries(answers).flatMap(([name, addresses]) => [`${name}.example=${addresses}`, `allow=${name}.example:${web.port}`]);
@@ -222,7 +222,7 @@ test('SOCKS with names: allowed, denied by reply 2; SOCKS4 is refused', async (t
   if (!mustRun(t, has('curl'), 'curl is missing')) {
     return;
   }
-  const yard = makeYard(t);
+  const yard = makeYard();
   const web = await startServer(t);
   const proxy = await startProxy(t, ['web.test=127.0.0.1', `allow=web.test:${web.port} local`]);
   const allowed = await curl(yard, '-x', proxy.socks, `http://web.test:${web.port}/socks`);
@@ -241,7 +241,7 @@ test('nothing is inherited from one request to the next on a connection', async 
   if (!mustRun(t, has('curl'), 'curl is missing')) {
     return;
   }
-  const yard = makeYard(t);
+  const yard = makeYard();
   const web = await startServer(t);
   const proxy = await startProxy(t, ['web.test=127.0.0.1', `allow=web.test:${web.port} local`]);
   // One curl, two URLs: it would keep the connection to the proxy if it could.
@@ -263,7 +263,7 @@ test('a request inside a tunnel to the HTTP port is judged, by CONNECT and by SO
   if (!mustRun(t, has('curl'), 'curl is missing')) {
     return;
   }
-  const yard = makeYard(t);
+  const yard = makeYard();
   const web = await startServer(t);
   const proxy = await startProxy(t, [`http=${web.port}`, 'web.test=127.0.0.1', `allow=web.test:${web.port} local`]);
   for (const flags of [['-x', proxy.socks], ['-p', '-x', proxy.url]]) {
@@ -309,7 +309,7 @@ test('1,000 connections one after the other and 200 at once leave no descriptor 
 });
 
 test('the tools find the proxy by the variables that are set for them', async (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const web = await startServer(t);
   const proxy = await startProxy(t, ['web.test=127.0.0.1', `allow=web.test:${web.port} local`]);
   // A configuration of the user's that would lead elsewhere.

@@ -10,7 +10,7 @@ const limit = { timeout: 60_000 };
 
 /** A yard with its own home, outside of the workspace. */
 function makeHome(t) {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const home = fs.mkdtempSync(path.join(path.dirname(yard.ws), 'rules-home-'));
   const env = { ...yard.env, HOME: home };
   delete env.XDG_CONFIG_HOME;

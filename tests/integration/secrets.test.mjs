@@ -48,7 +48,7 @@ const said = (proto, text) => proto.lines.some((line) => line.includes(text));
 
 for (const tier of ['full', 'no-namespace']) {
   test(`P02 no line of proto has a secret, and refusals are told (${tier})`, { timeout: 120_000 }, async (t) => {
-    const yard = makeYard(t);
+    const yard = makeYard();
     if (tier === 'full' && !hasFull(t, yard)) {
       return;
     }
@@ -87,7 +87,7 @@ for (const tier of ['full', 'no-namespace']) {
 }
 
 test('P25 proto tells what a command opened and hid', { timeout: 60_000 }, async (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   if (!hasFull(t, yard)) {
     return;
   }
@@ -101,7 +101,7 @@ test('P25 proto tells what a command opened and hid', { timeout: 60_000 }, async
 });
 
 test('proto gives the login environment with secrets hidden', { timeout: 60_000 }, async (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   fill(yard);
   fs.writeFileSync(path.join(yard.home, '.bash_profile'), 'export FROM_PROFILE=yes FROM_SECRET="$(cat ~/.netrc 2>/dev/null)"\n');
   const proto = openProto(t, yard);

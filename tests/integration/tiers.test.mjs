@@ -26,7 +26,7 @@ function hasFull(t, yard) {
 }
 
 test('sandbox check tells the tier and, where it is not the full one, why', (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   if (!hasFull(t, yard)) {
     return;
   }
@@ -123,7 +123,7 @@ eachFront('as root, commands have the home and the name of the owner', async (t,
 });
 
 test('a program that a command made in the session\'s /tmp can be run', async (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   if (!hasFull(t, yard)) {
     return;
   }
@@ -236,7 +236,7 @@ eachFront('secrets are hidden in the full tier', async (t, { yard, open }) => {
 });
 
 test('an engine that is killed leaves nothing of a sandbox in the full tier', async (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   if (!hasFull(t, yard)) {
     return;
   }

@@ -20,7 +20,7 @@ function wrap(yard, policy, ...command) {
 }
 
 test('the wrapper runs a command in its policy and gives back how it ended', async (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const policy = { version: 1, mode: 'workspace-write', cwd: yard.ws };
   const check = spawnSync(program, ['sandbox', 'check', '--json'], { cwd: yard.ws, env: yard.env, encoding: 'utf8' });
   if (!mustRun(t, JSON.parse(check.stdout).full_tier, 'no sandbox of the full tier here')) {
@@ -41,7 +41,7 @@ test('the wrapper runs a command in its policy and gives back how it ended', asy
 });
 
 test('the wrapper does not wait for what a command leaves behind, and ends it', async (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const r = wrap(yard, { version: 1, mode: 'workspace-write', cwd: yard.ws }, 'sh', '-c', 'setsid sleep 1000 & echo bg');
   assert.equal(r.status, 0, r.stderr);
   assert.equal(r.stdout, 'bg\n');
@@ -54,7 +54,7 @@ const hasFull = (t, yard) => {
 };
 
 test('the wrapper hides what the policy denies to read', (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   if (!hasFull(t, yard)) {
     return;
   }
@@ -72,7 +72,7 @@ test('the wrapper hides what the policy denies to read', (t) => {
 });
 
 test('the wrapper keeps protected names that exist, at any depth', (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   if (!hasFull(t, yard)) {
     return;
   }
@@ -104,7 +104,7 @@ test('the wrapper keeps protected names that exist, at any depth', (t) => {
 });
 
 test('a policy that is not understood whole runs nothing', (t) => {
-  const yard = makeYard(t);
+  const yard = makeYard();
   const policy = { version: 1, mode: 'workspace-write', cwd: yard.ws };
   for (const [bad, why] of [[{ ...policy, cwd: undefined }, /"cwd" are needed/], [{ ...policy, roots: [] }, /unknown member "roots"/],
     [{ ...policy, deny_read: 'x' }, /"deny_read" must be a list/], [{ ...policy, deny_read: ['x'] }, /deny_read: 'x'/],

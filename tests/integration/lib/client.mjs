@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 
@@ -83,15 +83,20 @@ export function has(name) {
 
 let marks = 0;
 
+// A test's hooks run in the order in which they were registered, so that a yard would go before the
+// servers that work in it: all of them go when the file's tests have ended.
+const yards = [];
+after(() => yards.forEach((dir) => fs.rmSync(dir, { recursive: true, force: true, maxRetries: 5 })));
+
 /**
  * A fresh directory below /var/tmp (so not below /tmp, which commands may
  * write): `ws` the workspace, `outside`, and `home` with no profile in it.
  * `env` is a whole environment that says nothing of the machine's user; its
- * TEST_MARK is unique, for processesOf. Removed when the test ends.
+ * TEST_MARK is unique, for processesOf. Removed when all tests have ended.
  */
-export function makeYard(t) {
+export function makeYard() {
   const dir = fs.realpathSync(fs.mkdtempSync('/var/tmp/shellyard-test-'));
-  t.after(() => fs.rmSync(dir, { recursive: true, force: true, maxRetries: 5 }));
+  yards.push(dir);
   const yard = { dir, ws: path.join(dir, 'ws'), outside: path.join(dir, 'outside'), home: path.join(dir, 'home') };
   for (const sub of [yard.ws, yard.outside, yard.home]) {
     fs.mkdirSync(sub);
@@ -325,7 +330,7 @@ export async function openFront(t, name, yard, { settings = {}, env = {}, wrap =
 export function eachFront(title, body) {
   for (const name of ['mcp', 'exec']) {
     test(`${title} [${name}]`, { timeout: STUCK_MS }, async (t) => {
-      const yard = makeYard(t);
+      const yard = makeYard();
       await body(t, { name, yard, open: (options) => openFront(t, name, yard, options) });
     });
   }

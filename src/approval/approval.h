@@ -51,6 +51,10 @@ enum requirement_cause {
     REQUIREMENT_BY_ESCALATION
 };
 
+/* Lets the policy a person be asked about what that cause makes a question? */
+bool approval_may_ask(enum approval_policy p, const struct approval_granular *granular,
+                      enum requirement_cause cause);
+
 struct requirement {
     enum requirement_kind kind;
     enum requirement_cause cause;

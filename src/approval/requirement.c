@@ -52,28 +52,36 @@ decide(struct requirement *ret, enum requirement_kind kind, enum requirement_cau
     (void)snprintf(ret->reason, sizeof(ret->reason), "%s", reason);
 }
 
-/* Why nobody may be asked about that under the policy; NULL: somebody may. */
-static const char *
-why_unasked(const struct requirement_input *in, enum requirement_cause cause)
+bool
+approval_may_ask(enum approval_policy p, const struct approval_granular *granular,
+                 enum requirement_cause cause)
 {
-    switch (in->policy) {
+    switch (p) {
     case APPROVAL_NEVER:
-        return "nobody is asked under approval.policy never";
+        return false;
     case APPROVAL_GRANULAR:
-        if (cause == REQUIREMENT_BY_RULE) {
-            return in->granular.rules
-                       ? NULL
-                       : "the granular approval.policy lets nobody be asked about rules";
-        }
-        return in->granular.sandbox_approval
-                   ? NULL
-                   : "the granular approval.policy lets nobody be asked about it";
+        return cause == REQUIREMENT_BY_RULE ? granular->rules : granular->sandbox_approval;
     case APPROVAL_UNLESS_TRUSTED:
     case APPROVAL_ON_FAILURE:
     case APPROVAL_ON_REQUEST:
         break;
     }
-    return NULL;
+    return true;
+}
+
+/* Why nobody may be asked about that under the policy; NULL: somebody may. */
+static const char *
+why_unasked(const struct requirement_input *in, enum requirement_cause cause)
+{
+    if (approval_may_ask(in->policy, &in->granular, cause)) {
+        return NULL;
+    }
+    if (in->policy == APPROVAL_NEVER) {
+        return "nobody is asked under approval.policy never";
+    }
+    return cause == REQUIREMENT_BY_RULE
+               ? "the granular approval.policy lets nobody be asked about rules"
+               : "the granular approval.policy lets nobody be asked about it";
 }
 
 static void

@@ -68,6 +68,9 @@ struct orch_call {
 /* The environment, from the policy as it is now, and the argument vector (spawn.c). */
 enum sy_code call_make_environment(struct orch_call *c, struct sy_error *err) SY_NODISCARD;
 enum sy_code call_make_argv(struct orch_call *c, struct sy_error *err) SY_NODISCARD;
+/* From here on it is as if the caller had asked for that command; nothing that was said of the
+ * other one stays. SY_E_NOMEM, and then the call is as it was. */
+enum sy_code call_replace_command(struct orch_call *c, const struct strv *command) SY_NODISCARD;
 
 /* ORCH_APPROVAL and ORCH_REVIEW (review.c). The ticket is given back by call_leave_review. */
 void call_approve(struct orch_call *c);

@@ -131,34 +131,18 @@ call_hooks_renew(struct orch_call *c)
     }
 }
 
-/* From here on it is as if the caller had asked for that command. */
 static enum sy_code
 replace(struct orch_call *c, const struct strv *command)
 {
-    struct exec_request *r = &c->request;
-    struct strv copy = {.max = LIMIT_ARGV};
     struct strv kept = {.max = LIMIT_ARGV};
 
-    if (strv_add_all(&copy, strv_view(command)) != SY_E_OK ||
-        strv_add_all(&kept, strv_view(command)) != SY_E_OK) {
-        strv_fini(&copy);
+    if (strv_add_all(&kept, strv_view(command)) != SY_E_OK ||
+        call_replace_command(c, command) != SY_E_OK) {
         strv_fini(&kept);
         return SY_E_NOMEM;
     }
-    strv_fini(&r->params.argv);
-    r->params.argv = copy;
     strv_fini(&c->hooks->command);
     c->hooks->command = kept;
-    mem_free(r->script);
-    r->script = NULL;
-    mem_free(r->params.arg0);
-    r->params.arg0 = NULL;
-    strv_fini(&r->keys);
-    strv_fini(&r->prefix); /* it was proposed for another one */
-    strv_fini(&c->argv);
-    c->argv.max = LIMIT_ARGV;
-    r->is_mutating = true;
-    c->is_mutating = true;
     return SY_E_OK;
 }
 
@@ -321,8 +305,7 @@ call_hooks_judge(struct orch_call *c, struct assessment *a)
     /* A hook is the user's word as a rule is. */
     *need = (struct requirement){.kind = REQUIREMENT_NEEDS_APPROVAL, .cause = REQUIREMENT_BY_RULE};
     memcpy(need->reason, reason, sizeof(reason));
-    if (c->turn.approval == APPROVAL_NEVER ||
-        (c->turn.approval == APPROVAL_GRANULAR && !c->turn.granular.rules)) {
+    if (!approval_may_ask(c->turn.approval, &c->turn.granular, REQUIREMENT_BY_RULE)) {
         requirement_refuse_unasked(need);
     }
 }

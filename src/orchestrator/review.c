@@ -4,7 +4,6 @@
 
 #include "approval/question.h"
 #include "base/limits.h"
-#include "base/mem.h"
 #include "orchestrator/call_internal.h"
 
 /* ORCH_APPROVAL and ORCH_REVIEW: what a call needs, and a person who gives it. */
@@ -186,16 +185,8 @@ steer(struct orch_call *c, struct assessment *a, struct sy_error *err)
     (void)snprintf(note, sizeof(note), "%.140s; run instead: %.80s", a->need.reason,
                    buf_view(&words));
     call_add_note(c, note);
-    /* What was said of the other command. */
-    mem_free(c->request.script);
-    mem_free(c->request.params.arg0);
-    c->request.script = NULL;
-    c->request.params.arg0 = NULL;
-    strv_fini(&c->request.prefix);
-    strv_fini(&c->argv);
-    c->argv.max = LIMIT_ARGV;
     call_hooks_renew(c);
-    return strv_add_all(&c->argv, strv_view(&a->better)) == SY_E_OK ? SY_E_OK : sy_err_nomem(err);
+    return call_replace_command(c, &a->better) == SY_E_OK ? SY_E_OK : sy_err_nomem(err);
 }
 
 /* What is asked whatever the judge says. */

@@ -172,6 +172,31 @@ call_make_argv(struct orch_call *c, struct sy_error *err)
     return SY_E_OK;
 }
 
+enum sy_code
+call_replace_command(struct orch_call *c, const struct strv *command)
+{
+    struct exec_request *r = &c->request;
+    struct strv copy = {.max = LIMIT_ARGV};
+
+    if (strv_add_all(&copy, strv_view(command)) != SY_E_OK) {
+        strv_fini(&copy);
+        return SY_E_NOMEM;
+    }
+    strv_fini(&r->params.argv);
+    r->params.argv = copy;
+    mem_free(r->script);
+    r->script = NULL;
+    mem_free(r->params.arg0);
+    r->params.arg0 = NULL;
+    strv_fini(&r->keys);
+    strv_fini(&r->prefix); /* it was proposed for another one */
+    strv_fini(&c->argv);
+    c->argv.max = LIMIT_ARGV;
+    r->is_mutating = true;
+    c->is_mutating = true;
+    return SY_E_OK;
+}
+
 static enum sy_code
 pass_raw(void *arg, enum output_stream s, const char *bytes, size_t n)
 {

@@ -189,23 +189,15 @@ check_policy(const struct orch_call *call, struct sy_error *err)
 {
     const struct turn_context *turn = orch_turn(call);
 
-    switch (turn->approval) {
-    case APPROVAL_NEVER:
-        return sy_err_set(err, SY_E_DENIED,
-                          "approval.policy is never: nobody can be asked for access; go on "
-                          "without it");
-    case APPROVAL_GRANULAR:
-        return turn->granular.sandbox_approval
-                   ? SY_E_OK
-                   : sy_err_set(err, SY_E_DENIED,
-                                "approval.policy is granular, and nobody may be asked about the "
-                                "sandbox; go on without it");
-    case APPROVAL_UNLESS_TRUSTED:
-    case APPROVAL_ON_FAILURE:
-    case APPROVAL_ON_REQUEST:
-        break;
+    if (approval_may_ask(turn->approval, &turn->granular, REQUIREMENT_BY_ESCALATION)) {
+        return SY_E_OK;
     }
-    return SY_E_OK;
+    return sy_err_set(err, SY_E_DENIED, "%s",
+                      turn->approval == APPROVAL_NEVER
+                          ? "approval.policy is never: nobody can be asked for access; go on "
+                            "without it"
+                          : "approval.policy is granular, and nobody may be asked about the "
+                            "sandbox; go on without it");
 }
 
 static enum sy_code

@@ -39,11 +39,11 @@ tool_find(const char *name)
 static bool
 may_ask(const struct config *config)
 {
-    const char *policy = config->approval.policy;
+    const struct approval_granular granular = turn_granular(config);
+    enum approval_policy policy = APPROVAL_NEVER;
 
-    return !str_eq(policy, approval_policy_name(APPROVAL_NEVER)) &&
-           (!str_eq(policy, approval_policy_name(APPROVAL_GRANULAR)) ||
-            config->approval.granular_sandbox_approval);
+    return approval_policy_parse(&policy, config->approval.policy) &&
+           approval_may_ask(policy, &granular, REQUIREMENT_BY_ESCALATION);
 }
 
 bool

@@ -128,6 +128,8 @@ const struct turn_context *tool_context_turn(const struct tool_context *c);
 enum sy_code turn_from_config(struct turn_context *ret, const struct config *config,
                               const char *cwd, char *const *environ_list,
                               struct sy_error *err) SY_NODISCARD;
+/* What granular lets a person be asked about. */
+struct approval_granular turn_granular(const struct config *config);
 /* Session options from configuration. */
 void session_options_from_config(struct session_options *ret, const struct config *config,
                                  char *const *environ_list);

@@ -230,6 +230,15 @@ fill_limits(struct resource_limits *ret, const struct config *config)
     ret->most[RESOURCE_TEMP] = (uint64_t)config->limits.temp_bytes;
 }
 
+struct approval_granular
+turn_granular(const struct config *config)
+{
+    return (struct approval_granular){
+        .sandbox_approval = config->approval.granular_sandbox_approval,
+        .rules = config->approval.granular_rules,
+    };
+}
+
 enum sy_code
 turn_from_config(struct turn_context *ret, const struct config *config, const char *cwd,
                  char *const *environ_list, struct sy_error *err)
@@ -245,10 +254,7 @@ turn_from_config(struct turn_context *ret, const struct config *config, const ch
         return sy_err_set(err, SY_E_INTERNAL, "configuration holds a word that no room knows");
     }
     ret->asks_for_all = str_eq(config->approval.on_request, "all");
-    ret->granular = (struct approval_granular){
-        .sandbox_approval = config->approval.granular_sandbox_approval,
-        .rules = config->approval.granular_rules,
-    };
+    ret->granular = turn_granular(config);
     fill_limits(&ret->limits, config);
     ret->cwd = mem_strdup(cwd);
 

@@ -7,37 +7,18 @@ import http from 'node:http';
 import path from 'node:path';
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
-import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
-import { call, has, hasFull, listen, makeYard, mustRun, program, startMcp, STUCK_MS, textOf } from './lib/client.mjs';
+import { call, has, hasFull, listen, makeYard, mustRun, program, STUCK_MS } from './lib/client.mjs';
+import { says, startAsked } from './lib/person.mjs';
 import { openProto } from './lib/proto.mjs';
 
 const limit = { timeout: STUCK_MS };
 
-/** A person needs a moment to read. */
-const says = (decision) => () => new Promise((resolve) => {
-  setTimeout(() => resolve({ action: 'accept', content: { decision } }), 250);
-});
-
-/** A server in a yard; `answer(params)` plays the person at the client, undefined: no form there. */
-async function open(t, { answer, settings = {}, yard = makeYard() } = {}) {
-  const clientOptions = answer === undefined ? {} : { capabilities: { elicitation: {} } };
-  const server = await startMcp({ cwd: yard.ws, env: yard.env, settings, clientOptions });
-  t.after(() => server.close());
-  const asked = [];
-  if (answer !== undefined) {
-    server.client.setRequestHandler(ElicitRequestSchema, async (request) => {
-      asked.push(request.params);
-      return answer(request.params);
-    });
-  }
-  const use = async (name, args) => {
-    const result = await call(server.client, name, args);
-    return { ...result.structuredContent, isError: result.isError, text: textOf(result) };
-  };
+/** A server, and `ask(access, object)` for its tool. */
+async function open(t, options) {
+  const server = await startAsked(t, options);
   return {
-    ...server, yard, asked,
-    run: (command, more = {}) => use('shell_command', { command, ...more }),
-    ask: (access, object, more = {}) => use('request_access', { access, object, justification: 'the test wants it', ...more }),
+    ...server,
+    ask: (access, object, more = {}) => server.tool('request_access', { access, object, justification: 'the test wants it', ...more }),
   };
 }
 

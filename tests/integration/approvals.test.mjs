@@ -5,35 +5,10 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { spawn, spawnSync } from 'node:child_process';
 import { test } from 'node:test';
-import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
-import { call, followApprovals, has, makeYard, mustRun, program, startMcp, STUCK_MS, textOf, waitFor } from './lib/client.mjs';
+import { call, followApprovals, has, makeYard, mustRun, program, STUCK_MS, textOf, waitFor } from './lib/client.mjs';
+import { later, says, startAsked as open } from './lib/person.mjs';
 
 const limit = { timeout: STUCK_MS };
-
-/** A server in a yard; `answer(params)` plays the person at the client, undefined: no form there. */
-async function open(t, { answer, settings = {}, yard = makeYard() } = {}) {
-  const clientOptions = answer === undefined ? {} : { capabilities: { elicitation: {} } };
-  const server = await startMcp({ cwd: yard.ws, env: yard.env, settings, clientOptions });
-  t.after(() => server.close());
-  const asked = [];
-  if (answer !== undefined) {
-    server.client.setRequestHandler(ElicitRequestSchema, async (request) => {
-      asked.push(request.params);
-      return answer(request.params);
-    });
-  }
-  const run = async (command, more = {}) => {
-    const result = await call(server.client, 'shell_command', { command, ...more });
-    return { ...result.structuredContent, isError: result.isError, text: textOf(result) };
-  };
-  return { ...server, yard, asked, run };
-}
-
-/** A person needs a moment to read. */
-const later = (value, ms = 250) => new Promise((resolve) => {
-  setTimeout(() => resolve(value), ms);
-});
-const says = (decision) => () => later({ action: 'accept', content: { decision } });
 
 /** `shellyard approvals ...` of the same user. */
 function approvals(yard, args, env = {}) {

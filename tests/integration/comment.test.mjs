@@ -6,8 +6,8 @@ import http from 'node:http';
 import path from 'node:path';
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
-import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
-import { call, followApprovals, has, listen, makeYard, mustRun, program, startMcp, STUCK_MS, waitFor } from './lib/client.mjs';
+import { call, followApprovals, has, listen, makeYard, mustRun, program, STUCK_MS, waitFor } from './lib/client.mjs';
+import { says as decides, startAsked } from './lib/person.mjs';
 import { openProto } from './lib/proto.mjs';
 
 const limit = { timeout: STUCK_MS };
@@ -35,21 +35,14 @@ async function startModel(t, answer, { style = 'anthropic', key } = {}) {
   return { settings, requests };
 }
 
-async function open(t, { answer, settings, yard = makeYard() }) {
-  const server = await startMcp({ cwd: yard.ws, env: yard.env, settings, clientOptions: answer === undefined ? {} : { capabilities: { elicitation: {} } } });
-  t.after(() => server.close());
+/** A server whose person, if there is one, always decides so; `asked` are the messages of the forms. */
+async function open(t, { answer, ...options }) {
   const asked = [];
-  if (answer !== undefined) {
-    server.client.setRequestHandler(ElicitRequestSchema, async (request) => {
-      asked.push(request.params.message);
-      await new Promise((resolve) => {
-        setTimeout(resolve, 250); // a person needs a moment
-      });
-      return { action: 'accept', content: { decision: answer } };
-    });
-  }
-  const run = async (command, more = {}) => (await call(server.client, 'shell_command', { command, ...more })).structuredContent;
-  return { ...server, yard, asked, run };
+  const decide = answer === undefined ? undefined : (params) => {
+    asked.push(params.message);
+    return decides(answer)();
+  };
+  return { ...await startAsked(t, { ...options, answer: decide }), asked };
 }
 
 const approvals = (yard, args) => spawnSync(program, ['approvals', ...args], { cwd: yard.dir, env: yard.env, encoding: 'utf8' }).stdout;

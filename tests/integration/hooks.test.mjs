@@ -5,8 +5,8 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
-import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
-import { call, makeYard, program, startMcp, STUCK_MS, textOf, waitFor } from './lib/client.mjs';
+import { call, makeYard, program, STUCK_MS, waitFor } from './lib/client.mjs';
+import { says, startAsked } from './lib/person.mjs';
 import { openProto } from './lib/proto.mjs';
 
 const limit = { timeout: STUCK_MS };
@@ -30,29 +30,11 @@ function configure(yard, hooks, more = '') {
   fs.writeFileSync(path.join(dir, 'config.yaml'), `hooks:\n${Object.entries(hooks).map(([k, v]) => `  ${k}: ${JSON.stringify(v)}\n`).join('')}${more}`);
 }
 
-/** A server in a yard; `answer(params)` plays the person at the client, undefined: no form there. */
-async function open(t, { yard, hooks, answer, settings = {}, more }) {
-  configure(yard, hooks, more);
-  const clientOptions = answer === undefined ? {} : { capabilities: { elicitation: {} } };
-  const server = await startMcp({ cwd: yard.ws, env: yard.env, settings, clientOptions });
-  t.after(() => server.close());
-  const asked = [];
-  if (answer !== undefined) {
-    server.client.setRequestHandler(ElicitRequestSchema, async (request) => {
-      asked.push(request.params);
-      return answer(request.params);
-    });
-  }
-  const tool = async (name, args, options) => {
-    const result = await call(server.client, name, args, options);
-    return { ...result.structuredContent, isError: result.isError, text: textOf(result) };
-  };
-  return { ...server, asked, tool, run: (command, args = {}, options = {}) => tool('shell_command', { command, ...args }, options) };
+/** A server with these hooks. */
+async function open(t, { hooks, more, ...options }) {
+  configure(options.yard, hooks, more);
+  return startAsked(t, options);
 }
-/** A person needs a moment to read. */
-const says = (decision) => () => new Promise((resolve) => {
-  setTimeout(() => resolve({ action: 'accept', content: { decision } }), 250);
-});
 
 /** Processes of any environment that wait for that many seconds: a number nobody else has. */
 function sleepers(seconds) {

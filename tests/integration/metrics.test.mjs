@@ -8,8 +8,8 @@ import path from 'node:path';
 import { once } from 'node:events';
 import { spawn, spawnSync } from 'node:child_process';
 import { test } from 'node:test';
-import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
-import { call, listen, makeYard, program, startMcp, STUCK_MS, waitFor } from './lib/client.mjs';
+import { call, listen, makeYard, program, STUCK_MS, waitFor } from './lib/client.mjs';
+import { says, startAsked as open } from './lib/person.mjs';
 
 const limit = { timeout: STUCK_MS };
 
@@ -113,23 +113,6 @@ function value(families, name, labels, part = '') {
 const counted = (yard) => parsePrometheus(metricsText(yard));
 const calls = (yard, status, tool = 'shell_command') => value(counted(yard), 'tool_calls_total', { tool, status });
 
-async function open(t, { answer, settings = {}, yard = makeYard(), env = {} } = {}) {
-  const clientOptions = answer === undefined ? {} : { capabilities: { elicitation: {} } };
-  const server = await startMcp({ cwd: yard.ws, env: { ...yard.env, ...env }, settings, clientOptions });
-  let closed = null;
-  const close = () => (closed ??= server.close());
-  t.after(close);
-  if (answer !== undefined) {
-    server.client.setRequestHandler(ElicitRequestSchema, answer);
-  }
-  const run = (command, more = {}) => call(server.client, 'shell_command', { command, ...more });
-  return { ...server, yard, run, close };
-}
-
-const says = (decision) => () => new Promise((resolve) => {
-  setTimeout(() => resolve({ action: 'accept', content: { decision } }), 250); // a person reads first
-});
-
 test('before anything was counted there are families, and no store is made', limit, async (t) => {
   const yard = makeYard();
   const families = counted(yard);
@@ -165,7 +148,7 @@ test('calls, refusals, failures, times and denials of an MCP server are counted'
   assert.equal(value(families, 'command_duration_seconds', { tool }, '_count'), 4);
   assert.equal(value(families, 'tool_call_duration_seconds', { tool }, '_count'), 5);
   assert.ok(value(families, 'command_duration_seconds', { tool }, '_sum') >= 0.3);
-  const { denials } = denied.structuredContent;
+  const { denials } = denied;
   assert.ok(denials.length > 0);
   assert.equal(value(families, 'sandbox_denials_total', { layer: denials[0].layer, operation: denials[0].operation }), denials[0].count ?? 1);
   const json = JSON.parse(metricsText(yard, ['--json']));
@@ -192,12 +175,12 @@ test('requests for approval are counted once, by what was decided', limit, async
 
 test('a request that is answered while no call waits is counted when the call comes back', limit, async (t) => {
   const { run, yard, close } = await open(t);
-  assert.equal((await run('rm -rf a')).structuredContent.status, 'pending_approval');
-  assert.equal((await run('rm -rf a')).structuredContent.status, 'pending_approval');
+  assert.equal((await run('rm -rf a')).status, 'pending_approval');
+  assert.equal((await run('rm -rf a')).status, 'pending_approval');
   const { requests } = JSON.parse(spawnSync(program, ['approvals', 'list', '--json'], { env: yard.env, encoding: 'utf8' }).stdout);
   assert.equal(requests.length, 1);
   assert.equal(spawnSync(program, ['approvals', 'approve', requests[0].id], { env: yard.env }).status, 0);
-  assert.equal((await run('rm -rf a')).structuredContent.status, 'exited');
+  assert.equal((await run('rm -rf a')).status, 'exited');
   await close();
   const families = counted(yard);
   const tool = 'shell_command';
@@ -273,7 +256,7 @@ test('a store that cannot be used costs no call anything', limit, async (t) => {
   fs.writeFileSync(path.join(state, 'shellyard'), 'a file where the directory should be');
   const { run, close } = await open(t, { yard, env: { XDG_STATE_HOME: state } });
   for (let i = 0; i < 3; i += 1) {
-    assert.equal((await run('true')).structuredContent.exit_code, 0);
+    assert.equal((await run('true')).exit_code, 0);
   }
   await close();
 });
@@ -396,7 +379,7 @@ test('headers come from a variable as well', limit, async (t) => {
     settings: { 'telemetry.otlp_endpoint': url, 'telemetry.otlp_headers_env': 'COLLECTOR' },
   });
   const r = await run('echo "[$COLLECTOR]"');
-  assert.equal(r.structuredContent.output.trim(), '[]'); // commands do not get it
+  assert.equal(r.output.trim(), '[]'); // commands do not get it
   await close();
   assert.equal(seen.length, 1);
   assert.equal(seen[0].headers['api-key'], 'a b');
@@ -436,7 +419,7 @@ test('a collector that hangs slows no call, and the end of the server little', l
   await run('true');
   await waitFor(() => sockets.length > 0, 'a connection', 30_000);
   for (let i = 0; i < 5; i += 1) {
-    assert.equal((await run('true')).structuredContent.exit_code, 0);
+    assert.equal((await run('true')).exit_code, 0);
   }
   const start = performance.now();
   await close();

@@ -117,34 +117,18 @@ store_access_put(char ret_id[STORE_ID_SIZE], struct store *st, const struct stor
 enum sy_code
 store_access_remove(struct store *st, const char *id, struct sy_error *err)
 {
-    STORE_STMT s = NULL;
-    struct store_txn txn;
-    enum sy_code rc = store_begin(&txn, st, err);
+    return store_remove_rule(st, "DELETE FROM access_rule WHERE id = :id", id, err);
+}
+
+static enum sy_code
+read_row(void *element, struct store *st, sqlite3_stmt *s, struct sy_error *err)
+{
+    struct store_access *a = element;
+    enum sy_code rc = store_column_id(a->id, st, s, 0, err);
 
     if (rc != SY_E_OK) {
         return rc;
     }
-    rc = store_prepare(&s, st, "DELETE FROM access_rule WHERE id = :id", err);
-    if (rc == SY_E_OK) {
-        rc = store_run(st, s, store_bind_text(s, ":id", id), NULL, err);
-    }
-    if (rc == SY_E_OK && sqlite3_changes(st->db) == 0) {
-        rc = sy_err_set(err, SY_E_NOTFOUND,
-                        "there is no rule of that id; shellyard rules list shows them");
-    }
-    store_stmt_fini(&s);
-    return store_end(&txn, rc, err);
-}
-
-static enum sy_code
-read_row(struct store_access *a, struct store *st, sqlite3_stmt *s, struct sy_error *err)
-{
-    const char *id = (const char *)sqlite3_column_text(s, 0);
-
-    if (id == NULL || strlen(id) != STORE_ID_SIZE - 1) {
-        return store_failed(st, SQLITE_CORRUPT, err);
-    }
-    memcpy(a->id, id, STORE_ID_SIZE);
     a->kind = store_column_text(s, 1);
     a->object = store_column_text(s, 2);
     a->workspace = store_column_text(s, 3);
@@ -160,31 +144,18 @@ read_row(struct store_access *a, struct store *st, sqlite3_stmt *s, struct sy_er
 enum sy_code
 store_accesses_get(struct store_accesses *ret, struct store *st, struct sy_error *err)
 {
-    STORE_STMT s = NULL;
+    const struct store_listing all = {
+        .count = "SELECT count(*) FROM access_rule",
+        .select = "SELECT id, kind, object, workspace, mode, created_ms, decided_by FROM"
+                  " access_rule ORDER BY seq LIMIT :n",
+        .size = sizeof(*ret->v),
+        .read = read_row,
+    };
     struct store_accesses list = {0};
-    int64_t n = 0;
-    bool is_row = false;
-    enum sy_code rc = store_number(&n, st, "SELECT count(*) FROM access_rule", err);
+    void *v = NULL;
+    enum sy_code rc = store_list(&v, &list.n, st, &all, err);
 
-    if (rc == SY_E_OK) {
-        list.v = mem_alloc_zero((size_t)n + 1, sizeof(*list.v));
-        rc = list.v != NULL ? SY_E_OK : sy_err_nomem(err);
-    }
-    if (rc == SY_E_OK) {
-        rc = store_prepare(&s, st,
-                           "SELECT id, kind, object, workspace, mode, created_ms, decided_by FROM"
-                           " access_rule ORDER BY seq LIMIT :n",
-                           err);
-    }
-    if (rc == SY_E_OK) {
-        rc = store_run(st, s, store_bind_i64(s, ":n", n), &is_row, err);
-    }
-    while (rc == SY_E_OK && is_row && list.v != NULL) {
-        rc = read_row(&list.v[list.n++], st, s, err);
-        if (rc == SY_E_OK) {
-            rc = store_step(st, s, &is_row, err);
-        }
-    }
+    list.v = v;
     if (rc != SY_E_OK) {
         store_accesses_fini(&list);
         return rc;

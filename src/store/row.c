@@ -68,3 +68,69 @@ store_column_text(sqlite3_stmt *s, int i)
 
     return text != NULL ? mem_strdup(text) : NULL;
 }
+
+enum sy_code
+store_column_id(char ret[STORE_ID_SIZE], struct store *st, sqlite3_stmt *s, int i,
+                struct sy_error *err)
+{
+    const char *id = (const char *)sqlite3_column_text(s, i);
+
+    if (id == NULL || strlen(id) != STORE_ID_SIZE - 1) {
+        return store_failed(st, SQLITE_CORRUPT, err);
+    }
+    memcpy(ret, id, STORE_ID_SIZE);
+    return SY_E_OK;
+}
+
+enum sy_code
+store_list(void **ret_v, size_t *ret_n, struct store *st, const struct store_listing *what,
+           struct sy_error *err)
+{
+    STORE_STMT s = NULL;
+    unsigned char *v = NULL;
+    int64_t n = 0;
+    bool is_row = false;
+    enum sy_code rc = store_number(&n, st, what->count, err);
+
+    *ret_n = 0;
+    if (rc == SY_E_OK) {
+        *ret_v = mem_alloc_zero((size_t)n + 1, what->size);
+        v = *ret_v;
+        rc = v != NULL ? SY_E_OK : sy_err_nomem(err);
+    }
+    if (rc == SY_E_OK) {
+        rc = store_prepare(&s, st, what->select, err);
+    }
+    if (rc == SY_E_OK) {
+        rc = store_run(st, s, store_bind_i64(s, ":n", n), &is_row, err);
+    }
+    while (rc == SY_E_OK && is_row && v != NULL) {
+        rc = what->read(v + what->size * (*ret_n)++, st, s, err);
+        if (rc == SY_E_OK) {
+            rc = store_step(st, s, &is_row, err);
+        }
+    }
+    return rc;
+}
+
+enum sy_code
+store_remove_rule(struct store *st, const char *sql, const char *id, struct sy_error *err)
+{
+    STORE_STMT s = NULL;
+    struct store_txn txn;
+    enum sy_code rc = store_begin(&txn, st, err);
+
+    if (rc != SY_E_OK) {
+        return rc;
+    }
+    rc = store_prepare(&s, st, sql, err);
+    if (rc == SY_E_OK) {
+        rc = store_run(st, s, store_bind_text(s, ":id", id), NULL, err);
+    }
+    if (rc == SY_E_OK && sqlite3_changes(st->db) == 0) {
+        rc = sy_err_set(err, SY_E_NOTFOUND,
+                        "there is no rule of that id; shellyard rules list shows them");
+    }
+    store_stmt_fini(&s);
+    return store_end(&txn, rc, err);
+}

@@ -115,23 +115,7 @@ store_rule_put(char ret_id[STORE_ID_SIZE], struct store *st, const struct strv *
 enum sy_code
 store_rule_remove(struct store *st, const char *id, struct sy_error *err)
 {
-    STORE_STMT s = NULL;
-    struct store_txn txn;
-    enum sy_code rc = store_begin(&txn, st, err);
-
-    if (rc != SY_E_OK) {
-        return rc;
-    }
-    rc = store_prepare(&s, st, "DELETE FROM allow_rule WHERE id = :id", err);
-    if (rc == SY_E_OK) {
-        rc = store_run(st, s, store_bind_text(s, ":id", id), NULL, err);
-    }
-    if (rc == SY_E_OK && sqlite3_changes(st->db) == 0) {
-        rc = sy_err_set(err, SY_E_NOTFOUND,
-                        "there is no rule of that id; shellyard rules list shows them");
-    }
-    store_stmt_fini(&s);
-    return store_end(&txn, rc, err);
+    return store_remove_rule(st, "DELETE FROM allow_rule WHERE id = :id", id, err);
 }
 
 static enum sy_code
@@ -163,15 +147,15 @@ read_prefix(struct strv *ret, struct store *st, const char *text, struct sy_erro
 }
 
 static enum sy_code
-read_row(struct store_rule *r, struct store *st, sqlite3_stmt *s, struct sy_error *err)
+read_row(void *element, struct store *st, sqlite3_stmt *s, struct sy_error *err)
 {
-    const char *id = (const char *)sqlite3_column_text(s, 0);
+    struct store_rule *r = element;
     const char *prefix = (const char *)sqlite3_column_text(s, 1);
+    enum sy_code rc = store_column_id(r->id, st, s, 0, err);
 
-    if (id == NULL || prefix == NULL || strlen(id) != STORE_ID_SIZE - 1) {
-        return store_failed(st, SQLITE_CORRUPT, err);
+    if (rc != SY_E_OK || prefix == NULL) {
+        return rc != SY_E_OK ? rc : store_failed(st, SQLITE_CORRUPT, err);
     }
-    memcpy(r->id, id, STORE_ID_SIZE);
     r->lifts_sandbox = sqlite3_column_int(s, 2) != 0;
     r->created_ms = sqlite3_column_int64(s, 3);
     r->decided_by = store_column_text(s, 4);
@@ -181,31 +165,18 @@ read_row(struct store_rule *r, struct store *st, sqlite3_stmt *s, struct sy_erro
 enum sy_code
 store_rules_get(struct store_rules *ret, struct store *st, struct sy_error *err)
 {
-    STORE_STMT s = NULL;
+    const struct store_listing all = {
+        .count = "SELECT count(*) FROM allow_rule",
+        .select = "SELECT id, prefix, lifts_sandbox, created_ms, decided_by FROM allow_rule"
+                  " ORDER BY seq LIMIT :n",
+        .size = sizeof(*ret->v),
+        .read = read_row,
+    };
     struct store_rules list = {0};
-    int64_t n = 0;
-    bool is_row = false;
-    enum sy_code rc = store_number(&n, st, "SELECT count(*) FROM allow_rule", err);
+    void *v = NULL;
+    enum sy_code rc = store_list(&v, &list.n, st, &all, err);
 
-    if (rc == SY_E_OK) {
-        list.v = mem_alloc_zero((size_t)n + 1, sizeof(*list.v));
-        rc = list.v != NULL ? SY_E_OK : sy_err_nomem(err);
-    }
-    if (rc == SY_E_OK) {
-        rc = store_prepare(&s, st,
-                           "SELECT id, prefix, lifts_sandbox, created_ms, decided_by FROM"
-                           " allow_rule ORDER BY seq LIMIT :n",
-                           err);
-    }
-    if (rc == SY_E_OK) {
-        rc = store_run(st, s, store_bind_i64(s, ":n", n), &is_row, err);
-    }
-    while (rc == SY_E_OK && is_row && list.v != NULL) {
-        rc = read_row(&list.v[list.n++], st, s, err);
-        if (rc == SY_E_OK) {
-            rc = store_step(st, s, &is_row, err);
-        }
-    }
+    list.v = v;
     if (rc != SY_E_OK) {
         store_rules_fini(&list);
         return rc;

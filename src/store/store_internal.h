@@ -64,6 +64,25 @@ enum sy_code store_run(struct store *st, sqlite3_stmt *s, int rc, bool *ret_row,
 enum sy_code store_make_id(char id[33], const char *what, struct sy_error *err) SY_NODISCARD;
 /* A copy of a column, or NULL. */
 char *store_column_text(sqlite3_stmt *s, int i);
+/* The id in a column; that of no other length is damage. */
+enum sy_code store_column_id(char ret[33], struct store *st, sqlite3_stmt *s, int i,
+                             struct sy_error *err) SY_NODISCARD;
+
+/*
+ * All rows of a table into an array from the heap, which the caller frees, on failure too: *ret_n
+ * is how many were begun. `count` gives their number, `select` has a LIMIT :n.
+ */
+struct store_listing {
+    const char *count;
+    const char *select;
+    size_t size; /* of an element; zeroed before it is read */
+    enum sy_code (*read)(void *element, struct store *st, sqlite3_stmt *s, struct sy_error *err);
+};
+enum sy_code store_list(void **ret_v, size_t *ret_n, struct store *st,
+                        const struct store_listing *what, struct sy_error *err) SY_NODISCARD;
+/* SY_E_NOTFOUND unless the statement, which deletes by :id, has deleted a rule. */
+enum sy_code store_remove_rule(struct store *st, const char *sql, const char *id,
+                               struct sy_error *err) SY_NODISCARD;
 /* SY_E_ARG unless it is UTF-8 of at most `max` bytes; `what` is for the error. */
 enum sy_code store_check_text(const char *what, const char *text, size_t max,
                               struct sy_error *err) SY_NODISCARD;

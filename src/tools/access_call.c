@@ -500,11 +500,7 @@ write_structured(struct tool_output *ret, const struct access_call *a,
 {
     struct jw w = {.out = &ret->structured};
 
-    jw_object(&w);
-    jw_key_str(&w, "status", exec_status_name(output->status));
-    jw_key_int(&w, "exit_code", output->status == EXEC_EXITED ? 0 : 1);
-    jw_key_bool(&w, "timed_out", false);
-    jw_key_strn(&w, "output", buf_view(&ret->text), ret->text.len);
+    result_write_first(&w, ret, output);
     jw_key_bool(&w, "applied", a->state == ACCESS_APPLIED);
     if (a->state == ACCESS_ALREADY) {
         jw_key_bool(&w, "already_allowed", true);
@@ -517,14 +513,7 @@ write_structured(struct tool_output *ret, const struct access_call *a,
         jw_raw(&w, buf_view(&a->json), a->json.len);
     }
     result_write_review(&w, output->review);
-    if (output->err.code != SY_E_OK) {
-        jw_key_str(&w, "error", output->err.msg);
-    }
-    if (output->plan != NULL) {
-        jw_key(&w, "sandbox");
-        sandbox_plan_write(&w, output->plan);
-    }
-    jw_end_object(&w);
+    result_write_last(&w, output);
     return jw_done(&w);
 }
 
@@ -535,25 +524,12 @@ access_call_result(struct tool_output *ret, const struct tool_call *call,
     const struct access_call *a = call->access;
     size_t max = (a->json.len + (size_t)LIMIT_PATH * 4 + 65536) * 8;
 
-    *ret = (struct tool_output){
-        .is_error = output->status != EXEC_EXITED,
-        .is_success = output->status == EXEC_EXITED,
-        .is_aborted = output->review != NULL && output->review->outcome == REVIEW_ABORTED,
-        .text = {.max = max},
-        .content = {.max = max},
-        .structured = {.max = max},
-    };
+    result_begin(ret, output, max);
 
     enum sy_code rc = write_text(&ret->text, a, output);
 
     if (rc == SY_E_OK) {
         rc = write_structured(ret, a, output);
     }
-    if (rc == SY_E_OK) {
-        rc = buf_add(&ret->content, buf_view(&ret->text), ret->text.len);
-    }
-    if (rc != SY_E_OK) {
-        tool_output_fini(ret);
-    }
-    return rc;
+    return result_end(ret, rc);
 }

@@ -361,3 +361,51 @@ result_build_error(struct tool_output *ret, const struct sy_error *err)
     }
     return rc;
 }
+
+void
+result_begin(struct tool_output *ret, const struct exec_output *output, size_t max)
+{
+    *ret = (struct tool_output){
+        .is_error = output->status != EXEC_EXITED,
+        .is_success = output->status == EXEC_EXITED,
+        .is_aborted = output->review != NULL && output->review->outcome == REVIEW_ABORTED,
+        .text = {.max = max},
+        .content = {.max = max},
+        .structured = {.max = max},
+    };
+}
+
+void
+result_write_first(struct jw *w, const struct tool_output *ret, const struct exec_output *output)
+{
+    jw_object(w);
+    jw_key_str(w, "status", exec_status_name(output->status));
+    jw_key_int(w, "exit_code", output->status == EXEC_EXITED ? 0 : 1);
+    jw_key_bool(w, "timed_out", false);
+    jw_key_strn(w, "output", buf_view(&ret->text), ret->text.len);
+}
+
+void
+result_write_last(struct jw *w, const struct exec_output *output)
+{
+    if (output->err.code != SY_E_OK) {
+        jw_key_str(w, "error", output->err.msg);
+    }
+    if (output->plan != NULL) {
+        jw_key(w, "sandbox");
+        sandbox_plan_write(w, output->plan);
+    }
+    jw_end_object(w);
+}
+
+enum sy_code
+result_end(struct tool_output *ret, enum sy_code rc)
+{
+    if (rc == SY_E_OK) {
+        rc = buf_add(&ret->content, buf_view(&ret->text), ret->text.len);
+    }
+    if (rc != SY_E_OK) {
+        tool_output_fini(ret);
+    }
+    return rc;
+}

@@ -36,6 +36,16 @@ enum sy_code result_build(struct tool_output *ret, const struct tool_call *call,
 enum sy_code result_build_error(struct tool_output *ret, const struct sy_error *err) SY_NODISCARD;
 /* The member "approval" of an answer; nothing where nobody was asked (NULL). */
 void result_write_review(struct jw *w, const struct review_answer *a);
+/*
+ * The frame of an answer of a call that runs no command, whose parts have `max` bytes at most:
+ * made, the members that all have (first, and last), and the end, which frees it where `rc` is an
+ * error.
+ */
+void result_begin(struct tool_output *ret, const struct exec_output *output, size_t max);
+void result_write_first(struct jw *w, const struct tool_output *ret,
+                        const struct exec_output *output);
+void result_write_last(struct jw *w, const struct exec_output *output);
+enum sy_code result_end(struct tool_output *ret, enum sy_code rc);
 /* The JSON text of the output schema that result_build fills. */
 extern const char result_schema[];
 

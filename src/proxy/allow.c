@@ -7,8 +7,6 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-#define LOCAL_MARK " local"
-
 struct entry {
     char *text;
     struct host host; /* of a wildcard: what follows "*." */
@@ -22,6 +20,15 @@ struct allow_list {
     size_t n;
     struct entry entries[];
 };
+
+bool
+allow_entry_is_local(const char *entry, size_t *ret_len)
+{
+    bool is_local = str_ends(entry, ALLOW_LOCAL_MARK);
+
+    *ret_len = strlen(entry) - (is_local ? strlen(ALLOW_LOCAL_MARK) : 0);
+    return is_local;
+}
 
 static enum sy_code
 wrong(struct sy_error *err, const char *text, const char *reason)
@@ -100,10 +107,7 @@ parse_entry(struct entry *e, const char *text, struct sy_error *err)
     if (e->text == NULL) {
         return sy_err_nomem(err);
     }
-    if (str_ends(text, LOCAL_MARK)) {
-        e->is_local = true;
-        len -= strlen(LOCAL_MARK);
-    }
+    e->is_local = allow_entry_is_local(text, &len);
     e->is_below = text[0] == '*';
 
     size_t skip = e->is_below ? 2 : 0;
@@ -198,7 +202,7 @@ hint(struct judgement *j, const struct host *h, uint16_t port, bool is_local)
     char authority[HOST_AUTHORITY_MAX];
 
     host_authority(h, port == 80 || port == 443 ? 0 : port, authority);
-    (void)snprintf(j->hint, sizeof(j->hint), "%s%s", authority, is_local ? LOCAL_MARK : "");
+    (void)snprintf(j->hint, sizeof(j->hint), "%s%s", authority, is_local ? ALLOW_LOCAL_MARK : "");
 }
 
 void

@@ -23,6 +23,11 @@
  */
 struct allow_list;
 
+/* What marks an entry as "local". */
+#define ALLOW_LOCAL_MARK " local"
+/* Is it marked so? *ret_len: what stands before the mark. */
+bool allow_entry_is_local(const char *entry, size_t *ret_len);
+
 /* SY_E_CONFIG: *err names the entry, what is wrong and what would be right. */
 enum sy_code allow_new(struct allow_list **ret, const char *const *entries, size_t n,
                        struct sy_error *err) SY_NODISCARD;

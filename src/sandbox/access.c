@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "proxy/host.h"
+#include "proxy/allow.h"
 
 static const char *const kind_names[] = {
     [ACCESS_READ] = "read",
@@ -240,14 +240,12 @@ judge_write(struct access_verdict *ret, const struct access *a, const struct acc
 static void
 judge_host(struct access_verdict *ret, const char *entry)
 {
-    static const char local[] = " local";
-    size_t n = strlen(entry);
-    bool is_local = n > sizeof(local) && str_ends(entry, local);
+    size_t n = 0;
+    bool is_local = allow_entry_is_local(entry, &n);
     struct host h;
     uint16_t port = 0;
     bool has_port = false;
 
-    n -= is_local ? sizeof(local) - 1 : 0;
     if (host_parse_authority(&h, &port, &has_port, entry, n, NULL) != SY_E_OK) {
         say(ret, ACCESS_REFUSED, "it names no single host");
         return;

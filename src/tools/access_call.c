@@ -84,10 +84,10 @@ static enum sy_code
 judge_host(bool *ret, char rule[160], const struct sandbox_policy *p, const char *entry,
            struct sy_error *err)
 {
-    static const char local[] = " local";
     static const uint16_t web[] = {80, 443};
     struct allow_list *list = NULL;
-    size_t n = strlen(entry) - (str_ends(entry, local) ? sizeof(local) - 1 : 0);
+    size_t n = 0;
+    bool is_local = allow_entry_is_local(entry, &n);
     struct judgement j = {0};
     struct host h;
     uint16_t port = 0;
@@ -111,7 +111,7 @@ judge_host(bool *ret, char rule[160], const struct sandbox_policy *p, const char
             (void)allow_judge_address(list, &h, has_port ? port : web[i], &h.address, &j);
         }
         /* A name that may resolve to this machine is more than one that may not. */
-        *ret = j.is_allowed && (h.kind == HOST_ADDRESS || j.is_local || !str_ends(entry, local));
+        *ret = j.is_allowed && (h.kind == HOST_ADDRESS || j.is_local || !is_local);
     }
     if (*ret) {
         (void)snprintf(rule, 160, "network.allow: %.120s", j.rule != NULL ? j.rule : h.text);

@@ -7,7 +7,7 @@
 #include "base/place.h"
 #include "base/str.h"
 #include "base/utf8.h"
-#include "proxy/host.h"
+#include "proxy/allow.h"
 #include "sandbox/linux/walk.h"
 #include "tools/access_call.h"
 
@@ -129,17 +129,15 @@ is_local_name(const struct host *h)
 static enum sy_code
 find_host(struct access_found *ret, const char *object, struct sy_error *err)
 {
-    static const char local[] = " local";
-    SY_AUTO(buf_fini) struct buf entry = {.max = HOST_AUTHORITY_MAX + sizeof(local)};
+    SY_AUTO(buf_fini) struct buf entry = {.max = HOST_AUTHORITY_MAX + sizeof(ALLOW_LOCAL_MARK)};
     char authority[HOST_AUTHORITY_MAX];
-    size_t n = strlen(object);
-    bool is_local = n > sizeof(local) && str_ends(object, local);
+    size_t n = 0;
+    bool is_local = allow_entry_is_local(object, &n);
     struct host h;
     uint16_t port = 0;
     bool has_port = false;
     struct sy_error why = {0};
 
-    n -= is_local ? sizeof(local) - 1 : 0;
     if (strchr(object, '*') != NULL || str_starts(object, "unix:")) {
         return sy_err_set(err, SY_E_DENIED,
                           "only one host can be asked for, with a port or without, e.g. "
@@ -149,8 +147,8 @@ find_host(struct access_found *ret, const char *object, struct sy_error *err)
         return sy_err_set(err, SY_E_DENIED, "%s", why.msg);
     }
     host_authority(&h, has_port ? port : 0, authority);
-    if (buf_addf(&entry, "%s%s", authority, is_local || is_local_name(&h) ? local : "") !=
-        SY_E_OK) {
+    if (buf_addf(&entry, "%s%s", authority,
+                 is_local || is_local_name(&h) ? ALLOW_LOCAL_MARK : "") != SY_E_OK) {
         return sy_err_nomem(err);
     }
     ret->access.object = buf_take(&entry);

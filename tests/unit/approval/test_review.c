@@ -46,11 +46,10 @@ on_wake(void *arg)
     woken++;
 }
 
-static enum sy_code
-ask_as(struct review_ticket **ret, struct review *r, uint64_t hold_ms, bool may_remember,
-       struct sy_error *err)
+static struct question
+dangerous(bool may_remember)
 {
-    const struct question question = {
+    return (struct question){
         .tool = "shell",
         .argv = mem_unconst(argv),
         .cwd = "/ws",
@@ -60,6 +59,13 @@ ask_as(struct review_ticket **ret, struct review *r, uint64_t hold_ms, bool may_
         .sandbox = &policy,
         .may_remember = may_remember,
     };
+}
+
+static enum sy_code
+ask_as(struct review_ticket **ret, struct review *r, uint64_t hold_ms, bool may_remember,
+       struct sy_error *err)
+{
+    const struct question question = dangerous(may_remember);
     const struct review_question q = {.question = &question, .hold_ms = hold_ms, .wake = on_wake};
 
     return review_store_ops.ask(r, ret, &q, err);
@@ -396,15 +402,7 @@ has_comment(const char *text)
 static struct review_ticket *
 ask_once(struct review *r, uint64_t hold_ms, bool asks_once)
 {
-    const struct question question = {
-        .tool = "shell",
-        .argv = mem_unconst(argv),
-        .cwd = "/ws",
-        .why = "why",
-        .finding = "",
-        .class = APPROVAL_CLASS_DANGEROUS,
-        .sandbox = &policy,
-    };
+    const struct question question = dangerous(false);
     const struct review_question q = {
         .question = &question, .hold_ms = hold_ms, .asks_once = asks_once, .wake = on_wake};
     struct review_ticket *t = NULL;

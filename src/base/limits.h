@@ -55,6 +55,19 @@
 #define LIMIT_TIMEOUT_DEFAULT_MS 10000
 #define LIMIT_TIMEOUT_MAX_MS     86400000
 
+/* Input that a command has not read yet, in one process: a pasted file of source text fits; more is
+ * refused with the count of what fits. */
+#define LIMIT_INPUT_PENDING 1048576U /* 1 MiB */
+
+/* A terminal's size where none is asked for (VT100), and the largest: a screen of that is 4 MiB. */
+#define LIMIT_TERMINAL_ROWS    24U
+#define LIMIT_TERMINAL_COLUMNS 80U
+#define LIMIT_TERMINAL_MAX     500U
+
+/* A line beyond that is cut by a terminal in canonical mode: termios(3), MAX_CANON with the
+ * newline. */
+#define LIMIT_TERMINAL_LINE 4095U
+
 /* How long a background child that still holds a pipe may delay the answer
  * after the command itself has ended. */
 #define LIMIT_LINGER_MS 500

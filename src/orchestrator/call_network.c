@@ -1,4 +1,5 @@
 /* A call's part in the network of its policy, where that is an allow list. */
+#include <poll.h>
 #include <stdio.h>
 
 #include "base/fd.h"
@@ -131,8 +132,8 @@ call_network_watch(const struct orch_call *c, struct process_watch *out, size_t 
     }
     SY_ASSERT(n < PROCESS_WATCHES);
     /* As long as the process's own, and told from those of other calls by its id. */
-    out[n] = (struct process_watch){
-        .fd = network_seat_fd(c->seat), .events = out[0].events, .id = out[0].id};
+    out[n] =
+        (struct process_watch){.fd = network_seat_fd(c->seat), .events = POLLIN, .id = out[0].id};
     return n + 1;
 }
 

@@ -341,7 +341,9 @@ keeper_main(void *arg)
     }
     job->pid = pid;
     keeper_restore_cpus(job); /* the child is past KEEPER_GO */
-    keeper_close_span(0, 2);
+    /* A terminal that nobody has open reads as ended (EIO): a command may close its own and open
+     * /dev/tty later. */
+    keeper_close_span(job->has_terminal ? 1 : 0, 2);
     if (job->ruleset_fd >= 0) {
         sy_raw1(SYS_close, job->ruleset_fd);
     }

@@ -69,8 +69,9 @@ struct keeper_job {
     const char *cwd;
     struct keeper_rlimit rlimits[KEEPER_RLIMITS];
     size_t n_rlimits;
-    bool has_ruleset; /* the first descriptor of KEEPER_GO; a remote one has ruleset_fd from its
-                         birth */
+    bool has_terminal; /* standard input is one, which the command gets as its controlling one */
+    bool has_ruleset;  /* the first descriptor of KEEPER_GO; a remote one has ruleset_fd from its
+                          birth */
     /* Directories of the control groups, which the keeper removes where the engine
      * is gone and won't. */
     const char *cgroups[CGROUP_PLACES];

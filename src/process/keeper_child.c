@@ -10,6 +10,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stddef.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -250,6 +251,17 @@ apply_limits(struct keeper_job *job, const struct go_fds *fds)
     }
 }
 
+/* Ours is a session without a terminal so far: tty_ioctl(4), TIOCSCTTY. */
+RAW_CODE static void
+take_terminal(struct keeper_job *job)
+{
+    long rc = job->has_terminal ? sy_raw3(SYS_ioctl, 0, TIOCSCTTY, 0) : 0;
+
+    if (rc < 0) {
+        child_die(job, STAGE_TERMINAL, (int)-rc);
+    }
+}
+
 RAW_CODE static void
 take_spec(struct keeper_job *job, int fd)
 {
@@ -277,6 +289,7 @@ child_main(const struct keeper *k)
     await_go(k, &fds);
     keeper_restore_cpus(job);
     take_spec(job, fds.spec_fd);
+    take_terminal(job);
     apply_limits(job, &fds);
 
     long rc = sy_raw1(SYS_chdir, (long)job->cwd);

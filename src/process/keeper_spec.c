@@ -94,6 +94,7 @@ keeper_spec_new(int *ret_fd, const struct keeper_job *job, struct sy_error *err)
         .argv = put_list(&l, job->argv),
         .script_argv = put_list(&l, job->script_argv),
         .envp = put_list(&l, job->envp),
+        .has_terminal = job->has_terminal ? 1 : 0,
         .n_rlimits = job->n_rlimits,
     };
 
@@ -161,6 +162,7 @@ keeper_spec_load(struct keeper_job *job, int fd)
     job->argv = point(s, s->argv);
     job->script_argv = point(s, s->script_argv);
     job->envp = point(s, s->envp);
+    job->has_terminal = s->has_terminal != 0;
     job->n_rlimits = s->n_rlimits;
     for (size_t i = 0; i < KEEPER_RLIMITS; i++) {
         job->rlimits[i] = s->rlimits[i];

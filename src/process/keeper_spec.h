@@ -19,6 +19,7 @@ struct keeper_spec {
     uint64_t argv;
     uint64_t script_argv;
     uint64_t envp;
+    uint64_t has_terminal; /* 0 or 1 */
     uint64_t n_rlimits;
     struct keeper_rlimit rlimits[KEEPER_RLIMITS];
 };

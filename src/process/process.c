@@ -89,6 +89,7 @@ process_watches(const struct process *p, struct process_watch out[PROCESS_WATCHE
                 .fd = p->read_fd[s], .events = POLLIN, .is_output = true, .id = p->id};
         }
     }
+    n = process_watch_input(p, out, n);
     if (!p->has_ended) {
         out[n++] = (struct process_watch){.fd = p->channel_fd, .events = POLLIN, .id = p->id};
     }
@@ -136,7 +137,9 @@ process_signal(struct process *p, int signal_number)
     if (p->has_exited || p->has_ended || p->is_killing) {
         return false;
     }
-    order(p, KEEPER_SIGNAL, signal_number);
+    if (!process_signal_foreground(p, signal_number)) {
+        order(p, KEEPER_SIGNAL, signal_number);
+    }
     return true;
 }
 
@@ -191,6 +194,7 @@ explain_failure(struct process *p, enum sandbox_stage stage, int sys)
     case STAGE_SESSION:
     case STAGE_DEATH_SIGNAL:
     case STAGE_STDIO:
+    case STAGE_TERMINAL:
     case STAGE_CGROUP:
     case STAGE_ORDER:
         sy_err_sys(err, sys, "starting '%s' failed at %s", p->job.program,
@@ -220,6 +224,7 @@ static void
 on_keeper_end(struct process *p)
 {
     p->has_ended = true;
+    process_end_input(p);
     p->linger_ns = UINT64_MAX;
     p->look_ns = UINT64_MAX;
     wait_for_keeper(p);
@@ -430,6 +435,7 @@ answer(struct process *p, uint64_t now_ns, struct sy_error *err)
 {
     enum sy_code rc = take_reports(p, now_ns, err);
 
+    process_feed(p);
     process_limits_look(p, now_ns);
     process_answer_calls(p);
     return rc;
@@ -521,6 +527,7 @@ process_free(struct process *p)
     template_unref(p->template);
     fd_close(&p->read_fd[STREAM_STDOUT]);
     fd_close(&p->read_fd[STREAM_STDERR]);
+    process_end_input(p);
     denial_list_fini(&p->denials);
     mem_free(p->large);
     mem_free(p->script_argv);

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -77,6 +78,45 @@ enum sy_code process_prepare(struct process **ret, const struct sandbox_base *ba
  */
 enum sy_code process_prepare_on(struct process **ret, const struct sandbox_base *base,
                                 const int stdio[3], struct sy_error *err) SY_NODISCARD;
+/* What a command has as its standard input. */
+enum process_input {
+    INPUT_NONE, /* the end of a file at once */
+    INPUT_PIPE,
+    INPUT_TERMINAL /* a pseudo terminal, also as its output and error: pty(7) */
+};
+
+struct process_input_way {
+    enum process_input kind;
+    /* INPUT_TERMINAL */
+    unsigned rows; /* 0: LIMIT_TERMINAL_ROWS */
+    unsigned columns;
+    int top_fd;     /* the tree whose terminals the command sees (template_top_fd); -1: ours */
+    bool has_owner; /* the command runs as another user than we */
+    uid_t owner;
+};
+
+/*
+ * As process_prepare, for a command with an input that process_write feeds. What a terminal shows
+ * comes as STREAM_STDOUT: all of it, up to the last byte before the end.
+ */
+enum sy_code process_prepare_input(struct process **ret, const struct sandbox_base *base,
+                                   const struct process_input_way *way,
+                                   struct sy_error *err) SY_NODISCARD;
+/*
+ * Queues bytes for the command's input; never blocks. SY_E_LIMIT: more than LIMIT_INPUT_PENDING
+ * would wait, and nothing was taken. SY_E_CANCELLED: nobody reads any more (the sentence says why).
+ */
+enum sy_code process_write(struct process *p, const void *bytes, size_t n,
+                           struct sy_error *err) SY_NODISCARD;
+/* Bytes that the command has not taken yet. */
+size_t process_unwritten(const struct process *p);
+/* The end of a pipe's input, behind what is queued. A terminal has none: it is a character. */
+void process_close_input(struct process *p);
+/* SIGWINCH comes of it. False: there is no terminal, or it is gone. */
+bool process_resize(struct process *p, unsigned rows, unsigned columns);
+/* Our end of the terminal, for its state (tcgetattr(3), TIOCGPGRP); -1: none. Borrowed. */
+int process_terminal_fd(const struct process *p);
+
 /* The base, if it was not known before. */
 void process_set_base(struct process *p, const struct sandbox_base *base);
 /* process_pool_give_way for one prepared process. */
@@ -103,7 +143,7 @@ enum sy_code process_start(struct process **ret, const struct exec_env *env,
                            struct output_chain *chain, struct sy_error *err) SY_NODISCARD;
 
 /* The last two are not of a process: whoever drives one may have things of its own to wait on. */
-#define PROCESS_WATCHES 6
+#define PROCESS_WATCHES 7
 struct process_watch {
     int fd;
     short events;   /* of poll(2) */
@@ -132,7 +172,8 @@ enum sy_code process_step(struct process *p, uint64_t now_ns, bool *ret_is_done,
 enum sy_code process_serve(struct process *p, uint64_t now_ns, struct sy_error *err) SY_NODISCARD;
 /* SIGKILL to the whole tree; output up to now is still read. Idempotent. */
 void process_kill(struct process *p);
-/* A signal to the command's process group (graceful end); false if it is over. */
+/* A signal to the command's process group, or to the one in the terminal's foreground where it has
+ * a terminal (graceful end); false if it is over. */
 bool process_signal(struct process *p, int signal);
 /* Final once process_step said so. */
 const struct process_result *process_result(const struct process *p);

@@ -26,6 +26,11 @@ struct process {
     int channel_fd;
     int listener_fd; /* connect(2) of the tree is judged here; -1: never called, or free */
     int read_fd[STREAM_COUNT];
+    bool has_terminal; /* read_fd[STREAM_STDOUT] is our end of it */
+    int write_fd;      /* of a pipe to its input; -1: none, or closed */
+    bool ends_input;   /* write_fd is closed when all is written */
+    struct buf unwritten;
+    size_t n_written; /* of its bytes */
     struct output_chain *chain;
     char *large; /* READ_LARGE bytes once a read has filled READ_SMALL */
     bool grew_pipe[STREAM_COUNT];
@@ -53,10 +58,19 @@ struct process {
 struct process_way {
     struct template *template;
     const int *stdio;
+    bool has_terminal; /* stdio is one: no pipes */
 };
 /* SY_E_NOTFOUND: the template is gone. */
 enum sy_code process_prepare_by(struct process **ret, const struct sandbox_base *base,
                                 const struct process_way *way, struct sy_error *err);
+/* Input (input.c). What waits is written as far as it is taken. */
+void process_feed(struct process *p);
+/* Adds to the n watches. Returns how many there are. */
+size_t process_watch_input(const struct process *p, struct process_watch *out, size_t n);
+void process_end_input(struct process *p);
+/* To the group in the terminal's foreground; false: there is none. */
+bool process_signal_foreground(const struct process *p, int signal);
+
 /* Takes what a remote keeper's maker says of it, if it is there. */
 void process_take_birth(struct process *p);
 /* The number of its keeper, 0 if there is none. */

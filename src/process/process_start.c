@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/limits.h"
 #include "base/mem.h"
 #include "process/keeper_spec.h"
 #include "sandbox/linux/raw_syscall.h"
@@ -186,6 +187,8 @@ start_keeper(struct process *p, const struct sandbox_base *base, const struct pr
         .ruleset_fd = -1,
         .listener_fd = -1,
     };
+    p->job.has_terminal = way->has_terminal;
+    p->has_terminal = way->has_terminal;
     p->knows_base = base != NULL;
     return clone_keeper(p, way->template, err);
 }
@@ -207,6 +210,8 @@ process_prepare_by(struct process **ret, const struct sandbox_base *base,
     p->diag_fd = -1;
     p->read_fd[STREAM_STDOUT] = -1;
     p->read_fd[STREAM_STDERR] = -1;
+    p->write_fd = -1;
+    p->unwritten.max = LIMIT_INPUT_PENDING;
     p->linger_ns = UINT64_MAX;
     p->look_ns = UINT64_MAX;
 

@@ -1,5 +1,6 @@
 #include "process/watch_set.h"
 
+#include <poll.h>
 #include <uv.h>
 
 #include "base/mem.h"
@@ -8,6 +9,7 @@ struct watch {
     uv_poll_t handle;
     struct watch_set *set; /* NULL: it is being closed */
     int fd;
+    short events;
     uint64_t id;
 };
 
@@ -38,6 +40,16 @@ watch_end(struct watch *w)
     uv_close((uv_handle_t *)&w->handle, on_closed);
 }
 
+static bool
+start(struct watch *w, short events)
+{
+    int wanted = (events & POLLIN) != 0 ? UV_READABLE : 0;
+
+    wanted |= (events & POLLOUT) != 0 ? UV_WRITABLE : 0;
+    w->events = events;
+    return uv_poll_start(&w->handle, wanted, on_ready) == 0;
+}
+
 static struct watch *
 watch_new(struct watch_set *s, const struct process_watch *wanted)
 {
@@ -54,7 +66,7 @@ watch_new(struct watch_set *s, const struct process_watch *wanted)
     w->set = s;
     w->fd = wanted->fd;
     w->id = wanted->id;
-    if (uv_poll_start(&w->handle, UV_READABLE, on_ready) != 0) {
+    if (!start(w, wanted->events)) {
         watch_end(w);
         return NULL;
     }
@@ -75,15 +87,15 @@ is_wanted(const struct watch *w, const struct process_watch *wanted, size_t n)
     return false;
 }
 
-static bool
-is_watched(const struct watch_set *s, const struct process_watch *wanted)
+static struct watch *
+find(const struct watch_set *s, const struct process_watch *wanted)
 {
     for (size_t i = 0; i < PROCESS_WATCHES; i++) {
         if (s->watches[i] != NULL && is_wanted(s->watches[i], wanted, 1)) {
-            return true;
+            return s->watches[i];
         }
     }
-    return false;
+    return NULL;
 }
 
 static void
@@ -102,9 +114,13 @@ watch_set_follow(struct watch_set *s, const struct process_watch *wanted, size_t
 {
     drop_unwanted(s, wanted, n);
     for (size_t i = 0; i < n; i++) {
+        struct watch *there = find(s, &wanted[i]);
         size_t slot = 0;
 
-        if (is_watched(s, &wanted[i])) {
+        if (there != NULL) {
+            if (there->events != wanted[i].events && !start(there, wanted[i].events)) {
+                return false;
+            }
             continue;
         }
         while (slot < PROCESS_WATCHES && s->watches[slot] != NULL) {

@@ -250,6 +250,7 @@ int sandbox_ready_fd(const struct sandbox_ready *ready);
     X(STAGE_SESSION, "setsid")                                                                     \
     X(STAGE_DEATH_SIGNAL, "setting the parent-death signal")                                       \
     X(STAGE_STDIO, "standard descriptors")                                                         \
+    X(STAGE_TERMINAL, "taking the terminal")                                                       \
     X(STAGE_ORDER, "waiting for the order to start")                                               \
     X(STAGE_CWD, "entering the working directory")                                                 \
     X(STAGE_CGROUP, "entering the control group")                                                  \

@@ -1,0 +1,302 @@
+/* What a command reads: a pipe or a terminal that we feed. */
+#include "process/process_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/limits.h"
+#include "base/mem.h"
+
+static struct winsize
+window(unsigned rows, unsigned columns)
+{
+    return (struct winsize){
+        .ws_row = (unsigned short)(rows > 0 ? rows : LIMIT_TERMINAL_ROWS),
+        .ws_col = (unsigned short)(columns > 0 ? columns : LIMIT_TERMINAL_COLUMNS),
+    };
+}
+
+/* Erasing takes away a whole character of UTF-8, not a byte: termios(3), IUTF8. */
+static bool
+set_up_terminal(int master, const struct process_input_way *way)
+{
+    const struct winsize size = window(way->rows, way->columns);
+    struct termios t;
+
+    if (tcgetattr(master, &t) != 0) {
+        return false;
+    }
+    t.c_iflag |= IUTF8;
+    return tcsetattr(master, TCSANOW, &t) == 0 && ioctl(master, TIOCSWINSZ, &size) == 0;
+}
+
+/*
+ * Both ends, by descriptor alone (TIOCGPTPEER, 4.13): a name could be another terminal in
+ * another tree.
+ */
+static enum sy_code
+open_terminal(int *ret_master, int *ret_slave, const struct process_input_way *way,
+              struct sy_error *err)
+{
+    /* A tree of its own has its own terminals, which alone have names there. */
+    SY_FD master = way->top_fd >= 0 ? openat(way->top_fd, "dev/pts/ptmx",
+                                             O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC)
+                                    : posix_openpt(O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+    int unlocked = 0;
+
+    if (master < 0) {
+        return errno == ENOSPC || errno == EIO
+                   ? sy_err_set(err, SY_E_LIMIT,
+                                "no pseudo terminal is free (kernel.pty.max): end a session first")
+                   : sy_err_sys(err, errno, "opening a pseudo terminal");
+    }
+    if (ioctl(master, TIOCSPTLCK, &unlocked) != 0) {
+        return sy_err_sys(err, errno, "unlocking a pseudo terminal");
+    }
+
+    SY_FD slave = ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+
+    if (slave < 0 || !set_up_terminal(master, way)) {
+        return sy_err_sys(err, errno, "setting up a pseudo terminal");
+    }
+    /* Or it could not be opened by its name. */
+    if (way->has_owner && fchown(slave, way->owner, (gid_t)-1) != 0) {
+        return sy_err_sys(err, errno, "giving a pseudo terminal to the command's user");
+    }
+    *ret_master = fd_take(&master);
+    *ret_slave = fd_take(&slave);
+    return SY_E_OK;
+}
+
+static enum sy_code
+prepare(struct process **ret, const struct sandbox_base *base, const int stdio[3],
+        bool has_terminal, struct sy_error *err)
+{
+    const struct process_way way = {
+        .template = base != NULL ? base->template : NULL,
+        .stdio = stdio,
+        .has_terminal = has_terminal,
+    };
+    enum sy_code rc = process_prepare_by(ret, base, &way, err);
+
+    return rc == SY_E_NOTFOUND && way.template != NULL
+               ? sy_err_set(err, SY_E_SANDBOX,
+                            "the sandbox's process was killed just now: call once more")
+               : rc;
+}
+
+static enum sy_code
+prepare_terminal(struct process **ret, const struct sandbox_base *base,
+                 const struct process_input_way *way, struct sy_error *err)
+{
+    SY_FD master = -1;
+    SY_FD slave = -1;
+    struct process *p = NULL;
+    enum sy_code rc = open_terminal(&master, &slave, way, err);
+
+    if (rc == SY_E_OK) {
+        rc = prepare(&p, base, (const int[3]){slave, slave, slave}, true, err);
+    }
+    if (rc == SY_E_OK) {
+        p->read_fd[STREAM_STDOUT] = fd_take(&master);
+        *ret = p;
+    }
+    return rc;
+}
+
+static enum sy_code
+prepare_pipe(struct process **ret, const struct sandbox_base *base, struct sy_error *err)
+{
+    SY_FD read_end = -1;
+    SY_FD write_end = -1;
+    struct process *p = NULL;
+    enum sy_code rc = fd_pipe(&read_end, &write_end, err);
+
+    if (rc == SY_E_OK) {
+        rc = fd_set_nonblock(write_end, err);
+    }
+    if (rc == SY_E_OK) {
+        rc = prepare(&p, base, (const int[3]){read_end, -1, -1}, false, err);
+    }
+    if (rc == SY_E_OK) {
+        p->write_fd = fd_take(&write_end);
+        *ret = p;
+    }
+    return rc;
+}
+
+enum sy_code
+process_prepare_input(struct process **ret, const struct sandbox_base *base,
+                      const struct process_input_way *way, struct sy_error *err)
+{
+    switch (way->kind) {
+    case INPUT_NONE:
+        break;
+    case INPUT_PIPE:
+        return prepare_pipe(ret, base, err);
+    case INPUT_TERMINAL:
+        return prepare_terminal(ret, base, way, err);
+    }
+    return prepare(ret, base, NULL, false, err);
+}
+
+/* Where input goes; -1: nowhere. */
+static int
+input_fd(const struct process *p)
+{
+    return p->has_terminal ? p->read_fd[STREAM_STDOUT] : p->write_fd;
+}
+
+/*
+ * write(2) to a pipe that nobody reads any more raises SIGPIPE, which a host program may not
+ * ignore: it is held up for this thread, and taken away.
+ */
+static ssize_t
+write_quietly(int fd, const void *bytes, size_t n)
+{
+    const struct timespec at_once = {0, 0};
+    sigset_t broken;
+    sigset_t before;
+    sigset_t pending;
+
+    sigemptyset(&broken);
+    sigaddset(&broken, SIGPIPE);
+    sigpending(&pending);
+    pthread_sigmask(SIG_BLOCK, &broken, &before);
+
+    ssize_t got = write(fd, bytes, n);
+    int sys = errno;
+
+    if (got < 0 && sys == EPIPE && sigismember(&pending, SIGPIPE) == 0) {
+        (void)sigtimedwait(&broken, NULL, &at_once);
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = sys;
+    return got;
+}
+
+void
+process_feed(struct process *p)
+{
+    int fd = input_fd(p);
+
+    while (fd >= 0 && p->n_written < p->unwritten.len) {
+        ssize_t got =
+            write_quietly(fd, buf_view(&p->unwritten) + p->n_written, process_unwritten(p));
+
+        if (got > 0) {
+            p->n_written += (size_t)got;
+        } else if (got < 0 && errno == EAGAIN) {
+            break;
+        } else if (got == 0 || errno != EINTR) {
+            /* Nobody reads it any more. */
+            fd_close(&p->write_fd);
+            p->n_written = p->unwritten.len;
+        }
+    }
+    if (p->n_written == p->unwritten.len && p->unwritten.len > 0) {
+        buf_fini(&p->unwritten); /* an idle one holds no memory */
+        p->unwritten.max = LIMIT_INPUT_PENDING;
+        p->n_written = 0;
+    }
+    if (p->ends_input && process_unwritten(p) == 0) {
+        fd_close(&p->write_fd);
+    }
+}
+
+enum sy_code
+process_write(struct process *p, const void *bytes, size_t n, struct sy_error *err)
+{
+    if (input_fd(p) < 0 || p->ends_input || p->has_ended) {
+        return sy_err_set(err, SY_E_CANCELLED,
+                          p->has_ended || p->has_exited ? "the command has ended"
+                          : p->ends_input               ? "its standard input was closed"
+                          : p->has_gone ? "the command has closed its standard input"
+                                        : "it has no standard input");
+    }
+    if (n > LIMIT_INPUT_PENDING - process_unwritten(p)) {
+        return sy_err_set(err, SY_E_LIMIT,
+                          "%zu bytes of input, and %zu that the command has not read yet, are more "
+                          "than %u: send less, or wait until it has read",
+                          n, process_unwritten(p), LIMIT_INPUT_PENDING);
+    }
+    if (p->n_written > 0) {
+        buf_drop(&p->unwritten, p->n_written);
+        p->n_written = 0;
+    }
+    if (buf_add(&p->unwritten, bytes, n) != SY_E_OK) {
+        return sy_err_nomem(err);
+    }
+    process_feed(p);
+    return SY_E_OK;
+}
+
+size_t
+process_unwritten(const struct process *p)
+{
+    return p->unwritten.len - p->n_written;
+}
+
+void
+process_close_input(struct process *p)
+{
+    p->ends_input = !p->has_terminal;
+    process_feed(p);
+}
+
+bool
+process_resize(struct process *p, unsigned rows, unsigned columns)
+{
+    const struct winsize size = window(rows, columns);
+
+    return process_terminal_fd(p) >= 0 && ioctl(process_terminal_fd(p), TIOCSWINSZ, &size) == 0;
+}
+
+int
+process_terminal_fd(const struct process *p)
+{
+    return p->has_terminal ? p->read_fd[STREAM_STDOUT] : -1;
+}
+
+size_t
+process_watch_input(const struct process *p, struct process_watch *out, size_t n)
+{
+    if (process_unwritten(p) == 0) {
+        return n;
+    }
+    if (!p->has_terminal && p->write_fd >= 0) {
+        out[n++] = (struct process_watch){.fd = p->write_fd, .events = POLLOUT, .id = p->id};
+        return n;
+    }
+    for (size_t i = 0; p->has_terminal && i < n; i++) {
+        if (out[i].fd == p->read_fd[STREAM_STDOUT]) {
+            out[i].events |= POLLOUT;
+        }
+    }
+    return n;
+}
+
+void
+process_end_input(struct process *p)
+{
+    fd_close(&p->write_fd);
+    buf_fini(&p->unwritten);
+    p->n_written = 0;
+}
+
+bool
+process_signal_foreground(const struct process *p, int signal_number)
+{
+    pid_t group = 0;
+
+    return process_terminal_fd(p) >= 0 && ioctl(process_terminal_fd(p), TIOCGPGRP, &group) == 0 &&
+           group > 1 && kill(-group, signal_number) == 0;
+}

@@ -129,6 +129,37 @@
  * ARG_MAX is 1 MiB; the other half is for the command and its environment. */
 #define LIMIT_SEATBELT_ARGS 524288U /* 512 KiB */
 
+/* A session's name: any that a program makes (a UUID has 36). */
+#define LIMIT_SESSION_ID 64U
+
+/* Of its command, in lists. */
+#define LIMIT_SESSION_COMMAND 1024U
+
+/* What became of sessions that are not known any more: one sentence each, 20 KiB in all. */
+#define LIMIT_SESSION_MEMORIES 64U
+
+/* Sessions at once where nothing is configured (MAX_UNIFIED_EXEC_PROCESSES of the specification),
+ * from how many running ones on a caller is warned (WARNING_UNIFIED_EXEC_PROCESSES), and the most
+ * that can be configured: each has some descriptors. */
+#define LIMIT_SESSIONS      64U
+#define LIMIT_SESSIONS_WARN 4U /* below the most */
+#define LIMIT_SESSIONS_MOST 10000
+
+/* What is kept of a session's output, at most: all of them have a gigabyte then. */
+#define LIMIT_SESSION_KEEP_MOST 16777216
+
+/* How long a call may wait for a session, in milliseconds (the specification's yield, and Codex'
+ * limits for the same). */
+#define LIMIT_YIELD_DEFAULT_MS  10000
+#define LIMIT_YIELD_WRITE_MS    250
+#define LIMIT_YIELD_POLL_MS     5000
+#define LIMIT_YIELD_MIN_MS      250
+#define LIMIT_YIELD_MAX_MS      30000
+#define LIMIT_YIELD_POLL_MAX_MS 300000
+
+/* Sessions used last, which are not ended to make room (the specification's pruning). */
+#define LIMIT_SESSIONS_PROTECTED 8U
+
 /* Calls in flight in one engine; more are refused with a clear error. */
 #define LIMIT_CALLS 256U
 

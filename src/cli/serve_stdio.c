@@ -56,6 +56,7 @@ on_ended(void *arg, const struct sy_error *why)
     struct serve *s = arg;
 
     s->why = *why;
+    tool_context_end_sessions(s->context);
     stdio_server_free(s->server);
     s->server = NULL;
     forget_signals(s);

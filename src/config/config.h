@@ -73,6 +73,10 @@ struct config {
         int64_t timeout_ms;     /* default of a call's timeout_ms */
     } tools;
     struct {
+        int64_t max;        /* kept at once */
+        int64_t keep_bytes; /* of what each writes */
+    } sessions;
+    struct {
         int64_t max_bytes;  /* model text over MCP */
         int64_t max_tokens; /* model text elsewhere, and the most a call may ask for */
         int64_t keep_bytes; /* per stream */

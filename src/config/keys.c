@@ -51,7 +51,8 @@ _Static_assert(LIMIT_HOOK_MS == 5000, "default of hooks.timeout_ms");
 _Static_assert(LIMIT_TIMEOUT_DEFAULT_MS == 10000, "default of tools.timeout_ms");
 _Static_assert(LIMIT_MODEL_BYTES_MCP == 10000, "default of output.max_bytes");
 _Static_assert(LIMIT_MODEL_TOKENS == 10000, "default of output.max_tokens");
-_Static_assert(LIMIT_STREAM_KEEP == 1048576, "default of output.keep_bytes");
+_Static_assert(LIMIT_STREAM_KEEP == 1048576, "default of output.keep_bytes, sessions.keep_bytes");
+_Static_assert(LIMIT_SESSIONS == 64, "default of sessions.max");
 
 #define AT(member) offsetof(struct config, member)
 
@@ -312,6 +313,19 @@ const struct config_row config_rows[CONFIG_KEYS] = {
      .min = 1,
      .max = LIMIT_TIMEOUT_MAX_MS,
      .offset = AT(tools.timeout_ms)},
+    {.info = {"sessions.max", "integer", "", "64", "Sessions that are kept at once"},
+     .type = CONFIG_INTEGER,
+     .order = CONFIG_ORDER_NUMBER,
+     .min = LIMIT_SESSIONS_PROTECTED + 1,
+     .max = LIMIT_SESSIONS_MOST,
+     .offset = AT(sessions.max)},
+    {.info = {"sessions.keep_bytes", "integer", "", "1048576",
+              "Bytes of what a session writes that are kept"},
+     .type = CONFIG_INTEGER,
+     .order = CONFIG_ORDER_NUMBER,
+     .min = KEEP_BYTES_MIN,
+     .max = LIMIT_SESSION_KEEP_MOST,
+     .offset = AT(sessions.keep_bytes)},
     {.info = {"output.max_bytes", "integer", "", "10000", "Bytes of output in an answer over MCP"},
      .type = CONFIG_INTEGER,
      .order = CONFIG_ORDER_NUMBER,
@@ -391,29 +405,29 @@ const struct config_row config_rows[CONFIG_KEYS] = {
      .type = CONFIG_CHOICE,
      .order = CONFIG_ORDER_EQUAL,
      .words = log_levels,
-     .offset = AT(log.level)                                                                                                                                                                                                              },
+     .offset = AT(log.level)},
     {.info = {"log.format", "choice", "logfmt|json", "logfmt", "How a log line is written"},
      .type = CONFIG_CHOICE,
      .order = CONFIG_ORDER_EQUAL,
      .words = log_formats,
-     .offset = AT(log.format)                                                                                                                                    },
+     .offset = AT(log.format)                                                                                                                                                                                                 },
     {.info = {"telemetry.metrics", "boolean", "", "true",
               "Whether counts are kept in the state directory, for shellyard metrics"},
      .type = CONFIG_BOOLEAN,
      .order = CONFIG_ORDER_EQUAL,
-     .offset = AT(telemetry.metrics)                                                                                                         },
+     .offset = AT(telemetry.metrics)                                                                                                       },
     {.info = {"telemetry.otlp_endpoint", "string", "", "",
               "Where metrics are exported by OTLP/HTTP, without /v1/metrics; empty: nowhere"},
      .type = CONFIG_STRING,
      .order = CONFIG_ORDER_EQUAL,
      .content = CONFIG_URL_OR_EMPTY,
-     .offset = AT(telemetry.otlp_endpoint)},
+     .offset = AT(telemetry.otlp_endpoint)                                                                                                                                                                                                       },
     {.info = {"telemetry.otlp_headers_file", "string", "", "",
               "A file of headers for exports, lines of Name: value; an absolute path"},
      .type = CONFIG_STRING,
      .order = CONFIG_ORDER_EQUAL,
      .content = CONFIG_PATH_OR_EMPTY,
-     .offset = AT(telemetry.otlp_headers_file)                                                                                                                                                                                                 },
+     .offset = AT(telemetry.otlp_headers_file)                                                                                                                                                                                                   },
     {.info = {"telemetry.otlp_interval_ms", "integer", "", "60000",
               "Time from one export of metrics to the next"},
      .type = CONFIG_INTEGER,
@@ -426,12 +440,12 @@ const struct config_row config_rows[CONFIG_KEYS] = {
      .type = CONFIG_STRING,
      .order = CONFIG_ORDER_EQUAL,
      .content = CONFIG_NAME_OR_EMPTY,
-     .offset = AT(telemetry.otlp_headers_env)                                                                                                                                                                                                        },
+     .offset = AT(telemetry.otlp_headers_env)                                                                                                                                                                                                     },
 };
 
 static const char *const sections[] = {
-    "sandbox", "network", "approval", "assessment", "hooks",     "shell",       "environment",
-    "tools",   "output",  "limits",   "log",        "telemetry", "requirements"};
+    "sandbox", "network",  "approval", "assessment", "hooks", "shell",     "environment",
+    "tools",   "sessions", "output",   "limits",     "log",   "telemetry", "requirements"};
 /* `requirements` is no section of keys. */
 #define SECTIONS (sizeof(sections) / sizeof(sections[0]) - 1)
 

@@ -326,6 +326,9 @@ on_spawn(struct orch_call *c)
     }
     c->state = ORCH_RUN;
     call_emit_begin(c);
+    if (c->request.on_begun != NULL) {
+        c->request.on_begun(c->request.on_begun_arg, c);
+    }
 }
 
 static void
@@ -528,14 +531,6 @@ orch_cancel(struct orch_call *c)
     case ORCH_SETTLE:
     case ORCH_DONE:
         break;
-    }
-}
-
-void
-orch_signal(struct orch_call *c, int signal_number)
-{
-    if (c->state == ORCH_RUN) {
-        process_signal(c->process, signal_number);
     }
 }
 

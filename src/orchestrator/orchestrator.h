@@ -17,6 +17,7 @@
 #include "output/output.h"
 #include "process/env.h"
 #include "process/pool.h"
+#include "process/process.h"
 #include "process/resource.h"
 #include "sandbox/denial.h"
 #include "sandbox/sandbox.h"
@@ -179,6 +180,9 @@ struct orch_call;
 /* A person is asked: the request `id` can be answered. `question` is its JSON (question.h). */
 typedef void orch_asked_fn(void *arg, struct orch_call *call, const char *id, const char *question);
 
+/* The command runs, from now on. */
+typedef void orch_begun_fn(void *arg, struct orch_call *call);
+
 /*
  * What a call does inside of Shellyard instead of running a command: after approval, in its turn,
  * with the sandbox's policy at hand. `run` makes no process and waits for nothing but the disk.
@@ -251,6 +255,15 @@ struct access_rule {
 enum sy_code session_set_access_rules(struct session *s, const struct access_rule *rules,
                                       size_t n) SY_NODISCARD;
 
+/* What a command reads (process_input_way); it belongs to a session of its own then, with the
+ * environment of such ones (env_facts.is_session). */
+struct orch_input {
+    bool is_session;
+    enum process_input kind;
+    unsigned rows; /* INPUT_TERMINAL; 0: the default */
+    unsigned columns;
+};
+
 /*
  * What a tool asks for: params with `argv` filled, or `script` for a shell to
  * run (then argv is derived in ORCH_SPAWN). Taken by orch_submit.
@@ -265,9 +278,12 @@ struct exec_request {
                          second, outside of it, and only if a person says so; NULL: it is none */
     bool is_mutating; /* may change something: runs alone in its session (docs/adr/0008) */
     char *call_id;
-    char *turn_id;      /* may be NULL */
-    const char *tool;   /* static: "shell", "shell_command", "exec" */
-    const int *stdio;   /* static, three descriptors for it: nothing is captured; or NULL */
+    char *turn_id;           /* may be NULL */
+    const char *tool;        /* static: "shell", "shell_command", "exec" */
+    const int *stdio;        /* static, three descriptors for it: nothing is captured; or NULL */
+    struct orch_input input; /* what it reads; zeroed: nothing */
+    orch_begun_fn *on_begun; /* may be NULL; from orch_step */
+    void *on_begun_arg;
     size_t keep_bytes;  /* per stream; 0: default */
     struct strv prefix; /* of the rule that the caller proposes; empty: none */
     const char *client; /* who asks, for a person; NULL unknown. Borrowed during orch_submit */
@@ -303,8 +319,21 @@ void orch_reply(struct orch_call *call, const struct review_reply *reply);
 void orch_give_up(struct orch_call *call);
 /* At any state; the result is EXEC_CANCELLED unless it was final already. */
 void orch_cancel(struct orch_call *call);
-/* `signal` to the command's group now (Ctrl-C), without ending the call. */
-void orch_signal(struct orch_call *call, int signal);
+/* `signal` to the command's group, or the one in its terminal's foreground, now (Ctrl-C), without
+ * ending the call. False: nothing runs. */
+bool orch_signal(struct orch_call *call, int signal);
+/* The command goes on, and others of the session need not wait for it any more. */
+void orch_let_others(struct orch_call *call);
+/* As process_write and the like (process.h), while the command runs; SY_E_CANCELLED and false
+ * otherwise. Wake the driver afterwards (orch_wake): there may be more to wait for. */
+enum sy_code orch_write(struct orch_call *call, const void *bytes, size_t n,
+                        struct sy_error *err) SY_NODISCARD;
+size_t orch_unwritten(const struct orch_call *call);
+void orch_close_input(struct orch_call *call);
+bool orch_resize(struct orch_call *call, unsigned rows, unsigned columns);
+int orch_terminal_fd(const struct orch_call *call);
+/* The command's process, as its sandbox numbers it; 0: none. */
+int orch_pid(const struct orch_call *call);
 enum orch_state orch_state(const struct orch_call *call);
 const struct exec_output *orch_output(const struct orch_call *call);
 /* Once it is over: its request back, for a second attempt. */

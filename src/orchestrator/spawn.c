@@ -89,6 +89,7 @@ build_environment(struct orch_call *c)
     char *const *base = session_environ(c->session);
     unsigned owner = 0;
     struct env_facts facts = {
+        .is_session = c->request.input.is_session,
         .has_network = sandbox_policy_has_network(&c->turn.sandbox),
         .tmpdir = c->turn.sandbox.tmpdir,
     };
@@ -216,6 +217,29 @@ is_held(void *arg, struct sandbox_explanation *ret, enum sandbox_operation op, c
 }
 
 static enum sy_code
+make_process(struct orch_call *c, const struct sandbox_base *base, struct sy_error *err)
+{
+    const struct orch_input *input = &c->request.input;
+    unsigned owner = 0;
+    struct process_input_way way = {
+        .kind = input->kind,
+        .rows = input->rows,
+        .columns = input->columns,
+        .top_fd = base->template != NULL ? template_top_fd(base->template) : -1,
+    };
+
+    if (c->request.stdio != NULL) {
+        return process_prepare_on(&c->process, base, c->request.stdio, err);
+    }
+    if (input->kind == INPUT_NONE) {
+        return process_pool_take(session_pool(c->session), &c->process, base, err);
+    }
+    way.has_owner = find_owner(c, &owner);
+    way.owner = owner;
+    return process_prepare_input(&c->process, base, &way, err);
+}
+
+static enum sy_code
 start(struct orch_call *c, struct sy_error *err)
 {
     struct exec_env env = {
@@ -249,10 +273,7 @@ start(struct orch_call *c, struct sy_error *err)
     }
 
     const struct sandbox_base base = process_base(&env);
-
-    enum sy_code rc = c->request.stdio != NULL
-                          ? process_prepare_on(&c->process, &base, c->request.stdio, err)
-                          : process_pool_take(session_pool(c->session), &c->process, &base, err);
+    enum sy_code rc = make_process(c, &base, err);
 
     if (rc != SY_E_OK) {
         return rc;

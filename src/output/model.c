@@ -197,3 +197,18 @@ output_text_model(const struct output_chain *c, size_t max_bytes, struct buf *ou
     }
     return SY_E_OK;
 }
+
+enum sy_code
+output_text_bytes(struct buf *out, const char *bytes, size_t n, size_t max_bytes,
+                  struct output_totals total, struct output_marks *ret)
+{
+    SY_AUTO(buf_fini) struct buf text = {.max = (n + 64) * SCRATCH_FACTOR};
+    enum sy_code rc = output_clean_utf8(&text, bytes, n, &ret->has_invalid_utf8);
+
+    if (rc == SY_E_OK) {
+        rc = render(&text, true);
+    }
+    return rc == SY_E_OK ? output_truncate_middle(out, buf_view(&text), text.len, max_bytes, total,
+                                                  &ret->is_truncated)
+                         : rc;
+}

@@ -114,6 +114,16 @@ struct output_totals {
     uint64_t lines;
 };
 
+/* What was done to a text. */
+struct output_marks {
+    bool has_invalid_utf8;
+    bool is_truncated;
+};
+
+/* As output_text_model, of bytes that somebody else has kept; `total` is what they are a part of. */
+enum sy_code output_text_bytes(struct buf *out, const char *bytes, size_t n, size_t max_bytes,
+                               struct output_totals total, struct output_marks *ret) SY_NODISCARD;
+
 enum sy_code output_truncate_middle(struct buf *out, const char *text, size_t n, size_t max_bytes,
                                     struct output_totals total, bool *ret_truncated) SY_NODISCARD;
 

@@ -107,6 +107,7 @@ prepare_terminal(struct process **ret, const struct sandbox_base *base,
     }
     if (rc == SY_E_OK) {
         p->read_fd[STREAM_STDOUT] = fd_take(&master);
+        p->has_input = true;
         *ret = p;
     }
     return rc;
@@ -128,6 +129,7 @@ prepare_pipe(struct process **ret, const struct sandbox_base *base, struct sy_er
     }
     if (rc == SY_E_OK) {
         p->write_fd = fd_take(&write_end);
+        p->has_input = true;
         *ret = p;
     }
     return rc;
@@ -212,15 +214,25 @@ process_feed(struct process *p)
     }
 }
 
+static const char *
+why_not(const struct process *p)
+{
+    if (p->has_ended || p->has_exited) {
+        return "the command has ended";
+    }
+    if (!p->has_input) {
+        return "its standard input is closed: run the command with a terminal (tty) or a pipe "
+               "(stdin) to write to it";
+    }
+    return p->ends_input ? "its standard input was closed"
+                         : "the command has closed its standard input";
+}
+
 enum sy_code
 process_write(struct process *p, const void *bytes, size_t n, struct sy_error *err)
 {
     if (input_fd(p) < 0 || p->ends_input || p->has_ended) {
-        return sy_err_set(err, SY_E_CANCELLED,
-                          p->has_ended || p->has_exited ? "the command has ended"
-                          : p->ends_input               ? "its standard input was closed"
-                          : p->has_gone ? "the command has closed its standard input"
-                                        : "it has no standard input");
+        return sy_err_set(err, SY_E_CANCELLED, "%s", why_not(p));
     }
     if (n > LIMIT_INPUT_PENDING - process_unwritten(p)) {
         return sy_err_set(err, SY_E_LIMIT,

@@ -27,6 +27,7 @@ struct process {
     int listener_fd; /* connect(2) of the tree is judged here; -1: never called, or free */
     int read_fd[STREAM_COUNT];
     bool has_terminal; /* read_fd[STREAM_STDOUT] is our end of it */
+    bool has_input;    /* it was made with one */
     int write_fd;      /* of a pipe to its input; -1: none, or closed */
     bool ends_input;   /* write_fd is closed when all is written */
     struct buf unwritten;

@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "tools/access_call.h"
 #include "tools/approvals.h"
+#include "tools/live_call.h"
 #include "tools/patch_call.h"
 #include "tools/retry.h"
 #include "tools/tools_internal.h"
@@ -22,6 +23,7 @@ struct tool_context {
     struct tool_call *refused; /* to be answered from the loop */
     size_t calls;
     struct approvals *approvals; /* NULL: nobody judges or is asked */
+    struct live_store *sessions;
 };
 
 static void answer_refused(struct tool_context *c);
@@ -111,12 +113,33 @@ tool_context_new(struct tool_context **ret, const struct config *config, const c
     if (rc == SY_E_OK) {
         rc = session_new(&c->session, &options, err);
     }
+    if (rc == SY_E_OK) {
+        rc = live_store_new(&c->sessions,
+                            &(const struct live_store_options){
+                                .loop = loop,
+                                .max = (size_t)config->sessions.max,
+                                .keep_bytes = (size_t)config->sessions.keep_bytes,
+                            },
+                            err);
+    }
     if (rc != SY_E_OK) {
         tool_context_free(c);
         return rc;
     }
     *ret = c;
     return SY_E_OK;
+}
+
+struct live_store *
+tool_context_sessions(struct tool_context *c)
+{
+    return c->sessions;
+}
+
+void
+tool_context_end_sessions(struct tool_context *c)
+{
+    live_store_end(c->sessions);
 }
 
 enum sy_code
@@ -132,6 +155,7 @@ tool_context_free(struct tool_context *c)
         return;
     }
     SY_ASSERT(c->calls == 0);
+    live_store_free(c->sessions);
     approvals_free(c->approvals);
     timer_end(c->deferred_timer);
     timer_end(c->rest_timer);
@@ -194,8 +218,12 @@ append(struct tool_call **list, struct tool_call *call)
 static void
 call_free(struct tool_call *call)
 {
-    orch_call_free(call->orch);
+    if (call->live == NULL) {
+        orch_call_free(call->orch); /* else the session's */
+    }
     orch_call_free(call->first);
+    live_call_free(call->live);
+    tool_output_fini(&call->answer);
     mem_free(call->call_id);
     mem_free(call);
 }
@@ -219,8 +247,10 @@ tell_done(const struct tool_call *call)
                                   .status = "rejected",
                                   .duration_ns = clock_mono_ns() - call->started_ns,
                                   .denials = denials};
-    if (!call->has_refusal) {
-        retry_output(&o, call);
+    if (call->has_answer) {
+        d->status = exec_status_name(EXEC_EXITED);
+    } else if (!call->has_refusal) {
+        live_call_output(&o, call);
         d->status = exec_status_name(o.status);
         d->has_run = o.output != NULL;
         d->has_failed = exec_has_failed(&o);
@@ -239,20 +269,25 @@ tell_done(const struct tool_call *call)
 
 /* Answers and frees. An answer that memory does not suffice for is told as
  * an error with empty texts: the front end still gets its `done`. */
-static void
-complete(struct tool_call *call)
+void
+tool_call_complete(struct tool_call *call)
 {
     struct tool_context *c = call->context;
     struct tool_output output = {.is_error = true};
     struct sy_error nomem;
     enum sy_code rc = SY_E_OK;
 
-    if (call->has_refusal) {
+    if (call->has_answer) {
+        output = call->answer;
+        call->answer = (struct tool_output){0};
+    } else if (call->has_refusal) {
         rc = result_build_error(&output, &call->refusal);
     } else if (call->patch != NULL) {
         rc = patch_call_result(&output, call, orch_output(call->orch));
     } else if (call->access != NULL) {
         rc = access_call_result(&output, call, orch_output(call->orch));
+    } else if (call->live != NULL) {
+        rc = live_call_result(&output, call);
     } else {
         struct exec_output answer;
 
@@ -272,11 +307,21 @@ complete(struct tool_call *call)
     call_free(call);
 }
 
-static void
-refuse_later(struct tool_call *call, const struct sy_error *why)
+void
+tool_call_refuse(struct tool_call *call, const struct sy_error *why)
 {
     call->has_refusal = true;
     call->refusal = *why;
+    append(&call->context->refused, call);
+    uv_timer_start(call->context->deferred_timer, on_deferred, 0, 0);
+}
+
+void
+tool_call_answer(struct tool_call *call, struct tool_output *answer)
+{
+    call->has_answer = true;
+    call->answer = *answer;
+    *answer = (struct tool_output){0};
     append(&call->context->refused, call);
     uv_timer_start(call->context->deferred_timer, on_deferred, 0, 0);
 }
@@ -288,7 +333,7 @@ answer_refused(struct tool_context *c)
         struct tool_call *call = c->refused;
 
         c->refused = call->next;
-        complete(call);
+        tool_call_complete(call);
     }
 }
 
@@ -305,12 +350,9 @@ on_asked(void *arg, struct orch_call *orch, const char *id, const char *question
 
 static void on_orch_done(void *arg, struct orch_call *orch);
 
-static enum sy_code
-submit(struct tool_call *call, const struct turn_context *turn, struct exec_request *request,
-       struct sy_error *err)
+void
+tool_call_fill_request(struct tool_call *call, struct exec_request *request)
 {
-    struct tool_context *c = call->context;
-
     request->is_mutating = call->is_mutating;
     if (call->asker != NULL) {
         request->hold_ms = call->asker->hold_ms;
@@ -319,8 +361,16 @@ submit(struct tool_call *call, const struct turn_context *turn, struct exec_requ
         request->on_asked = on_asked;
         request->on_asked_arg = call;
     }
+    approvals_refresh(call->context->approvals);
+}
 
-    approvals_refresh(c->approvals);
+static enum sy_code
+submit(struct tool_call *call, const struct turn_context *turn, struct exec_request *request,
+       struct sy_error *err)
+{
+    struct tool_context *c = call->context;
+
+    tool_call_fill_request(call, request);
 
     enum sy_code rc = orch_submit(&call->orch, c->session, turn, request, err);
 
@@ -361,7 +411,7 @@ on_orch_done(void *arg, struct orch_call *orch)
         return;
     }
     uv_timer_start(call->context->rest_timer, on_rest, LIMIT_PLACEHOLDER_LINGER_MS, 0);
-    complete(call);
+    tool_call_complete(call);
 }
 
 enum sy_code
@@ -448,7 +498,7 @@ tool_start(struct tool_call **ret, const struct invocation *inv, tool_done_fn *d
     struct sy_error why = {0};
 
     if (handle(call, inv, &why) != SY_E_OK) {
-        refuse_later(call, &why);
+        tool_call_refuse(call, &why);
     }
     call->turn = NULL;
     *ret = call;
@@ -458,7 +508,7 @@ tool_start(struct tool_call **ret, const struct invocation *inv, tool_done_fn *d
 void
 tool_cancel(struct tool_call *call)
 {
-    if (call->is_cancelled || call->has_refusal) {
+    if (call->is_cancelled || call->has_refusal || call->has_answer) {
         return;
     }
     call->is_cancelled = true;
@@ -466,12 +516,22 @@ tool_cancel(struct tool_call *call)
         orch_cancel(call->orch);
         orch_wake(call->driver);
     }
+    if (call->live != NULL) {
+        live_call_cancel(call->live);
+    }
+}
+
+/* Its command is on its way to run, or runs. */
+static bool
+is_under_way(const struct tool_call *call)
+{
+    return call->driver != NULL || (call->live != NULL && live_call_may_ask(call->live));
 }
 
 void
 tool_reply(struct tool_call *call, const struct review_reply *reply)
 {
-    if (call->driver != NULL) {
+    if (is_under_way(call)) {
         orch_reply(call->orch, reply);
     }
 }
@@ -479,7 +539,7 @@ tool_reply(struct tool_call *call, const struct review_reply *reply)
 void
 tool_give_up(struct tool_call *call)
 {
-    if (call->driver != NULL) {
+    if (is_under_way(call)) {
         orch_give_up(call->orch);
     }
 }

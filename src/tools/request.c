@@ -278,8 +278,8 @@ request_budget(const struct invocation *inv)
                                    : (size_t)config->output.max_tokens * LIMIT_BYTES_PER_TOKEN;
 }
 
-static enum sy_code
-fill_budget(size_t *ret, const struct invocation *inv, struct sy_error *err)
+enum sy_code
+request_fill_budget(size_t *ret, const struct invocation *inv, struct sy_error *err)
 {
     const struct config *config = tool_context_config(inv->context);
     const struct js *v = js_get(inv->arguments, "max_output_tokens");
@@ -318,7 +318,7 @@ request_fill_common(struct exec_request *ret, size_t *ret_max_bytes, const struc
         rc = fill_env(ret, inv, err);
     }
     if (rc == SY_E_OK) {
-        rc = fill_budget(ret_max_bytes, inv, err);
+        rc = request_fill_budget(ret_max_bytes, inv, err);
     }
     ret->keep_bytes = (size_t)tool_context_config(inv->context)->output.keep_bytes;
     return rc;

@@ -37,6 +37,21 @@ const char result_schema[] =
     "\"error\":{\"type\":\"string\"},"
     "\"sandbox\":{\"type\":\"object\"}}}";
 
+/* Of the tools that have to do with sessions. */
+const char result_session_schema[] =
+    "{\"type\":\"object\",\"required\":[\"status\",\"output\"],"
+    "\"properties\":{"
+    "\"status\":{\"type\":\"string\",\"description\":\"running, or as of shell_command\"},"
+    "\"session_id\":{\"type\":\"string\",\"description\":\"while it runs\"},"
+    "\"exit_code\":{\"type\":\"integer\",\"description\":\"once it has ended\"},"
+    "\"signal_name\":{\"type\":\"string\"},"
+    "\"output\":{\"type\":\"string\",\"description\":\"what came since the last answer\"},"
+    "\"reason\":{\"type\":\"string\",\"description\":\"why the wait is over\"},"
+    "\"next_seq\":{\"type\":\"integer\"},"
+    "\"next\":{\"type\":\"string\",\"description\":\"what to call next\"},"
+    "\"note\":{\"type\":\"string\"},"
+    "\"error\":{\"type\":\"string\"}}}";
+
 void
 tool_output_fini(struct tool_output *o)
 {
@@ -49,7 +64,8 @@ tool_output_fini(struct tool_output *o)
 struct facts {
     const struct tool_call *call;
     const struct exec_output *out;
-    struct buf output; /* the model text */
+    const struct result_session *session; /* NULL: the call has run to its end */
+    struct buf output;                    /* the model text */
     struct output_stats stats;
     bool is_truncated;
     char signal_name[16];
@@ -61,6 +77,11 @@ gather(struct facts *f)
     f->output.max = f->call->max_bytes + 4096;
     if (f->out->signal != 0) {
         exec_signal_name(f->signal_name, f->out->signal);
+    }
+    if (f->session != NULL) {
+        f->stats = f->session->stats;
+        f->is_truncated = f->session->is_truncated;
+        return buf_add(&f->output, buf_view(&f->session->text), f->session->text.len);
     }
     if (f->out->output == NULL) {
         return SY_E_OK;
@@ -108,20 +129,61 @@ result_write_review(struct jw *w, const struct review_answer *a)
     jw_end_object(w);
 }
 
+static bool
+still_runs(const struct facts *f)
+{
+    return f->session != NULL && f->session->is_running;
+}
+
+/* How it ended, or that it has not. */
+static void
+write_end(struct jw *w, const struct facts *f)
+{
+    if (still_runs(f)) {
+        jw_key_str(w, "status", "running");
+        return;
+    }
+    jw_key_str(w, "status", exec_status_name(f->out->status));
+    jw_key_int(w, "exit_code", f->out->exit_code);
+    if (f->signal_name[0] != '\0') {
+        jw_key_int(w, "signal", f->out->signal);
+        jw_key_str(w, "signal_name", f->signal_name);
+    }
+    jw_key_bool(w, "timed_out", f->out->is_timed_out);
+}
+
+static void
+write_session(struct jw *w, const struct result_session *s)
+{
+    if (s == NULL) {
+        return;
+    }
+    if (s->is_running) {
+        jw_key_str(w, "session_id", s->id);
+        jw_key_str(w, "process_id", s->id);
+    }
+    jw_key_str(w, "reason", s->reason);
+    jw_key_int(w, "next_seq", (int64_t)s->next_seq);
+    if (s->omitted > 0) {
+        jw_key_int(w, "omitted_bytes", (int64_t)s->omitted);
+    }
+    if (s->pending_input > 0) {
+        jw_key_int(w, "pending_input", (int64_t)s->pending_input);
+    }
+    if (s->next[0] != '\0') {
+        jw_key_str(w, "next", s->next);
+    }
+}
+
 static enum sy_code
 write_structured(struct buf *ret, const struct facts *f)
 {
     struct jw w = {.out = ret};
 
     jw_object(&w);
-    jw_key_str(&w, "status", exec_status_name(f->out->status));
-    jw_key_int(&w, "exit_code", f->out->exit_code);
-    if (f->signal_name[0] != '\0') {
-        jw_key_int(&w, "signal", f->out->signal);
-        jw_key_str(&w, "signal_name", f->signal_name);
-    }
-    jw_key_bool(&w, "timed_out", f->out->is_timed_out);
+    write_end(&w, f);
     jw_key_strn(&w, "output", buf_view(&f->output), f->output.len);
+    write_session(&w, f->session);
     if (f->is_truncated) {
         jw_key_bool(&w, "truncated", true);
     }
@@ -229,10 +291,17 @@ add_sandbox_line(struct buf *ret, const struct sandbox_plan *plan)
 static enum sy_code
 write_text(struct buf *ret, const struct facts *f)
 {
-    enum sy_code rc = buf_addf(ret, "Exit code: %d\nWall time: %.1f seconds\n", f->out->exit_code,
-                               (double)f->out->duration_ns / 1e9);
+    enum sy_code rc = still_runs(f)
+                          ? buf_addf(ret, "Process running with session ID %s\n", f->session->id)
+                          : buf_addf(ret, "Exit code: %d\n", f->out->exit_code);
 
-    if (rc == SY_E_OK && f->out->status != EXEC_EXITED) {
+    if (rc == SY_E_OK) {
+        rc = buf_addf(ret, "Wall time: %.1f seconds\n", (double)f->out->duration_ns / 1e9);
+    }
+    if (rc == SY_E_OK && f->session != NULL && f->session->next[0] != '\0') {
+        rc = buf_addf(ret, "Next: %s\n", f->session->next);
+    }
+    if (rc == SY_E_OK && !still_runs(f) && f->out->status != EXEC_EXITED) {
         rc = buf_addf(ret, "Status: %s\n", exec_status_name(f->out->status));
     }
     if (rc == SY_E_OK && f->signal_name[0] != '\0') {
@@ -290,11 +359,44 @@ is_call_error(const struct exec_output *out)
     return out->err.code != SY_E_NOTFOUND && out->err.code != SY_E_NOEXEC;
 }
 
+/* The specification's answer of write_stdin: exit_code is there, and null, while it runs. */
+static enum sy_code
+write_content(struct buf *ret, const struct facts *f)
+{
+    struct jw w = {.out = ret};
+
+    jw_object(&w);
+    jw_key_strn(&w, "output", buf_view(&f->output), f->output.len);
+    if (still_runs(f)) {
+        jw_key_str(&w, "process_id", f->session->id);
+        jw_key(&w, "exit_code");
+        jw_raw(&w, "null", 4);
+    } else {
+        jw_key_int(&w, "exit_code", f->out->exit_code);
+    }
+    if (f->signal_name[0] != '\0') {
+        jw_key_str(&w, "signal", f->signal_name);
+    }
+    denial_list_write(&w, &f->out->denials);
+    if (f->out->note[0] != '\0') {
+        jw_key_str(&w, "note", f->out->note);
+    }
+    jw_end_object(&w);
+    return jw_done(&w);
+}
+
 enum sy_code
 result_build(struct tool_output *ret, const struct tool_call *call,
              const struct exec_output *output)
 {
-    struct facts f = {.call = call, .out = output};
+    return result_build_session(ret, call, output, NULL);
+}
+
+enum sy_code
+result_build_session(struct tool_output *ret, const struct tool_call *call,
+                     const struct exec_output *output, const struct result_session *session)
+{
+    struct facts f = {.call = call, .out = output, .session = session};
     /* Six-fold when every byte is escaped; refusals as much as there are. */
     size_t max = (call->max_bytes + 4096) * 8 + output->denials.n * (size_t)LIMIT_PATH * 8;
 
@@ -303,9 +405,9 @@ result_build(struct tool_output *ret, const struct tool_call *call,
     }
     *ret = (struct tool_output){
         .text = {.max = max}, .content = {.max = max}, .structured = {.max = max}};
-    ret->is_error = is_call_error(output);
+    ret->is_error = session == NULL && is_call_error(output);
     ret->is_aborted = output->review != NULL && output->review->outcome == REVIEW_ABORTED;
-    ret->is_success = output->status == EXEC_EXITED && output->exit_code == 0;
+    ret->is_success = still_runs(&f) || (output->status == EXEC_EXITED && output->exit_code == 0);
 
     enum sy_code rc = gather(&f);
 
@@ -315,8 +417,10 @@ result_build(struct tool_output *ret, const struct tool_call *call,
     if (rc == SY_E_OK) {
         rc = write_text(&ret->text, &f);
     }
-    if (rc == SY_E_OK && ret->is_success && output->note[0] == '\0' &&
-        output->hit.resource == RESOURCE_NONE && output->denials.n == 0) {
+    if (rc == SY_E_OK && session != NULL && call->front == FRONT_PROTO) {
+        rc = write_content(&ret->content, &f);
+    } else if (rc == SY_E_OK && ret->is_success && output->note[0] == '\0' &&
+               output->hit.resource == RESOURCE_NONE && output->denials.n == 0) {
         rc = buf_add(&ret->content, buf_view(&f.output), f.output.len);
     } else if (rc == SY_E_OK) {
         rc = buf_add(&ret->content, buf_view(&ret->text), ret->text.len);

@@ -119,6 +119,9 @@ enum sy_code tool_context_use_approval(struct tool_context *c, const struct tool
 enum sy_code tool_context_use_launcher(struct tool_context *c, const char *path,
                                        struct sy_error *err) SY_NODISCARD;
 void tool_context_free(struct tool_context *c);
+/* Ends what still runs of sessions. Before tool_context_free; run the loop until it has nothing
+ * more. */
+void tool_context_end_sessions(struct tool_context *c);
 const struct config *tool_context_config(const struct tool_context *c);
 struct session *tool_context_session(struct tool_context *c);
 /* The turn that configuration and the engine's cwd give. */

@@ -22,16 +22,47 @@ struct tool_call {
     struct orch_driver *driver;
     const struct patch_call *patch;   /* of a call without a command (patch_call.h); borrowed */
     const struct access_call *access; /* of a call that asks for it (access_call.h); borrowed */
+    struct live_call *live;           /* of a call about a session (live_call.h); NULL: of none */
     bool is_cancelled;
     /* An answer that needs no run (bad arguments), told from the loop. */
     bool has_refusal;
     struct sy_error refusal;
+    bool has_answer; /* one that is known at once (tool_call_answer) */
+    struct tool_output answer;
     struct tool_call *next;
 };
+
+/* What a request needs besides its command: who asks, whether it writes (context.c). */
+void tool_call_fill_request(struct tool_call *call, struct exec_request *request);
+/* Answers and frees; from the loop. */
+void tool_call_complete(struct tool_call *call);
+/* The same, a little later, with an error, or with an answer that is there already (taken). */
+void tool_call_refuse(struct tool_call *call, const struct sy_error *why);
+void tool_call_answer(struct tool_call *call, struct tool_output *answer);
+struct live_store *tool_context_sessions(struct tool_context *c);
 
 /* Builds what a tool answers out of a finished call (result.c). */
 enum sy_code result_build(struct tool_output *ret, const struct tool_call *call,
                           const struct exec_output *output) SY_NODISCARD;
+/* How far a session has come that a call had to do with. */
+#define RESULT_NEXT 200
+struct result_session {
+    const char *id;
+    bool is_running;
+    const char *reason; /* why the wait is over */
+    struct buf text;    /* what it wrote, for the model */
+    bool is_truncated;
+    struct output_stats stats;
+    uint64_t next_seq;      /* where the next reading begins */
+    uint64_t omitted;       /* bytes that were not kept */
+    size_t pending_input;   /* bytes that it has not taken yet */
+    char next[RESULT_NEXT]; /* the call that goes on; "" none */
+};
+/* As result_build, for such a call; `output` is of the command as far as it has come. */
+enum sy_code result_build_session(struct tool_output *ret, const struct tool_call *call,
+                                  const struct exec_output *output,
+                                  const struct result_session *session) SY_NODISCARD;
+extern const char result_session_schema[];
 /* The same for a call that was refused before it became one. */
 enum sy_code result_build_error(struct tool_output *ret, const struct sy_error *err) SY_NODISCARD;
 /* The member "approval" of an answer; nothing where nobody was asked (NULL). */
@@ -75,7 +106,10 @@ extern const char result_schema[];
  */
 enum sy_code request_fill_common(struct exec_request *ret, size_t *ret_max_bytes,
                                  const struct invocation *inv, struct sy_error *err) SY_NODISCARD;
-/* The size of the model text where no argument says. */
+/* The size of the model text, from max_output_tokens. */
+enum sy_code request_fill_budget(size_t *ret, const struct invocation *inv,
+                                 struct sy_error *err) SY_NODISCARD;
+/* The same where no argument says. */
 size_t request_budget(const struct invocation *inv);
 /* May a command change something? Unsure means true. */
 bool request_is_mutating(const struct invocation *inv);

@@ -1,0 +1,361 @@
+/* One session: its call, what it writes, how it ends. */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "sessions/sessions_internal.h"
+
+static void
+on_timer_closed(uv_handle_t *handle)
+{
+    struct live *l = handle->data;
+
+    transcript_free(l->transcript);
+    mem_free(l->command);
+    mem_free(l->cwd);
+    mem_free(l);
+}
+
+/* It has ended and is known no more. */
+static void
+leave(struct live *l)
+{
+    live_store_gone(l->store, l);
+    orch_call_free(l->call);
+    l->call = NULL;
+    uv_timer_stop(&l->timer);
+    uv_close((uv_handle_t *)&l->timer, on_timer_closed);
+}
+
+enum sy_code
+live_new(struct live **ret, struct live_store *s, const struct live_options *options,
+         struct sy_error *err)
+{
+    char id[LIMIT_SESSION_ID + 1] = "";
+    enum sy_code rc = live_store_place(s, id, options->id, err);
+
+    if (rc != SY_E_OK) {
+        return rc;
+    }
+
+    struct live *l = mem_alloc_zero(1, sizeof(*l));
+
+    if (l == NULL) {
+        return sy_err_nomem(err);
+    }
+    l->transcript = transcript_new(s->options.keep_bytes);
+    if (l->transcript == NULL || uv_timer_init(s->options.loop, &l->timer) != 0) {
+        transcript_free(l->transcript);
+        mem_free(l);
+        return sy_err_nomem(err);
+    }
+    memcpy(l->id, id, sizeof(id));
+    l->timer.data = l;
+    l->store = s;
+    l->starter = *options;
+    l->starter.id = NULL;
+    l->used_ns = clock_mono_ns();
+    live_store_add(s, l);
+    *ret = l;
+    return SY_E_OK;
+}
+
+static enum sy_code
+on_raw(void *arg, enum output_stream s, const char *bytes, size_t n)
+{
+    struct live *l = arg;
+
+    (void)s; /* in the order in which they came, as a terminal has them */
+    l->heard_ns = clock_mono_ns();
+    live_look_soon(l);
+    return transcript_push(l->transcript, bytes, n);
+}
+
+static void
+on_begun(void *arg, struct orch_call *call)
+{
+    struct live *l = arg;
+
+    (void)call;
+    if (!l->has_begun) {
+        l->has_begun = true;
+        l->store->running++;
+    }
+    l->began_ns = clock_mono_ns();
+    l->heard_ns = l->began_ns;
+    if (l->starter.begun != NULL) {
+        l->starter.begun(l->starter.arg, l);
+    }
+}
+
+static void
+settle(struct live *l)
+{
+    const struct exec_output *o = orch_output(l->call);
+
+    l->is_over = true;
+    l->status = o->status;
+    l->exit_code = o->exit_code;
+    l->signal = o->signal;
+    l->ended_ns = clock_mono_ns();
+    if (l->has_begun) {
+        l->store->running--;
+    }
+}
+
+static void
+on_over(void *arg, struct orch_call *call)
+{
+    struct live *l = arg;
+
+    (void)call;
+    l->driver = NULL;
+    settle(l);
+    if (l->is_removed) {
+        leave(l);
+        return;
+    }
+    if (l->starter.over != NULL) {
+        l->starter.over(l->starter.arg, l);
+    }
+    live_look_soon(l);
+}
+
+/* The command as a person would read it. */
+static char *
+command_text(const struct exec_request *request)
+{
+    struct buf text = {.max = LIMIT_SESSION_COMMAND};
+    const char *script = request->script;
+
+    for (size_t i = 0; script == NULL && i < request->params.argv.n; i++) {
+        /* What does not fit is left out. */
+        if ((i > 0 && buf_add_char(&text, ' ') != SY_E_OK) ||
+            str_add_visible(&text, request->params.argv.v[i], strlen(request->params.argv.v[i]),
+                            LIMIT_SESSION_COMMAND) != SY_E_OK) {
+            break;
+        }
+    }
+    if (script != NULL &&
+        str_add_visible(&text, script, strlen(script), LIMIT_SESSION_COMMAND - 16) == SY_E_NOMEM) {
+        buf_fini(&text);
+    }
+    return buf_take(&text);
+}
+
+static enum sy_code
+describe(struct live *l, const struct exec_request *request)
+{
+    mem_free(l->command);
+    mem_free(l->cwd);
+    l->command = command_text(request);
+    l->cwd = mem_strdup(request->params.cwd);
+    l->has_terminal = request->input.kind == INPUT_TERMINAL;
+    return l->command != NULL && l->cwd != NULL ? SY_E_OK : SY_E_NOMEM;
+}
+
+enum sy_code
+live_submit(struct live *l, struct session *session, const struct turn_context *turn,
+            struct exec_request *request, struct sy_error *err)
+{
+    if (describe(l, request) != SY_E_OK) {
+        exec_request_fini(request);
+        return sy_err_nomem(err);
+    }
+    request->on_raw = on_raw;
+    request->on_raw_arg = l;
+    request->on_begun = on_begun;
+    request->on_begun_arg = l;
+    request->input.is_session = true;
+
+    enum sy_code rc = orch_submit(&l->call, session, turn, request, err);
+
+    if (rc != SY_E_OK) {
+        l->call = NULL;
+        return rc;
+    }
+    rc = orch_attach(&l->driver, l->call, l->store->options.loop, on_over, l, err);
+    if (rc != SY_E_OK) {
+        l->driver = NULL;
+        orch_call_free(l->call);
+        l->call = NULL;
+        return rc;
+    }
+    if (l->is_over && l->has_begun) {
+        l->store->running++;
+    }
+    l->is_over = false;
+    return SY_E_OK;
+}
+
+void
+live_detach(struct live *l)
+{
+    l->starter = (struct live_options){0};
+    if (l->call != NULL) {
+        orch_let_others(l->call);
+    }
+}
+
+void
+live_remove(struct live *l, const char *why)
+{
+    if (l->is_removed) {
+        return;
+    }
+    l->is_removed = true;
+    l->starter = (struct live_options){0};
+    if (why != NULL) {
+        live_store_remember(l->store, l->id, why);
+    }
+    live_store_drop(l->store, l);
+    live_look_soon(l);
+    if (l->driver != NULL) {
+        live_kill(l);
+        return;
+    }
+    live_end_waits(l);
+    leave(l);
+}
+
+const char *
+live_id(const struct live *l)
+{
+    return l->id;
+}
+
+struct orch_call *
+live_call(const struct live *l)
+{
+    return l->call;
+}
+
+struct orch_call *
+live_take_call(struct live *l)
+{
+    struct orch_call *call = l->call;
+
+    SY_ASSERT(l->driver == NULL);
+    l->call = NULL;
+    return call;
+}
+
+void
+live_forget_call(struct live *l)
+{
+    if (l->driver == NULL) {
+        orch_call_free(l->call);
+        l->call = NULL;
+    }
+}
+
+struct transcript *
+live_transcript(struct live *l)
+{
+    return l->transcript;
+}
+
+void
+live_get_state(const struct live *l, struct live_state *ret)
+{
+    *ret = (struct live_state){
+        .is_running = l->has_begun && !l->is_over,
+        .has_terminal = l->has_terminal,
+        .status = l->status,
+        .exit_code = l->exit_code,
+        .signal = l->signal,
+        .began_ns = l->began_ns,
+        .ended_ns = l->ended_ns,
+        .used_ns = l->used_ns,
+        .unread = (size_t)(transcript_end(l->transcript) - transcript_unread(l->transcript)),
+        .unwritten = l->driver != NULL ? orch_unwritten(l->call) : 0,
+        .command = l->command != NULL ? l->command : "",
+        .cwd = l->cwd != NULL ? l->cwd : "",
+    };
+}
+
+void
+live_state_text(char ret[LIVE_STATE_TEXT], const struct live *l)
+{
+    char name[16];
+
+    if (!l->is_over) {
+        (void)snprintf(ret, LIVE_STATE_TEXT, "%s", l->has_begun ? "runs" : "has not begun");
+        return;
+    }
+    switch (l->status) {
+    case EXEC_EXITED:
+        (void)snprintf(ret, LIVE_STATE_TEXT, "exited with code %d", l->exit_code);
+        return;
+    case EXEC_SIGNALED:
+        exec_signal_name(name, l->signal);
+        (void)snprintf(ret, LIVE_STATE_TEXT, "was ended by signal %d (%s)", l->signal, name);
+        return;
+    case EXEC_TIMED_OUT:
+        (void)snprintf(ret, LIVE_STATE_TEXT, "was ended when its time was over");
+        return;
+    case EXEC_CANCELLED:
+        (void)snprintf(ret, LIVE_STATE_TEXT, "was killed");
+        return;
+    case EXEC_DENIED:
+    case EXEC_PENDING:
+    case EXEC_FAILED:
+        break;
+    }
+    (void)snprintf(ret, LIVE_STATE_TEXT, "failed");
+}
+
+static enum sy_code
+has_ended(const struct live *l, struct sy_error *err)
+{
+    char state[LIVE_STATE_TEXT];
+
+    live_state_text(state, l);
+    return sy_err_set(err, SY_E_CANCELLED, "session %s %s: start a new one", l->id, state);
+}
+
+enum sy_code
+live_write(struct live *l, const void *bytes, size_t n, struct sy_error *err)
+{
+    if (l->driver == NULL || l->is_over) {
+        return has_ended(l, err);
+    }
+
+    enum sy_code rc = orch_write(l->call, bytes, n, err);
+
+    orch_wake(l->driver);
+    return rc;
+}
+
+void
+live_close_input(struct live *l)
+{
+    if (l->driver != NULL) {
+        orch_close_input(l->call);
+        orch_wake(l->driver);
+    }
+}
+
+bool
+live_signal(struct live *l, int signal_number)
+{
+    return l->driver != NULL && orch_signal(l->call, signal_number);
+}
+
+bool
+live_resize(struct live *l, unsigned rows, unsigned columns)
+{
+    return l->driver != NULL && orch_resize(l->call, rows, columns);
+}
+
+void
+live_kill(struct live *l)
+{
+    if (l->driver != NULL) {
+        orch_cancel(l->call);
+        orch_wake(l->driver);
+    }
+}

@@ -1,0 +1,147 @@
+#ifndef SY_SESSIONS_SESSIONS_H
+#define SY_SESSIONS_SESSIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "orchestrator/orchestrator.h"
+
+/*
+ * Commands that outlive the call that started them (the specification: ProcessStore with its
+ * entries): what they write is kept, they can be written to, and calls wait for what they do. Here
+ * a session is one such command: a `struct live`. It is an orchestrator's call that goes on in its
+ * run (orchestrator.h), so approval, sandbox, limits and evidence are those of any command.
+ *
+ * Everything is on the thread of the loop.
+ */
+struct live;
+struct live_store;
+struct uv_loop_s;
+
+struct live_store_options {
+    struct uv_loop_s *loop;
+    size_t max;        /* sessions at once, with those that have ended and are still known */
+    size_t keep_bytes; /* of what each writes */
+};
+
+enum sy_code live_store_new(struct live_store **ret, const struct live_store_options *options,
+                            struct sy_error *err) SY_NODISCARD;
+/* Ends all of them. Run the loop then: until they have ended, they keep it. */
+void live_store_end(struct live_store *s);
+/* After live_store_end and the loop's end. */
+void live_store_free(struct live_store *s);
+/* How many run; of at most how many that are known. */
+size_t live_store_running(const struct live_store *s);
+size_t live_store_max(const struct live_store *s);
+
+/* 1 to LIMIT_SESSION_ID letters, digits, '.', '_' and '-'. */
+bool live_id_is_valid(const char *id);
+/*
+ * SY_E_NOTFOUND with a sentence that says what became of it, as far as that is known. A session
+ * whose command never ran is none.
+ */
+enum sy_code live_find(struct live **ret, struct live_store *s, const char *id,
+                       struct sy_error *err) SY_NODISCARD;
+/* In the order in which they began; `l` NULL: the first. NULL: no more. */
+struct live *live_next(struct live_store *s, const struct live *l);
+
+/* What a session tells who started it, until live_detach. From the loop. */
+typedef void live_fn(void *arg, struct live *l);
+struct live_options {
+    const char *id; /* NULL: a new number */
+    live_fn *begun; /* the command runs */
+    live_fn *over;  /* the call has ended; live_submit may be called again, once more */
+    void *arg;
+};
+
+/*
+ * A place in the store, with its id. Where there is no room another one goes: of those that were
+ * not among the LIMIT_SESSIONS_PROTECTED used last, one that has ended before one that runs, the
+ * one used least recently first (the specification's pruning). SY_E_ARG: the id is bad or in use.
+ * SY_E_LIMIT: none can go.
+ */
+enum sy_code live_new(struct live **ret, struct live_store *s, const struct live_options *options,
+                      struct sy_error *err) SY_NODISCARD;
+/* Takes the request, as orch_submit does; its on_raw and on_begun are ours. After an error the
+ * session is only good for live_remove. */
+enum sy_code live_submit(struct live *l, struct session *session, const struct turn_context *turn,
+                         struct exec_request *request, struct sy_error *err) SY_NODISCARD;
+/* Who started it wants to hear no more; others of its session need not wait for it either. */
+void live_detach(struct live *l);
+/* Ends it, if it runs, and forgets it; `why` (NULL: nothing) is what its id answers then. */
+void live_remove(struct live *l, const char *why);
+
+const char *live_id(const struct live *l);
+/* The orchestrator's call; NULL once what became of it was told (live_forget_call). */
+struct orch_call *live_call(const struct live *l);
+/* To go on with live_submit: the call that is over becomes the caller's. */
+struct orch_call *live_take_call(struct live *l);
+void live_forget_call(struct live *l);
+
+/* How it stands. `command`, `cwd` and `tool` are borrowed. */
+struct live_state {
+    bool is_running;
+    bool has_terminal;
+    enum exec_status status; /* once it has ended */
+    int exit_code;
+    int signal; /* 0: none */
+    uint64_t began_ns;
+    uint64_t ended_ns;
+    uint64_t used_ns;    /* when a call last had to do with it */
+    size_t unread;       /* bytes that no call has been given yet */
+    size_t unwritten;    /* bytes of input that it has not taken yet */
+    const char *command; /* as text */
+    const char *cwd;
+};
+void live_get_state(const struct live *l, struct live_state *ret);
+/* "exited with code 0", "running", ... */
+#define LIVE_STATE_TEXT 96
+void live_state_text(char ret[LIVE_STATE_TEXT], const struct live *l);
+
+struct transcript;
+/* What it wrote (transcript.h). */
+struct transcript *live_transcript(struct live *l);
+
+/* Input, as orch_write and the like. SY_E_CANCELLED: it has ended, or reads nothing. */
+enum sy_code live_write(struct live *l, const void *bytes, size_t n,
+                        struct sy_error *err) SY_NODISCARD;
+void live_close_input(struct live *l);
+bool live_signal(struct live *l, int signal);
+bool live_resize(struct live *l, unsigned rows, unsigned columns);
+/* SIGKILL to all of it; its end comes as any other. */
+void live_kill(struct live *l);
+
+/* Why a wait is over. */
+enum live_reason {
+    LIVE_EXIT,
+    LIVE_DEADLINE,
+    LIVE_IDLE,
+    LIVE_CANCELLED, /* live_wait_cancel, or the session is being forgotten */
+    LIVE_REFUSED    /* `begin` said no */
+};
+const char *live_reason_name(enum live_reason r);
+
+/*
+ * A call that waits for something of a session, in the caller's memory until `done`. Calls of one
+ * session come one after the other: `begin` is called when it is this one's turn, and only then the
+ * clock runs. Neither comes from inside live_wait. False from `begin` ends it.
+ */
+struct live_wait {
+    uint64_t yield_ms; /* LIVE_DEADLINE after that */
+    uint64_t idle_ms;  /* LIVE_IDLE when nothing was written for so long; 0: never */
+    bool (*begin)(void *arg, struct live *l); /* may be NULL */
+    void (*done)(void *arg, struct live *l, enum live_reason reason);
+    void *arg;
+    /* Ours. */
+    struct live_wait *next;
+    uint64_t began_ns; /* 0: not its turn yet */
+    bool is_cancelled;
+};
+void live_wait(struct live *l, struct live_wait *w);
+/* `done` still comes; nothing where it has come. */
+void live_wait_cancel(struct live *l, struct live_wait *w);
+
+#endif

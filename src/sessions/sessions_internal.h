@@ -1,0 +1,70 @@
+#ifndef SY_SESSIONS_SESSIONS_INTERNAL_H
+#define SY_SESSIONS_SESSIONS_INTERNAL_H
+
+#include <uv.h>
+
+#include "base/limits.h"
+#include "sessions/sessions.h"
+#include "sessions/transcript.h"
+
+/* What is left of a session that was forgotten. */
+struct live_memory {
+    char id[LIMIT_SESSION_ID + 1];
+    char text[SY_ERR_MSG_MAX];
+};
+
+struct live_store {
+    struct live_store_options options;
+    struct live *first; /* all that are known, in order of their beginning */
+    size_t n;
+    size_t running;
+    struct live *leaving;         /* forgotten, but not ended yet */
+    struct live_memory *memories; /* a ring of LIMIT_SESSION_MEMORIES; NULL: none so far */
+    size_t next_memory;
+    bool is_ending;
+};
+
+struct live {
+    struct live_store *store;
+    struct live *next;
+    char id[LIMIT_SESSION_ID + 1];
+    struct live_options starter; /* zeroed: detached */
+    struct orch_call *call;
+    struct orch_driver *driver; /* NULL: the call is over, or there is none */
+    struct transcript *transcript;
+    char *command;
+    char *cwd;
+    bool has_terminal;
+    bool has_begun;
+    bool is_over; /* status and the like are final */
+    bool is_removed;
+    enum exec_status status;
+    int exit_code;
+    int signal;
+    uint64_t began_ns;
+    uint64_t ended_ns;
+    uint64_t used_ns;
+    uint64_t heard_ns;       /* when it last wrote something */
+    struct live_wait *waits; /* the first one's turn it is */
+    bool is_looking;         /* inside of look() */
+    uv_timer_t timer;
+};
+
+/* Something has happened that a wait may be for: looked at from the loop. */
+void live_look_soon(struct live *l);
+/* For uv_timer_start. */
+void live_on_timer(uv_timer_t *timer);
+/* Each is done, as cancelled. */
+void live_end_waits(struct live *l);
+
+/* Room for one more, and its id: the wanted one, or (NULL) a new number. */
+enum sy_code live_store_place(struct live_store *s, char ret[LIMIT_SESSION_ID + 1],
+                              const char *wanted, struct sy_error *err) SY_NODISCARD;
+void live_store_add(struct live_store *s, struct live *l);
+/* Out of the list of those that are known, into that of those that leave. */
+void live_store_drop(struct live_store *s, struct live *l);
+/* Its memory may go: it is in no list any more. */
+void live_store_gone(struct live_store *s, struct live *l);
+void live_store_remember(struct live_store *s, const char *id, const char *why);
+
+#endif

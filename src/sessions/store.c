@@ -1,0 +1,292 @@
+/* All sessions of an engine: their ids, how many there may be, which one goes. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "sessions/sessions_internal.h"
+
+/* As Codex numbers them: models know the form. */
+#define ID_FIRST 1000U
+#define ID_COUNT 99000U
+
+enum sy_code
+live_store_new(struct live_store **ret, const struct live_store_options *options,
+               struct sy_error *err)
+{
+    struct live_store *s = mem_alloc_zero(1, sizeof(*s));
+
+    if (s == NULL) {
+        return sy_err_nomem(err);
+    }
+    s->options = *options;
+    *ret = s;
+    return SY_E_OK;
+}
+
+void
+live_store_end(struct live_store *s)
+{
+    if (s == NULL) {
+        return;
+    }
+    s->is_ending = true;
+    while (s->first != NULL) {
+        live_remove(s->first, NULL);
+    }
+}
+
+void
+live_store_free(struct live_store *s)
+{
+    if (s == NULL) {
+        return;
+    }
+    SY_ASSERT(s->first == NULL && s->leaving == NULL);
+    mem_free(s->memories);
+    mem_free(s);
+}
+
+size_t
+live_store_running(const struct live_store *s)
+{
+    return s->running;
+}
+
+size_t
+live_store_max(const struct live_store *s)
+{
+    return s->options.max;
+}
+
+bool
+live_id_is_valid(const char *id)
+{
+    static const char allowed[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+    size_t n = strlen(id);
+
+    return n > 0 && n <= LIMIT_SESSION_ID && strspn(id, allowed) == n;
+}
+
+static struct live *
+find(const struct live_store *s, const char *id)
+{
+    for (struct live *l = s->first; l != NULL; l = l->next) {
+        if (str_eq(l->id, id)) {
+            return l;
+        }
+    }
+    return NULL;
+}
+
+/* The latest that is remembered of an id. */
+static const char *
+recall(const struct live_store *s, const char *id)
+{
+    for (size_t i = 1; s->memories != NULL && i <= LIMIT_SESSION_MEMORIES; i++) {
+        size_t at = (s->next_memory + LIMIT_SESSION_MEMORIES - i) % LIMIT_SESSION_MEMORIES;
+
+        if (str_eq(s->memories[at].id, id)) {
+            return s->memories[at].text;
+        }
+    }
+    return NULL;
+}
+
+enum sy_code
+live_find(struct live **ret, struct live_store *s, const char *id, struct sy_error *err)
+{
+    struct live *l = find(s, id);
+    const char *why = l == NULL ? recall(s, id) : NULL;
+
+    if (l != NULL && l->has_begun) {
+        *ret = l;
+        return SY_E_OK;
+    }
+    if (l != NULL) {
+        return sy_err_set(err, SY_E_NOTFOUND,
+                          "session %.64s has not begun yet: a person may have "
+                          "to approve its command first",
+                          id);
+    }
+    if (why != NULL) {
+        return sy_err_set(err, SY_E_NOTFOUND, "session %.64s %s", id, why);
+    }
+    return sy_err_set(err, SY_E_NOTFOUND,
+                      "there is no session %.64s; list_sessions tells which there are", id);
+}
+
+struct live *
+live_next(struct live_store *s, const struct live *l)
+{
+    struct live *next = l == NULL ? s->first : l->next;
+
+    while (next != NULL && !next->has_begun) {
+        next = next->next;
+    }
+    return next;
+}
+
+void
+live_store_remember(struct live_store *s, const char *id, const char *why)
+{
+    if (s->memories == NULL) {
+        s->memories = mem_alloc_zero(LIMIT_SESSION_MEMORIES, sizeof(*s->memories));
+    }
+    if (s->memories == NULL) {
+        return; /* its id is unknown then, which is true as well */
+    }
+
+    struct live_memory *m = &s->memories[s->next_memory];
+
+    s->next_memory = (s->next_memory + 1) % LIMIT_SESSION_MEMORIES;
+    (void)snprintf(m->id, sizeof(m->id), "%s", id);
+    (void)snprintf(m->text, sizeof(m->text), "%s", why);
+}
+
+static void
+unlink_from(struct live **list, struct live *l)
+{
+    while (*list != NULL && *list != l) {
+        list = &(*list)->next;
+    }
+    if (*list == l) {
+        *list = l->next;
+        l->next = NULL;
+    }
+}
+
+void
+live_store_add(struct live_store *s, struct live *l)
+{
+    struct live **last = &s->first;
+
+    while (*last != NULL) {
+        last = &(*last)->next;
+    }
+    *last = l;
+    s->n++;
+}
+
+void
+live_store_drop(struct live_store *s, struct live *l)
+{
+    unlink_from(&s->first, l);
+    s->n--;
+    l->next = s->leaving;
+    s->leaving = l;
+}
+
+void
+live_store_gone(struct live_store *s, struct live *l)
+{
+    unlink_from(&s->leaving, l);
+}
+
+/* How many were used after it. */
+static size_t
+used_later(const struct live_store *s, const struct live *l)
+{
+    size_t n = 0;
+
+    for (const struct live *other = s->first; other != NULL; other = other->next) {
+        n += other->used_ns > l->used_ns ? 1 : 0;
+    }
+    return n;
+}
+
+/* Is a the better one to go? */
+static bool
+goes_before(const struct live *a, const struct live *b)
+{
+    if (b == NULL || a->is_over != b->is_over) {
+        return b == NULL || a->is_over;
+    }
+    return a->used_ns < b->used_ns;
+}
+
+static enum sy_code
+prune(struct live_store *s, struct sy_error *err)
+{
+    struct live *victim = NULL;
+    char state[LIVE_STATE_TEXT];
+    char why[SY_ERR_MSG_MAX];
+
+    for (struct live *l = s->first; l != NULL; l = l->next) {
+        /* Whom somebody waits for, or who is being judged, is in use. */
+        if (l->waits == NULL && l->has_begun && used_later(s, l) >= LIMIT_SESSIONS_PROTECTED &&
+            goes_before(l, victim)) {
+            victim = l;
+        }
+    }
+    if (victim == NULL) {
+        return sy_err_set(err, SY_E_LIMIT,
+                          "there are %zu sessions, the most that sessions.max allows, and all are "
+                          "in use: end one with kill_session",
+                          s->n);
+    }
+    live_state_text(state, victim);
+    (void)snprintf(why, sizeof(why),
+                   "%s%s made room for a new one: at most %zu sessions are kept (sessions.max)",
+                   victim->is_over ? state : "was ended, since it was used least recently,",
+                   victim->is_over ? ", and" : " and", s->options.max);
+    live_remove(victim, why);
+    return SY_E_OK;
+}
+
+static enum sy_code
+make_id(const struct live_store *s, char ret[LIMIT_SESSION_ID + 1], struct sy_error *err)
+{
+    for (;;) {
+        uint32_t number = 0;
+
+        if (getrandom(&number, sizeof(number), 0) != (ssize_t)sizeof(number)) {
+            return sy_err_set(err, SY_E_INTERNAL, "no random number for a session's id");
+        }
+        (void)snprintf(ret, LIMIT_SESSION_ID + 1, "%u", ID_FIRST + number % ID_COUNT);
+        if (find(s, ret) == NULL && recall(s, ret) == NULL) {
+            return SY_E_OK;
+        }
+    }
+}
+
+static enum sy_code
+choose_id(struct live_store *s, char ret[LIMIT_SESSION_ID + 1], const char *wanted,
+          struct sy_error *err)
+{
+    if (wanted == NULL) {
+        return make_id(s, ret, err);
+    }
+    if (!live_id_is_valid(wanted)) {
+        return sy_err_set(err, SY_E_ARG,
+                          "a session's id has 1 to %u letters, digits, '.', '_' and '-'",
+                          LIMIT_SESSION_ID);
+    }
+
+    struct live *l = find(s, wanted);
+
+    if (l != NULL && !l->is_over) {
+        return sy_err_set(err, SY_E_ARG,
+                          "session %s runs already: write to it with write_stdin, or choose "
+                          "another id",
+                          wanted);
+    }
+    if (l != NULL) {
+        live_remove(l, NULL);
+    }
+    (void)snprintf(ret, LIMIT_SESSION_ID + 1, "%s", wanted);
+    return SY_E_OK;
+}
+
+enum sy_code
+live_store_place(struct live_store *s, char ret[LIMIT_SESSION_ID + 1], const char *wanted,
+                 struct sy_error *err)
+{
+    enum sy_code rc = s->is_ending ? sy_err_set(err, SY_E_CANCELLED, "all sessions are being ended")
+                                   : choose_id(s, ret, wanted, err);
+
+    return rc == SY_E_OK && s->n >= s->options.max ? prune(s, err) : rc;
+}

@@ -1,0 +1,261 @@
+#include "sessions/transcript.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/utf8.h"
+
+/* The first block; each next one doubles, up to the last. */
+#define FIRST_BLOCK ((size_t)1024)
+#define LAST_BLOCK  ((size_t)16 * 1024)
+
+/* An escape sequence that has not ended within that is none. */
+#define ESCAPE_MAX 256U
+
+struct block {
+    uint64_t seq;
+    size_t len;
+    size_t cap;
+    char *bytes;
+};
+
+struct transcript {
+    struct block *blocks; /* by seq; what is missing between two was dropped */
+    size_t n;
+    size_t cap;
+    size_t max;
+    size_t kept;
+    uint64_t end;
+    uint64_t unread;
+};
+
+struct transcript *
+transcript_new(size_t max)
+{
+    struct transcript *t = mem_alloc_zero(1, sizeof(*t));
+
+    if (t != NULL) {
+        t->max = max;
+    }
+    return t;
+}
+
+void
+transcript_free(struct transcript *t)
+{
+    if (t == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < t->n; i++) {
+        mem_free(t->blocks[i].bytes);
+    }
+    mem_free(t->blocks);
+    mem_free(t);
+}
+
+uint64_t
+transcript_end(const struct transcript *t)
+{
+    return t->end;
+}
+
+size_t
+transcript_kept(const struct transcript *t)
+{
+    return t->kept;
+}
+
+uint64_t
+transcript_unread(const struct transcript *t)
+{
+    return t->unread;
+}
+
+void
+transcript_mark_read(struct transcript *t, uint64_t seq)
+{
+    if (seq > t->unread) {
+        t->unread = seq < t->end ? seq : t->end;
+    }
+}
+
+static uint64_t
+block_end(const struct block *b)
+{
+    return b->seq + b->len;
+}
+
+static void
+drop(struct transcript *t, size_t i)
+{
+    t->kept -= t->blocks[i].len;
+    mem_free(t->blocks[i].bytes);
+    memmove(&t->blocks[i], &t->blocks[i + 1], sizeof(*t->blocks) * (t->n - i - 1));
+    t->n--;
+}
+
+/*
+ * Makes room for n bytes. The first block goes while it was read; then the first one behind the
+ * first half of what was not. A block at the border stays whole.
+ */
+static void
+make_room(struct transcript *t, size_t n)
+{
+    while (t->n > 1 && t->kept + n > t->max) {
+        size_t i = 0;
+
+        if (block_end(&t->blocks[0]) > t->unread) {
+            while (i + 2 < t->n && block_end(&t->blocks[i]) <= t->unread + t->max / 2) {
+                i++;
+            }
+        }
+        drop(t, i);
+    }
+}
+
+static enum sy_code
+add_block(struct transcript *t)
+{
+    size_t size = t->n > 0 ? t->blocks[t->n - 1].cap * 2 : FIRST_BLOCK;
+
+    size = size > LAST_BLOCK ? LAST_BLOCK : size;
+    if (t->n == t->cap) {
+        size_t cap = t->cap > 0 ? t->cap * 2 : 4;
+        struct block *more = mem_realloc(t->blocks, cap * sizeof(*more));
+
+        if (more == NULL) {
+            return SY_E_NOMEM;
+        }
+        t->blocks = more;
+        t->cap = cap;
+    }
+
+    char *bytes = mem_alloc(size);
+
+    if (bytes == NULL) {
+        return SY_E_NOMEM;
+    }
+    t->blocks[t->n++] = (struct block){.seq = t->end, .cap = size, .bytes = bytes};
+    return SY_E_OK;
+}
+
+enum sy_code
+transcript_push(struct transcript *t, const char *bytes, size_t n)
+{
+    while (n > 0) {
+        struct block *last = t->n > 0 ? &t->blocks[t->n - 1] : NULL;
+
+        if (last == NULL || last->len == last->cap) {
+            make_room(t, LAST_BLOCK);
+            if (add_block(t) != SY_E_OK) {
+                return SY_E_NOMEM;
+            }
+            last = &t->blocks[t->n - 1];
+        }
+
+        size_t now = last->cap - last->len < n ? last->cap - last->len : n;
+
+        memcpy(last->bytes + last->len, bytes, now);
+        last->len += now;
+        t->kept += now;
+        t->end += now;
+        bytes += now;
+        n -= now;
+    }
+    return SY_E_OK;
+}
+
+static enum sy_code
+add_marker(struct buf *out, uint64_t missing, uint64_t *omitted)
+{
+    *omitted += missing;
+    return missing > 0
+               ? buf_addf(out, "\n... %llu bytes omitted ...\n", (unsigned long long)missing)
+               : SY_E_OK;
+}
+
+enum sy_code
+transcript_read(const struct transcript *t, uint64_t from, uint64_t to, struct buf *out,
+                uint64_t *ret_omitted)
+{
+    enum sy_code rc = SY_E_OK;
+
+    *ret_omitted = 0;
+    to = to < t->end ? to : t->end;
+    for (size_t i = 0; i < t->n && from < to && rc == SY_E_OK; i++) {
+        const struct block *b = &t->blocks[i];
+        uint64_t end = block_end(b) < to ? block_end(b) : to;
+
+        if (block_end(b) <= from) {
+            continue;
+        }
+        if (b->seq > from) {
+            uint64_t next = b->seq < to ? b->seq : to;
+
+            rc = add_marker(out, next - from, ret_omitted);
+            from = next;
+        }
+        if (rc == SY_E_OK && from < end) {
+            rc = buf_add(out, b->bytes + (from - b->seq), (size_t)(end - from));
+            from = end;
+        }
+    }
+    return rc == SY_E_OK && from < to ? add_marker(out, to - from, ret_omitted) : rc;
+}
+
+/* Where an escape sequence begins in the last bytes that has not ended yet; n: none does. */
+static size_t
+open_escape(const char *bytes, size_t n)
+{
+    size_t at = n;
+
+    while (at > 0 && bytes[at - 1] != '\033') {
+        at--;
+    }
+    if (at == 0) {
+        return n;
+    }
+
+    size_t begin = at - 1;
+
+    if (at == n) {
+        return begin;
+    }
+
+    /* String sequences end with BEL or ESC \, CSI with a byte from '@' on; others have one or two.
+     */
+    if (strchr("]PX^_", bytes[at]) != NULL && bytes[at] != '\0') {
+        return memchr(bytes + at, '\a', n - at) != NULL ? n : begin;
+    }
+    if (bytes[at] == '[') {
+        for (size_t i = at + 1; i < n; i++) {
+            if ((unsigned char)bytes[i] >= '@') {
+                return n;
+            }
+        }
+        return begin;
+    }
+    return strchr("()*+-./# ", bytes[at]) != NULL && at + 1 == n ? begin : n;
+}
+
+uint64_t
+transcript_whole_end(const struct transcript *t)
+{
+    char last[ESCAPE_MAX];
+    struct buf text = {.max = sizeof(last) * 4};
+    uint64_t omitted = 0;
+    uint64_t from = t->end > ESCAPE_MAX ? t->end - ESCAPE_MAX : 0;
+    uint64_t ret = t->end;
+
+    /* Memory out, or a gap right there: what there is, is read. */
+    if (transcript_read(t, from, t->end, &text, &omitted) == SY_E_OK && omitted == 0) {
+        size_t n = open_escape(buf_view(&text), text.len);
+
+        if (n == text.len) {
+            n = text.len - utf8_incomplete_tail(buf_view(&text), text.len);
+        }
+        ret = from + n;
+    }
+    buf_fini(&text);
+    return ret;
+}

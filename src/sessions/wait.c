@@ -1,0 +1,166 @@
+/* Calls that wait for something of a session, one after the other. */
+#include "base/clock.h"
+#include "sessions/sessions_internal.h"
+
+#define NS_PER_MS 1000000ULL
+
+static const char *const reason_names[] = {
+    [LIVE_EXIT] = "exit",           [LIVE_DEADLINE] = "timeout", [LIVE_IDLE] = "idle",
+    [LIVE_CANCELLED] = "cancelled", [LIVE_REFUSED] = "refused",
+};
+
+const char *
+live_reason_name(enum live_reason r)
+{
+    return reason_names[r];
+}
+
+static uint64_t
+later(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* When the wait ends if nothing happens; *ret_reason by what. */
+static uint64_t
+end_ns(const struct live *l, const struct live_wait *w, enum live_reason *ret_reason)
+{
+    uint64_t deadline = w->began_ns + w->yield_ms * NS_PER_MS;
+    uint64_t idle = later(l->heard_ns, w->began_ns) + w->idle_ms * NS_PER_MS;
+
+    if (w->idle_ms > 0 && idle < deadline) {
+        *ret_reason = LIVE_IDLE;
+        return idle;
+    }
+    *ret_reason = LIVE_DEADLINE;
+    return deadline;
+}
+
+/* Is it over? Otherwise *ret_next is when to look again. */
+static bool
+is_done(struct live *l, const struct live_wait *w, uint64_t now_ns, enum live_reason *ret_reason,
+        uint64_t *ret_next)
+{
+    if (w->is_cancelled || l->is_removed) {
+        *ret_reason = LIVE_CANCELLED;
+        return true;
+    }
+    if (l->is_over) {
+        *ret_reason = LIVE_EXIT;
+        return true;
+    }
+    *ret_next = end_ns(l, w, ret_reason);
+    return now_ns >= *ret_next;
+}
+
+static void
+finish(struct live *l, struct live_wait *w, enum live_reason reason)
+{
+    l->waits = w->next;
+    w->next = NULL;
+    w->done(w->arg, l, reason);
+}
+
+/* The first one's turn. True: it is done, and so is its memory. */
+static bool
+look_at(struct live *l, struct live_wait *w, uint64_t *ret_next)
+{
+    enum live_reason reason = LIVE_CANCELLED;
+    uint64_t now = clock_mono_ns();
+
+    if (w->began_ns == 0 && !w->is_cancelled && !l->is_removed) {
+        w->began_ns = now;
+        l->used_ns = now;
+        if (w->begin != NULL && !w->begin(w->arg, l)) {
+            finish(l, w, LIVE_REFUSED);
+            return true;
+        }
+    }
+    if (!is_done(l, w, now, &reason, ret_next)) {
+        return false;
+    }
+    l->used_ns = now;
+    finish(l, w, reason);
+    return true;
+}
+
+static void
+look(struct live *l)
+{
+    uint64_t next = UINT64_MAX;
+
+    if (l->is_looking) {
+        return;
+    }
+    l->is_looking = true;
+    while (l->waits != NULL && look_at(l, l->waits, &next)) {
+        next = UINT64_MAX;
+    }
+    l->is_looking = false;
+    if (l->waits == NULL || next == UINT64_MAX) {
+        uv_timer_stop(&l->timer);
+        return;
+    }
+
+    uint64_t now = clock_mono_ns();
+
+    uv_update_time(l->timer.loop);
+    uv_timer_start(&l->timer, live_on_timer, next > now ? (next - now) / NS_PER_MS + 1 : 0, 0);
+}
+
+void
+live_on_timer(uv_timer_t *timer)
+{
+    look(timer->data);
+}
+
+void
+live_look_soon(struct live *l)
+{
+    if (l->waits != NULL && !l->is_looking) {
+        uv_timer_start(&l->timer, live_on_timer, 0, 0);
+    }
+}
+
+void
+live_wait(struct live *l, struct live_wait *w)
+{
+    struct live_wait **last = &l->waits;
+
+    while (*last != NULL) {
+        last = &(*last)->next;
+    }
+    *last = w;
+    w->next = NULL;
+    w->began_ns = 0;
+    w->is_cancelled = false;
+    l->used_ns = clock_mono_ns();
+    live_look_soon(l);
+}
+
+void
+live_wait_cancel(struct live *l, struct live_wait *w)
+{
+    for (struct live_wait **at = &l->waits; *at != NULL; at = &(*at)->next) {
+        if (*at != w) {
+            continue;
+        }
+        w->is_cancelled = true;
+        /* One that was not its turn needs not wait for it. */
+        if (at != &l->waits && w->began_ns == 0) {
+            *at = w->next;
+            w->next = l->waits;
+            l->waits = w;
+        }
+        live_look_soon(l);
+        return;
+    }
+}
+
+void
+live_end_waits(struct live *l)
+{
+    while (l->waits != NULL) {
+        finish(l, l->waits, LIVE_CANCELLED);
+    }
+}

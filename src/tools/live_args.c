@@ -1,0 +1,141 @@
+/* Arguments that the tools for sessions share. */
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/limits.h"
+#include "base/str.h"
+#include "tools/live_call.h"
+
+enum sy_code
+live_args_id(const char **ret, char room[LIVE_ID_ROOM], const struct invocation *inv,
+             struct sy_error *err)
+{
+    static const char *const names[] = {LIVE_ID_NAMES, NULL};
+    const struct js *v = NULL;
+    int64_t number = 0;
+    enum sy_code rc = request_pick(&v, inv->arguments, names, err);
+
+    *ret = NULL;
+    if (rc != SY_E_OK || v == NULL) {
+        return rc;
+    }
+    if (js_type(v) == JS_INT && js_int(&number, v)) {
+        (void)snprintf(room, LIVE_ID_ROOM, "%" PRId64, number);
+        *ret = room;
+        return SY_E_OK;
+    }
+    *ret = js_str(v);
+    return *ret != NULL && (*ret)[0] != '\0'
+               ? SY_E_OK
+               : sy_err_set(err, SY_E_ARG,
+                            "'session_id' must be the id of a session, e.g. \"4711\", not %s",
+                            *ret != NULL ? "an empty string" : js_type_name(js_type(v)));
+}
+
+/* A whole number from min to max; *ret stays where the argument is absent. */
+static enum sy_code
+number(int64_t *ret, const struct js *args, const char *name, const int64_t range[2],
+       struct sy_error *err)
+{
+    const struct js *v = js_get(args, name);
+
+    if (v == NULL || js_type(v) == JS_NULL) {
+        return SY_E_OK;
+    }
+    if (!js_int(ret, v)) {
+        return sy_err_set(err, SY_E_ARG, "'%s' must be a whole number, not %s", name,
+                          js_type_name(js_type(v)));
+    }
+    if (*ret < range[0] || *ret > range[1]) {
+        return sy_err_set(err, SY_E_ARG,
+                          "'%s' is %" PRId64 ": it must be from %" PRId64 " to %" PRId64, name,
+                          *ret, range[0], range[1]);
+    }
+    return SY_E_OK;
+}
+
+enum sy_code
+live_args_size(unsigned *ret, const struct js *args, const char *name, struct sy_error *err)
+{
+    int64_t n = *ret;
+    enum sy_code rc = number(&n, args, name, (const int64_t[2]){1, LIMIT_TERMINAL_MAX}, err);
+
+    *ret = (unsigned)n;
+    return rc;
+}
+
+/* Codex moves what is out of range to its border; a wait is no reason to fail a call. */
+static int64_t
+clamp(int64_t ms, const struct live_yield *y)
+{
+    if (ms < y->min_ms) {
+        return y->min_ms;
+    }
+    return ms > y->max_ms ? y->max_ms : ms;
+}
+
+enum sy_code
+live_args_wait(struct live_order *ret, const struct invocation *inv, const struct live_yield *yield,
+               struct sy_error *err)
+{
+    const struct js *args = inv->arguments;
+    int64_t ms = yield->fallback_ms;
+    int64_t idle = 0;
+    int64_t since = -1;
+    enum sy_code rc = number(&ms, args, "yield_time_ms", (const int64_t[2]){0, INT32_MAX}, err);
+
+    if (rc == SY_E_OK) {
+        rc = number(&idle, args, "idle_ms", (const int64_t[2]){1, LIMIT_YIELD_POLL_MAX_MS}, err);
+    }
+    if (rc == SY_E_OK) {
+        rc = number(&since, args, "since_seq", (const int64_t[2]){0, INT64_MAX}, err);
+    }
+    if (rc == SY_E_OK) {
+        rc = request_fill_budget(&ret->max_bytes, inv, err);
+    }
+    ret->yield_ms = (uint64_t)clamp(ms, yield);
+    ret->idle_ms = (uint64_t)idle;
+    ret->has_since = since >= 0;
+    ret->since_seq = since >= 0 ? (uint64_t)since : 0;
+    return rc;
+}
+
+static const struct {
+    const char *name;
+    int number;
+} signals[] = {
+    {"INT",   SIGINT  },
+    {"TERM",  SIGTERM },
+    {"HUP",   SIGHUP  },
+    {"QUIT",  SIGQUIT },
+    {"KILL",  SIGKILL },
+    {"STOP",  SIGSTOP },
+    {"CONT",  SIGCONT },
+    {"WINCH", SIGWINCH},
+    {"TSTP",  SIGTSTP },
+    {"USR1",  SIGUSR1 },
+    {"USR2",  SIGUSR2 },
+};
+
+enum sy_code
+live_args_signal(int *ret, const struct js *v, struct sy_error *err)
+{
+    const char *name = js_str(v);
+
+    if (name != NULL && strncmp(name, "SIG", 3) == 0) {
+        name += 3;
+    }
+    for (size_t i = 0; name != NULL && i < sizeof(signals) / sizeof(signals[0]); i++) {
+        if (str_eq(signals[i].name, name)) {
+            *ret = signals[i].number;
+            return SY_E_OK;
+        }
+    }
+    return sy_err_set(
+        err, SY_E_ARG,
+        "'signal' must be one of INT, TERM, HUP, QUIT, KILL, STOP, CONT, WINCH, TSTP, "
+        "USR1, USR2, not %.40s",
+        js_str(v) != NULL ? js_str(v) : js_type_name(js_type(v)));
+}

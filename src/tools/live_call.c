@@ -1,0 +1,392 @@
+#include "tools/live_call.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/limits.h"
+#include "base/mem.h"
+#include "sessions/transcript.h"
+#include "tools/retry.h"
+
+struct live_call {
+    struct tool_call *call; /* borrowed */
+    struct live *live;      /* borrowed from the store; NULL: it is not known any more */
+    struct live_wait wait;
+    bool is_waiting;
+    bool is_starter; /* it started the session, and has not been answered */
+    bool has_begun;
+    struct live_order order; /* its texts are ours */
+    struct buf input;
+    enum live_reason reason;
+    bool wrote_nothing;      /* it had ended by its turn */
+    struct sy_error refused; /* what `begin` could not do */
+    uint64_t began_ns;       /* when its turn came */
+};
+
+void
+live_call_free(struct live_call *lc)
+{
+    if (lc != NULL) {
+        buf_fini(&lc->input);
+        mem_free(lc);
+    }
+}
+
+/* Ctrl-C to a session without a terminal, where nobody would make a signal of it (Codex). */
+static bool
+is_interrupt(const struct live_call *lc)
+{
+    struct live_state state;
+
+    live_get_state(lc->live, &state);
+    return !state.has_terminal && lc->input.len == 1 && lc->input.data[0] == '\003';
+}
+
+static bool
+give(struct live_call *lc)
+{
+    const struct live_order *o = &lc->order;
+    enum sy_code rc = SY_E_OK;
+
+    if (o->rows > 0) {
+        (void)live_resize(lc->live, o->rows, o->columns);
+    }
+    if (is_interrupt(lc)) {
+        (void)live_signal(lc->live, SIGINT);
+    } else if (lc->input.len > 0) {
+        rc = live_write(lc->live, buf_view(&lc->input), lc->input.len, &lc->refused);
+    }
+    if (rc == SY_E_OK && o->ends_input) {
+        live_close_input(lc->live);
+    }
+    return rc == SY_E_OK;
+}
+
+/* Its turn. One that has ended meanwhile is told as ended, whatever it was to be given. */
+static bool
+on_turn(void *arg, struct live *l)
+{
+    struct live_call *lc = arg;
+    struct live_state state;
+
+    live_get_state(l, &state);
+    lc->began_ns = clock_mono_ns();
+    lc->wrote_nothing = !state.is_running;
+    return !state.is_running || give(lc);
+}
+
+static void
+on_waited(void *arg, struct live *l, enum live_reason reason)
+{
+    struct live_call *lc = arg;
+    struct tool_call *call = lc->call;
+    struct live_state state;
+
+    live_get_state(l, &state);
+    lc->is_waiting = false;
+    lc->reason = reason;
+    if (lc->is_starter) {
+        live_detach(l);
+    }
+    tool_call_complete(call); /* lc is gone */
+    if (!state.is_running) {
+        live_forget_call(l);
+    }
+}
+
+static void
+await(struct live_call *lc)
+{
+    lc->is_waiting = true;
+    live_wait(lc->live, &lc->wait);
+}
+
+static struct live_call *
+live_call_new(struct tool_call *call, const struct live_order *order)
+{
+    struct live_call *lc = mem_alloc_zero(1, sizeof(*lc));
+
+    if (lc == NULL) {
+        return NULL;
+    }
+    lc->call = call;
+    lc->order = *order;
+    lc->input.max = LIMIT_INPUT_PENDING;
+    lc->wait = (struct live_wait){
+        .yield_ms = order->yield_ms,
+        .idle_ms = order->idle_ms,
+        .begin = on_turn,
+        .done = on_waited,
+        .arg = lc,
+    };
+    if (buf_add(&lc->input, order->input, order->input_len) != SY_E_OK) {
+        live_call_free(lc);
+        return NULL;
+    }
+    call->live = lc;
+    call->max_bytes = order->max_bytes;
+    return lc;
+}
+
+static void
+on_begun(void *arg, struct live *l)
+{
+    struct tool_call *call = arg;
+    struct live_call *lc = call->live;
+
+    (void)l;
+    if (!lc->has_begun) {
+        lc->has_begun = true;
+        await(lc);
+    }
+}
+
+/* A second attempt, outside the sandbox, if there is to be one. */
+static bool
+try_again(struct tool_call *call, struct live *l)
+{
+    struct exec_request request = {0};
+    struct sy_error err = {0};
+
+    if (!retry_make(&request, call)) {
+        return false;
+    }
+    call->first = live_take_call(l);
+    tool_call_fill_request(call, &request);
+    if (live_submit(l, tool_context_session(call->context), orch_turn(call->first), &request,
+                    &err) != SY_E_OK) {
+        /* What the first one came to stands. */
+        call->orch = call->first;
+        return false;
+    }
+    call->orch = live_call(l);
+    return true;
+}
+
+static void
+on_over(void *arg, struct live *l)
+{
+    struct tool_call *call = arg;
+
+    if (try_again(call, l)) {
+        return;
+    }
+    if (call->live->has_begun) {
+        return; /* the wait says so */
+    }
+    /* It never ran: it was refused, or a person has still to answer. */
+    call->live->live = NULL;
+    tool_call_complete(call);
+    live_remove(l, NULL);
+}
+
+enum sy_code
+live_call_start(struct tool_call *call, struct exec_request *request,
+                const struct live_order *order, struct sy_error *err)
+{
+    const struct live_options options = {
+        .id = order->id, .begun = on_begun, .over = on_over, .arg = call};
+    struct live_store *store = tool_context_sessions(call->context);
+    struct live_call *lc = live_call_new(call, order);
+
+    if (lc == NULL) {
+        return sy_err_nomem(err);
+    }
+
+    enum sy_code rc = live_new(&lc->live, store, &options, err);
+
+    if (rc != SY_E_OK) {
+        lc->live = NULL;
+        return rc;
+    }
+    lc->is_starter = true;
+    request->call_id = mem_strdup(call->call_id);
+    if (request->call_id == NULL) {
+        rc = sy_err_nomem(err);
+    }
+    call->timeout_ms = request->params.expiration.timeout_ms;
+    tool_call_fill_request(call, request);
+    if (rc == SY_E_OK) {
+        rc = live_submit(lc->live, tool_context_session(call->context), call->turn, request, err);
+    }
+    if (rc != SY_E_OK) {
+        live_remove(lc->live, NULL);
+        lc->live = NULL;
+        return rc;
+    }
+    call->orch = live_call(lc->live);
+    return SY_E_OK;
+}
+
+enum sy_code
+live_call_drive(struct tool_call *call, const struct live_order *order, struct sy_error *err)
+{
+    struct live *l = NULL;
+    enum sy_code rc = live_find(&l, tool_context_sessions(call->context), order->id, err);
+
+    if (rc != SY_E_OK) {
+        return rc;
+    }
+
+    struct live_call *lc = live_call_new(call, order);
+
+    if (lc == NULL) {
+        return sy_err_nomem(err);
+    }
+    lc->live = l;
+    call->orch = live_call(l);
+    if (order->kills) {
+        live_kill(l);
+    } else if (order->signal != 0) {
+        /* It waits for no other call: it may be what ends that one. */
+        (void)live_signal(l, order->signal);
+    }
+    await(lc);
+    return SY_E_OK;
+}
+
+void
+live_call_cancel(struct live_call *lc)
+{
+    if (lc->is_waiting) {
+        live_wait_cancel(lc->live, &lc->wait);
+    } else if (lc->live != NULL) {
+        live_kill(lc->live); /* it has not begun */
+    }
+}
+
+bool
+live_call_may_ask(const struct live_call *lc)
+{
+    return lc->is_starter && !lc->is_waiting && lc->live != NULL && lc->call->orch != NULL;
+}
+
+void
+live_call_output(struct exec_output *ret, const struct tool_call *call)
+{
+    struct live_state state;
+
+    if (call->live == NULL || call->live->live == NULL) {
+        retry_output(ret, call);
+        return;
+    }
+    live_get_state(call->live->live, &state);
+    if (!state.is_running && live_call(call->live->live) != NULL) {
+        retry_output(ret, call);
+        ret->duration_ns = clock_mono_ns() - call->live->began_ns;
+        return;
+    }
+    /* It still runs, or an earlier call has told all about its end. */
+    *ret = (struct exec_output){
+        .status = state.status,
+        .exit_code = state.exit_code,
+        .signal = state.signal,
+        .is_timed_out = state.status == EXEC_TIMED_OUT,
+        .duration_ns = clock_mono_ns() - call->live->began_ns,
+    };
+    if (state.is_running && call->live->is_starter) {
+        ret->plan = orch_plan(call->orch);
+    }
+}
+
+/* Text that it wrote and this call is given. */
+static enum sy_code
+read_text(struct result_session *s, struct live_call *lc, bool is_running)
+{
+    struct transcript *t = live_transcript(lc->live);
+    SY_AUTO(buf_fini) struct buf raw = {.max = (size_t)LIMIT_SESSION_KEEP_MOST * 2};
+    uint64_t from = lc->order.has_since ? lc->order.since_seq : transcript_unread(t);
+    uint64_t to = is_running ? transcript_whole_end(t) : transcript_end(t);
+    struct output_marks marks = {0};
+    enum sy_code rc = transcript_read(t, from, to, &raw, &s->omitted);
+
+    if (rc != SY_E_OK) {
+        return rc;
+    }
+    s->stats.total_bytes = to > from ? to - from : 0;
+    for (size_t i = 0; i < raw.len; i++) {
+        s->stats.total_lines += raw.data[i] == '\n' ? 1 : 0;
+    }
+    if (raw.len > 0 && raw.data[raw.len - 1] != '\n') {
+        s->stats.total_lines++;
+    }
+    rc = output_text_bytes(&s->text, buf_view(&raw), raw.len, lc->order.max_bytes,
+                           (struct output_totals){s->stats.total_bytes, s->stats.total_lines},
+                           &marks);
+    s->stats.has_invalid_utf8 = marks.has_invalid_utf8;
+    s->is_truncated = marks.is_truncated || s->omitted > 0;
+    s->next_seq = to > from ? to : from;
+    transcript_mark_read(t, s->next_seq);
+    return rc;
+}
+
+static void
+add_note(struct exec_output *o, const char *text)
+{
+    size_t used = strlen(o->note);
+    size_t room = sizeof(o->note) - used;
+
+    /* What does not fit is cut. */
+    (void)snprintf(o->note + used, room, "%s%.*s", used > 0 ? "; " : "", (int)room, text);
+}
+
+static void
+add_notes(struct exec_output *o, const struct live_call *lc, const struct live_state *state)
+{
+    const struct live_store *store = tool_context_sessions(lc->call->context);
+    char note[SY_ERR_MSG_MAX];
+
+    if (!state->is_running && lc->input.len > 0 && lc->wrote_nothing) {
+        add_note(o, "it had ended before it was given anything");
+    }
+    if (lc->is_starter && state->is_running &&
+        live_store_running(store) + LIMIT_SESSIONS_WARN >= live_store_max(store)) {
+        (void)snprintf(note, sizeof(note),
+                       "%zu of at most %zu sessions run: end those that are not needed, or the one "
+                       "used least recently will be",
+                       live_store_running(store), live_store_max(store));
+        add_note(o, note);
+    }
+}
+
+static enum sy_code
+build(struct tool_output *ret, struct tool_call *call, struct exec_output *answer)
+{
+    struct live_call *lc = call->live;
+    struct live_state state;
+    struct result_session s = {.reason = live_reason_name(lc->reason)};
+
+    live_get_state(lc->live, &state);
+    s.id = live_id(lc->live);
+    s.is_running = state.is_running;
+    s.pending_input = state.unwritten;
+    s.text.max = lc->order.max_bytes + 4096;
+    if (state.is_running) {
+        (void)snprintf(s.next, sizeof(s.next),
+                       "write_stdin {\"session_id\":\"%s\"} waits for more; chars types",
+                       live_id(lc->live));
+    }
+    add_notes(answer, lc, &state);
+
+    enum sy_code rc = read_text(&s, lc, state.is_running);
+
+    if (rc == SY_E_OK) {
+        rc = result_build_session(ret, call, answer, &s);
+    }
+    buf_fini(&s.text);
+    return rc;
+}
+
+enum sy_code
+live_call_result(struct tool_output *ret, struct tool_call *call)
+{
+    struct exec_output answer;
+
+    if (call->live->refused.code != SY_E_OK) {
+        return result_build_error(ret, &call->live->refused);
+    }
+    live_call_output(&answer, call);
+    return call->live->live == NULL ? result_build(ret, call, &answer) : build(ret, call, &answer);
+}

@@ -1,0 +1,70 @@
+#ifndef SY_TOOLS_LIVE_CALL_H
+#define SY_TOOLS_LIVE_CALL_H
+
+#include "sessions/sessions.h"
+#include "tools/tools_internal.h"
+
+/*
+ * A call about a session: it starts one, writes to one, or only waits for what one does. It is
+ * answered when its wait is over; the session goes on (docs/tools.md).
+ */
+struct live_call;
+
+/* What such a call asks for. Texts are borrowed while it is started. */
+struct live_order {
+    const char *id; /* of a new session, NULL: a number; of the one that is meant */
+    uint64_t yield_ms;
+    uint64_t idle_ms; /* 0: never */
+    size_t max_bytes; /* of the model text */
+    bool has_since;
+    uint64_t since_seq; /* then: from there on, whatever was read before */
+    /* What the session is given when it is this call's turn. */
+    const char *input;
+    size_t input_len;
+    bool ends_input;
+    int signal;    /* at once; 0: none */
+    bool kills;    /* at once */
+    unsigned rows; /* 0: stays as it is */
+    unsigned columns;
+};
+
+/* A new session that runs the request; taken. */
+enum sy_code live_call_start(struct tool_call *call, struct exec_request *request,
+                             const struct live_order *order, struct sy_error *err) SY_NODISCARD;
+/* The session that the order names. */
+enum sy_code live_call_drive(struct tool_call *call, const struct live_order *order,
+                             struct sy_error *err) SY_NODISCARD;
+/* Ends the wait, or what has not begun to run; a session that runs goes on. */
+void live_call_cancel(struct live_call *lc);
+/* Is its command on its way to run? */
+bool live_call_may_ask(const struct live_call *lc);
+enum sy_code live_call_result(struct tool_output *ret, struct tool_call *call);
+/* How the command of any call has ended, or stands. Borrows from it. */
+void live_call_output(struct exec_output *ret, const struct tool_call *call);
+void live_call_free(struct live_call *lc);
+
+/*
+ * Arguments of these tools (live_args.c). The names of a session's id, and of what is waited for,
+ * are the same everywhere.
+ */
+#define LIVE_ID_NAMES   "session_id", "process_id"
+#define LIVE_WAIT_NAMES "yield_time_ms", "idle_ms", "max_output_tokens", "since_seq"
+/* The session's id as text, also where it is given as a number; NULL: none is. Into `room`. */
+#define LIVE_ID_ROOM 24
+enum sy_code live_args_id(const char **ret, char room[LIVE_ID_ROOM], const struct invocation *inv,
+                          struct sy_error *err) SY_NODISCARD;
+/* The wait; `fallback_ms` where yield_time_ms is not there, between min and max. */
+struct live_yield {
+    int64_t fallback_ms;
+    int64_t min_ms;
+    int64_t max_ms;
+};
+enum sy_code live_args_wait(struct live_order *ret, const struct invocation *inv,
+                            const struct live_yield *yield, struct sy_error *err) SY_NODISCARD;
+/* "INT" or "SIGINT", one of those that docs/tools.md lists. */
+enum sy_code live_args_signal(int *ret, const struct js *v, struct sy_error *err) SY_NODISCARD;
+/* A number of rows or columns; stays as it is where the argument is absent. */
+enum sy_code live_args_size(unsigned *ret, const struct js *args, const char *name,
+                            struct sy_error *err) SY_NODISCARD;
+
+#endif

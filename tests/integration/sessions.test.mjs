@@ -1,0 +1,291 @@
+// Sessions: commands that outlive the call that started them (A09, A10, A14-A18, A22, A23, A31).
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import test from 'node:test';
+import { SOON_MS, call, makeYard, processesOf, startMcp, textOf, waitFor } from './lib/client.mjs';
+
+/** A server, and short words for what is asked of it. */
+async function open(t, options = {}) {
+  const yard = makeYard();
+  const server = await startMcp({ cwd: yard.ws, env: yard.env, ...options });
+
+  t.after(() => server.close());
+
+  const tool = async (name, args) => {
+    const r = await call(server.client, name, args);
+
+    return { ...r.structuredContent, isError: r.isError ?? false, text: textOf(r) };
+  };
+
+  return {
+    yard,
+    server,
+    tool,
+    exec: (cmd, args = {}) => tool('exec_command', { cmd, ...args }),
+    type: (id, chars, args = {}) => tool('write_stdin', { session_id: id, chars, ...args }),
+  };
+}
+
+/** Reads on until the session has written that, and gives all that it wrote. */
+async function readUntil(s, id, pattern, first = '') {
+  let all = first;
+
+  await waitFor(async () => {
+    if (!pattern.test(all)) {
+      all += (await s.type(id, '', { idle_ms: 50, yield_time_ms: 1000 })).output;
+    }
+    return pattern.test(all);
+  }, `output like ${pattern}`).catch((error) => assert.fail(`${error.message}: ${JSON.stringify(all)}`));
+  return all;
+}
+
+test('a shell keeps its state from call to call', async (t) => {
+  const s = await open(t);
+  const first = await s.tool('exec_command', { command: ['bash', '--norc', '-i'], process_id: '1001', tty: true, idle_ms: 200 });
+
+  assert.equal(first.status, 'running');
+  assert.equal(first.process_id, '1001');
+  assert.equal('exit_code' in first, false);
+  await s.tool('write_stdin', { process_id: '1001', input: 'export FOO=bar\n', yield_time_ms: 1000, idle_ms: 100 });
+
+  const r = await s.tool('write_stdin', { process_id: '1001', input: 'echo $FOO\n', yield_time_ms: 1000, idle_ms: 100 });
+
+  assert.match(await readUntil(s, '1001', /^bar\n/m, r.output), /^bar\n/m);
+
+  const end = await s.type('1001', 'exit 3\n', { yield_time_ms: 10_000 });
+
+  assert.equal(end.status, 'exited');
+  assert.equal(end.exit_code, 3);
+  assert.equal(end.reason, 'exit');
+});
+
+test('a command that ends within its yield is answered at once, and known afterwards (A09)', async (t) => {
+  const s = await open(t);
+  const r = await s.exec("python3 -c 'import nope_mod'", { session_id: 'short' });
+
+  assert.equal(r.status, 'exited');
+  assert.equal(r.exit_code, 1);
+  assert.match(r.output, /ModuleNotFoundError/);
+
+  for (let i = 0; i < 2; i++) {
+    const again = await s.tool('write_stdin', { session_id: 'short', since_seq: 0 });
+
+    assert.equal(again.exit_code, 1);
+    assert.match(again.output, /ModuleNotFoundError/);
+  }
+
+  const killed = await s.tool('kill_session', { session_id: 'short' });
+
+  assert.equal(killed.isError, false);
+  assert.equal(killed.exit_code, 1);
+});
+
+test('an unknown session is an error that says so', async (t) => {
+  const s = await open(t);
+  const r = await s.type('99', 'x');
+
+  assert.equal(r.isError, true);
+  assert.match(r.text, /no session 99/);
+});
+
+test('a character that is split in time is whole in the answer (A10)', async (t) => {
+  const s = await open(t);
+
+  for (const tty of [false, true]) {
+    let r = await s.exec("printf '\\xf0'; sleep 0.4; printf '\\x9f\\x9a\\x80 ok\\n'", { tty, yield_time_ms: 250 });
+    let all = r.output;
+
+    while (r.status === 'running') {
+      r = await s.type(r.session_id, '');
+      all += r.output;
+    }
+    assert.equal(all, '🚀 ok\n');
+  }
+});
+
+test('nothing that a terminal shows at the end is lost (A14)', async (t) => {
+  const s = await open(t);
+
+  for (let i = 0; i < 50; i++) {
+    const r = await s.tool('exec_command', {
+      command: ['bash', '-c', "head -c 20480 /dev/zero | tr '\\0' h"], tty: true, yield_time_ms: 30_000, max_output_tokens: 10_000 });
+
+    assert.equal(r.exit_code, 0);
+    assert.equal(r.output, 'h'.repeat(20480));
+  }
+});
+
+test('Ctrl-C reaches what is in the foreground, of a terminal and without one (A15)', async (t) => {
+  const s = await open(t);
+  const of = await s.tool('exec_command', { command: ['bash', '-c', 'sleep 300; echo SURVIVED'], tty: true, yield_time_ms: 250 });
+  const end = await s.type(of.session_id, '\u0003', { yield_time_ms: 10_000 });
+
+  assert.equal(end.exit_code, 130);
+  assert.equal(end.signal_name, 'SIGINT');
+  assert.doesNotMatch(end.output, /SURVIVED/);
+
+  const pipe = await s.tool('exec_command', { command: ['sleep', '300'], yield_time_ms: 250 });
+
+  assert.equal((await s.type(pipe.session_id, '\u0003', { yield_time_ms: 10_000 })).exit_code, 130);
+
+  const tty = await s.exec('tty; tty </dev/tty; ps -o tty= -p $$ | sed s,^,/dev/,', { tty: true });
+  const names = tty.output.trim().split('\n');
+
+  assert.equal(names.length, 3, tty.output);
+  assert.match(names[0], /^\/dev\/pts\/\d+$/);
+  assert.equal(names[2], names[0]);
+});
+
+test('a big write holds nobody up and arrives whole (A17)', async (t) => {
+  const s = await open(t);
+  const r = await s.tool('exec_command', { command: ['bash', '-c', 'stty -icanon -echo min 1; echo RDY; cat'], tty: true, idle_ms: 200 });
+
+  await readUntil(s, r.session_id, /RDY/, r.output);
+
+  const began = Date.now();
+  const [wrote, other] = await Promise.all([
+    s.type(r.session_id, 'q'.repeat(200_000)),
+    s.tool('shell_command', { command: 'echo ok' }),
+  ]);
+
+  assert.equal(other.output, 'ok\n');
+  assert.equal(wrote.status, 'running');
+  assert.ok(Date.now() - began < SOON_MS);
+  await waitFor(async () => {
+    const now = await s.tool('write_stdin', { session_id: r.session_id, since_seq: 0, idle_ms: 100, yield_time_ms: 500 });
+
+    return now.next_seq >= 200_005;
+  }, '200000 bytes coming back');
+
+  const all = await s.tool('write_stdin', { session_id: r.session_id, since_seq: 5, idle_ms: 100, max_output_tokens: 10_000 });
+
+  assert.equal(all.total_bytes, 200_000);
+  assert.match(all.output, /^q+/);
+});
+
+test('standard input by a pipe, with its end', async (t) => {
+  const s = await open(t);
+  const r = await s.exec('while read -r l; do echo "<$l>"; done; echo over', { stdin: 'pipe', yield_time_ms: 250 });
+
+  assert.match((await s.type(r.session_id, 'one\n', { idle_ms: 200, yield_time_ms: 10_000 })).output, /<one>/);
+
+  const end = await s.type(r.session_id, 'two\n', { eof: true, yield_time_ms: 10_000 });
+
+  assert.equal(end.output, '<two>\nover\n');
+  assert.equal(end.exit_code, 0);
+
+  const closed = await s.exec('cat; sleep 300', { yield_time_ms: 250 });
+  const refused = await s.type(closed.session_id, 'x');
+
+  assert.equal(refused.isError, true);
+  assert.match(refused.text, /standard input is closed.*tty/);
+});
+
+test('any legal directory, and no letter is changed (A22, A23)', async (t) => {
+  const s = await open(t);
+
+  for (const name of ['a b', "it's $(id)", '-n', '日本語', 'x;y&z', '[br]*']) {
+    const dir = path.join(s.yard.ws, name);
+
+    fs.mkdirSync(dir);
+    fs.chmodSync(dir, 0o777);
+
+    const r = await s.exec('pwd; touch here', { workdir: dir, tty: true });
+
+    assert.equal(r.output, `${dir}\n`);
+    assert.ok(fs.existsSync(path.join(dir, 'here')));
+  }
+
+  const r = await s.exec('[ ! -e /nonexist ] && x=5 && echo "a!b ${x} $((x!=4)) \\\\! {q}"', { tty: true });
+
+  assert.equal(r.output, 'a!b 5 1 \\! {q}\n');
+  assert.equal(r.exit_code, 0);
+});
+
+test('the sandbox of a session holds for what is typed (A31)', async (t) => {
+  const s = await open(t);
+  const outside = path.join(s.yard.outside, 'pwn');
+  const r = await s.tool('exec_command', { command: ['bash', '--norc', '-i'], tty: true, idle_ms: 200 });
+  const out = await s.type(r.session_id, `touch ${outside}; echo rc=$?; touch mine; echo rc=$?\n`, { idle_ms: 300, yield_time_ms: 5000 });
+  const all = await readUntil(s, r.session_id, /rc=0/, out.output);
+
+  assert.match(all, /rc=1/);
+  assert.equal(fs.existsSync(outside), false);
+  assert.ok(fs.existsSync(path.join(s.yard.ws, 'mine')));
+});
+
+test('many short sessions leave neither descriptors nor processes (A18)', async (t) => {
+  const s = await open(t);
+  const fds = () => fs.readdirSync(`/proc/${s.server.pid}/fd`).length;
+
+  await s.tool('exec_command', { command: ['true'], tty: true });
+
+  const before = fds();
+
+  for (let i = 0; i < 300; i++) {
+    const r = await s.tool('exec_command', { command: ['true'], tty: true });
+
+    assert.equal(r.exit_code, 0, r.text);
+  }
+  assert.ok(fds() <= before + 10, `${before} descriptors, then ${fds()}`);
+});
+
+test('sessions end with the server', async (t) => {
+  const s = await open(t);
+  const r = await s.exec(`exec sleep 300 #${s.yard.mark}`, { tty: true, yield_time_ms: 250 });
+
+  await s.exec(`trap '' TERM HUP INT; (setsid sleep 301 &) ; sleep 302 #${s.yard.mark}`, { yield_time_ms: 250 });
+  assert.equal(r.status, 'running');
+
+  const list = await s.tool('list_sessions', {});
+
+  assert.equal(list.sessions.filter((x) => x.status === 'running').length, 2);
+  assert.equal(list.running, 2);
+  await s.server.close();
+  await waitFor(() => processesOf(s.yard.mark).length === 0, 'the end of both');
+});
+
+test('a session can be ended, and is told as ended afterwards', async (t) => {
+  const s = await open(t);
+  const r = await s.exec('echo begin; sleep 300', { yield_time_ms: 250 });
+  const poll = s.type(r.session_id, '', { yield_time_ms: 60_000 });
+  const killed = await s.tool('kill_session', { session_id: r.session_id });
+
+  assert.equal(killed.status, 'cancelled');
+  assert.equal((await poll).status, 'cancelled');
+
+  const late = await s.type(r.session_id, 'x\n');
+
+  assert.equal(late.isError, false);
+  assert.match(late.note, /had ended/);
+
+  const gentle = await s.exec("trap 'echo bye; exit 5' TERM; echo ready; sleep 300 & wait", { idle_ms: 200 });
+  const end = await s.tool('kill_session', { session_id: gentle.session_id, signal: 'TERM' });
+
+  assert.equal(end.exit_code, 5);
+  assert.match(end.output, /bye/);
+});
+
+test('where there are too many the one goes that was used least recently', async (t) => {
+  const s = await open(t, { settings: { 'sessions.max': 10 } });
+  const ids = [];
+
+  for (let i = 0; i < 10; i++) {
+    const r = await s.exec('sleep 300', { session_id: `n${i}`, yield_time_ms: 250 });
+
+    ids.push(r.session_id);
+    assert.equal(/sessions run/.test(r.note ?? ''), i >= 5, `${i}: ${r.note}`);
+  }
+  await s.type('n0', '', { yield_time_ms: 250 });
+
+  const one = await s.exec('sleep 300', { session_id: 'more', yield_time_ms: 250 });
+
+  assert.equal(one.status, 'running');
+
+  const gone = await s.type('n1', '');
+
+  assert.equal(gone.isError, true);
+  assert.match(gone.text, /used least recently.*sessions\.max/);
+  assert.equal((await s.type('n0', '', { yield_time_ms: 250 })).status, 'running');
+});

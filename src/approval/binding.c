@@ -9,8 +9,8 @@
 _Static_assert(BINDING_SIZE == crypto_hash_sha256_BYTES, "digests are SHA-256");
 
 /* The forms of what is hashed: to be changed with what stands in them. */
-#define DIGEST_FORM "shellyard approval 1"
-#define KEY_FORM    "shellyard approval key 1"
+#define DIGEST_FORM "shellyard approval 2"
+#define KEY_FORM    "shellyard approval key 2"
 #define FILE_FORM   "shellyard approval file 1"
 #define POLICY_FORM "shellyard approval policy 1"
 
@@ -85,7 +85,7 @@ add_same(crypto_hash_sha256_state *h, const char *form, const struct question *q
     add_list(h, q->argv);
     add_text(h, q->cwd);
     add_flag(h, q->leaves_sandbox);
-    add_flag(h, false); /* a terminal: none has one yet */
+    add_text(h, q->input);
 }
 
 /* What would become possible, as it is shown: the words of the request may lead elsewhere by then.

@@ -12,10 +12,10 @@
  */
 #define BINDING_SIZE 32U
 
-/* Of this one run: the command, its directory, variables and sandbox, no terminal, empty input. */
+/* Of this one run: the command, its directory, variables and sandbox, what it reads. */
 void binding_digest(unsigned char ret[BINDING_SIZE], const struct question *q);
 /* Of what counts as the same for the rest of a session: the command, its directory, the
- * permissions and the terminal (specification, approval cache); or a file that a patch changes. */
+ * permissions and what it reads (specification, approval cache); or a file that a patch changes. */
 size_t binding_keys(const struct question *q);
 /* The one of number i < binding_keys(q). */
 void binding_key(unsigned char ret[BINDING_SIZE], const struct question *q, size_t i);

@@ -79,6 +79,9 @@ question_write(struct buf *ret, const struct question *q)
     jw_key_str(&w, "class", approval_class_name(q->class));
     jw_key_str(&w, "sandbox", sandbox_mode_name(q->sandbox->mode));
     jw_key_bool(&w, "leaves_sandbox", q->leaves_sandbox);
+    if (q->input != NULL) {
+        jw_key_str(&w, "input", q->input);
+    }
     jw_key_bool(&w, "network", sandbox_policy_has_network(q->sandbox));
     write_facts(&w, q);
     jw_key_bool(&w, "may_remember", q->may_remember);
@@ -242,6 +245,15 @@ add_sandbox(struct buf *ret, const struct js *q)
                          : rc;
 }
 
+/* What nobody has seen yet would be read by it. */
+static enum sy_code
+add_input(struct buf *ret, const struct js *q)
+{
+    return text_of(q, "input")[0] != '\0'
+               ? buf_add_str(ret, "Input:      it runs on, and reads what the agent types later\n")
+               : SY_E_OK;
+}
+
 static enum sy_code
 add_list(struct buf *ret, const char *name, const struct js *list)
 {
@@ -337,6 +349,9 @@ add_all(struct buf *ret, const struct js *q)
     }
     if (rc == SY_E_OK) {
         rc = add_sandbox(ret, q);
+    }
+    if (rc == SY_E_OK) {
+        rc = add_input(ret, q);
     }
     if (rc == SY_E_OK) {
         rc = add_list(ret, "Variables:", js_get(q, "env"));

@@ -33,6 +33,7 @@ struct question {
     const char *failed;        /* what its first attempt printed and was refused; or NULL */
     enum approval_class class;
     const struct sandbox_policy *sandbox; /* of the turn */
+    const char *input; /* what it reads while it runs: "pipe" or "terminal"; NULL: nothing */
     bool leaves_sandbox;
     bool is_root;              /* what leaves the sandbox runs as root */
     bool asks_for_rights;      /* it starts a program that gives more (sudo) */

@@ -138,6 +138,10 @@
 /* What became of sessions that are not known any more: one sentence each, 20 KiB in all. */
 #define LIMIT_SESSION_MEMORIES 64U
 
+/* A line that is typed to a session and judged before it is: what is longer is judged by its first
+ * part. Shells take longer ones, people and models do not write them. */
+#define LIMIT_TYPED_LINE 65536U
+
 /* Sessions at once where nothing is configured (MAX_UNIFIED_EXEC_PROCESSES of the specification),
  * from how many running ones on a caller is warned (WARNING_UNIFIED_EXEC_PROCESSES), and the most
  * that can be configured: each has some descriptors. */

@@ -17,13 +17,14 @@
 enum event_kind {
     EVENT_EXEC_BEGIN,
     EVENT_EXEC_OUTPUT_DELTA,
+    EVENT_EXEC_INPUT, /* the caller typed something to it */
     EVENT_EXEC_END,
     EVENT_APPROVAL_REQUESTED, /* a person is asked about a call */
     EVENT_APPROVAL_COMMENTED, /* a model's comment has come to the question: u.request again */
     EVENT_APPROVAL_DECIDED,   /* what became of it, once for each request */
     EVENT_TOOL_DONE           /* a tool's call is answered, whether anything ran or not */
 };
-#define EVENT_KINDS 7U
+#define EVENT_KINDS 8U
 
 /* A set of kinds, to subscribe to. */
 #define EVENT_BIT(kind) (1U << (unsigned)(kind))
@@ -41,6 +42,12 @@ struct event_delta {
     uint64_t seq;
     const char *text; /* valid UTF-8 */
     size_t len;
+};
+
+struct event_input {
+    const char *text; /* valid UTF-8, as it was typed; "" where it is hidden */
+    size_t len;
+    bool is_hidden; /* the terminal does not show it: a password, or the like */
 };
 
 /* The limit that a command met. */
@@ -119,6 +126,7 @@ struct event {
     union {
         struct event_begin begin;
         struct event_delta delta;
+        struct event_input input;
         struct event_end end;
         struct event_approval_request request;
         struct event_approval_decision decision;

@@ -249,6 +249,7 @@ metrics_on_event(void *arg, const struct event *e)
         break;
     case EVENT_EXEC_BEGIN:
     case EVENT_EXEC_OUTPUT_DELTA:
+    case EVENT_EXEC_INPUT:
     case EVENT_EXEC_END:
     case EVENT_APPROVAL_COMMENTED:
         break;

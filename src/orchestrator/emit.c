@@ -92,6 +92,25 @@ call_on_delta(void *arg, enum output_stream s, uint64_t seq, const char *text, s
     event_emit(session_bus(c->session), &e);
 }
 
+void
+orch_tell_typed(struct orch_call *c, const char *text, size_t n, bool is_hidden)
+{
+    struct event e = event_of(c, EVENT_EXEC_INPUT);
+    SY_AUTO(buf_fini) struct buf clean = {.max = n * 3 + 1};
+    bool is_replaced = false;
+
+    if (!event_bus_wants(session_bus(c->session), EVENT_EXEC_INPUT)) {
+        return;
+    }
+    /* Memory out: that something was typed is told all the same. */
+    if (!is_hidden && output_clean_utf8(&clean, text, n, &is_replaced) != SY_E_OK) {
+        buf_reset(&clean);
+    }
+    e.u.input =
+        (struct event_input){.text = buf_view(&clean), .len = clean.len, .is_hidden = is_hidden};
+    event_emit(session_bus(c->session), &e);
+}
+
 /* The texts of an end event. Memory out here leaves a text empty. */
 struct end_texts {
     struct buf out;

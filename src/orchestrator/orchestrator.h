@@ -328,6 +328,15 @@ void orch_let_others(struct orch_call *call);
  * otherwise. Wake the driver afterwards (orch_wake): there may be more to wait for. */
 enum sy_code orch_write(struct orch_call *call, const void *bytes, size_t n,
                         struct sy_error *err) SY_NODISCARD;
+/*
+ * Whether a line may be typed to the command, as if it were one of its own for a shell: SY_E_DENIED
+ * with a sentence where it would be refused, or a person be asked for what it is (a rule, or
+ * dangerous). Whatever the policy asks about anyway was asked when the command began.
+ */
+enum sy_code orch_judge_typed(struct orch_call *call, const char *line,
+                              struct sy_error *err) SY_NODISCARD;
+/* Tells that this was typed (EVENT_EXEC_INPUT); `is_hidden`: the terminal does not show it. */
+void orch_tell_typed(struct orch_call *call, const char *text, size_t n, bool is_hidden);
 size_t orch_unwritten(const struct orch_call *call);
 void orch_close_input(struct orch_call *call);
 bool orch_resize(struct orch_call *call, unsigned rows, unsigned columns);

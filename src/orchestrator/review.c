@@ -84,6 +84,8 @@ on_review_wake(void *arg)
 static enum sy_code
 ask(struct orch_call *c, const struct assessment *a, struct sy_error *err)
 {
+    static const char *const inputs[] = {
+        [INPUT_NONE] = NULL, [INPUT_PIPE] = "pipe", [INPUT_TERMINAL] = "terminal"};
     const struct review_by *by = session_review(c->session);
     const struct question question = {
         .tool = c->request.tool,
@@ -105,6 +107,7 @@ ask(struct orch_call *c, const struct assessment *a, struct sy_error *err)
         .sandbox = c->look.access != NULL ? &c->base : &c->turn.sandbox,
         .leaves_sandbox = (call_escalates(c) || c->request.failed != NULL) &&
                           sandbox_mode_is_enforced(c->turn.sandbox.mode),
+        .input = inputs[c->request.input.kind],
         .is_root = geteuid() == 0,
         .asks_for_rights = a->asks_for_rights,
         .prefix = &a->prefix,

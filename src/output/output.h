@@ -120,7 +120,8 @@ struct output_marks {
     bool is_truncated;
 };
 
-/* As output_text_model, of bytes that somebody else has kept; `total` is what they are a part of. */
+/* As output_text_model, of bytes that somebody else has kept; `total` is what they are a part of.
+ */
 enum sy_code output_text_bytes(struct buf *out, const char *bytes, size_t n, size_t max_bytes,
                                struct output_totals total, struct output_marks *ret) SY_NODISCARD;
 

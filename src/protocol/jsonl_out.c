@@ -239,12 +239,22 @@ takes(struct jsonl *j, struct jsonl_call *c, const struct event *e)
     return true;
 }
 
+static void
+write_input(struct jw *w, const struct event_input *input)
+{
+    jw_key_strn(w, "stdin", input->text, input->len);
+    if (input->is_hidden) {
+        jw_key_bool(w, "hidden", true);
+    }
+}
+
 void
 jsonl_on_event(void *arg, const struct event *e)
 {
     static const char *const types[] = {
         [EVENT_EXEC_BEGIN] = "exec_command_begin",
         [EVENT_EXEC_OUTPUT_DELTA] = "exec_command_output_delta",
+        [EVENT_EXEC_INPUT] = "terminal_interaction",
         [EVENT_EXEC_END] = "exec_command_end",
         [EVENT_APPROVAL_REQUESTED] = "exec_approval_request",
         [EVENT_APPROVAL_COMMENTED] = "exec_approval_assessment",
@@ -268,6 +278,9 @@ jsonl_on_event(void *arg, const struct event *e)
         break;
     case EVENT_EXEC_OUTPUT_DELTA:
         write_delta(&w, &e->u.delta);
+        break;
+    case EVENT_EXEC_INPUT:
+        write_input(&w, &e->u.input);
         break;
     case EVENT_EXEC_END:
         write_end(&w, &e->u.end, c->deltas_dropped);

@@ -14,6 +14,7 @@ on_timer_closed(uv_handle_t *handle)
     struct live *l = handle->data;
 
     transcript_free(l->transcript);
+    typed_fini(&l->typed);
     mem_free(l->command);
     mem_free(l->cwd);
     mem_free(l);
@@ -53,6 +54,7 @@ live_new(struct live **ret, struct live_store *s, const struct live_options *opt
         return sy_err_nomem(err);
     }
     memcpy(l->id, id, sizeof(id));
+    l->typed.line.max = LIMIT_TYPED_LINE;
     l->timer.data = l;
     l->store = s;
     l->starter = *options;
@@ -324,8 +326,16 @@ live_write(struct live *l, const void *bytes, size_t n, struct sy_error *err)
         return has_ended(l, err);
     }
 
-    enum sy_code rc = orch_write(l->call, bytes, n, err);
+    bool is_hidden = typed_is_hidden(orch_terminal_fd(l->call));
+    /* A password is nobody's command, and is looked at by nobody. */
+    enum sy_code rc = is_hidden ? SY_E_OK : typed_follow(&l->typed, l->call, bytes, n, err);
 
+    if (rc == SY_E_OK) {
+        rc = orch_write(l->call, bytes, n, err);
+    }
+    if (rc == SY_E_OK) {
+        orch_tell_typed(l->call, bytes, n, is_hidden);
+    }
     orch_wake(l->driver);
     return rc;
 }

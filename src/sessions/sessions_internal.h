@@ -24,6 +24,12 @@ struct live_store {
     bool is_ending;
 };
 
+/* The line that is being typed, as far as it can be known (typed.c). */
+struct typed {
+    struct buf line;
+    unsigned char escape; /* inside of an escape sequence: which kind; 0: none */
+};
+
 struct live {
     struct live_store *store;
     struct live *next;
@@ -44,11 +50,22 @@ struct live {
     uint64_t began_ns;
     uint64_t ended_ns;
     uint64_t used_ns;
-    uint64_t heard_ns;       /* when it last wrote something */
+    uint64_t heard_ns; /* when it last wrote something */
+    struct typed typed;
     struct live_wait *waits; /* the first one's turn it is */
     bool is_looking;         /* inside of look() */
     uv_timer_t timer;
 };
+
+/*
+ * Follows what is typed, and has each line judged that is submitted (orch_judge_typed).
+ * SY_E_DENIED: none of it may be typed, and what was typed before stands as it was.
+ */
+enum sy_code typed_follow(struct typed *t, struct orch_call *call, const char *bytes, size_t n,
+                          struct sy_error *err) SY_NODISCARD;
+void typed_fini(struct typed *t);
+/* Does a terminal hide what is typed to it? (termios(3): ECHO off, ICANON on, as for passwords) */
+bool typed_is_hidden(int terminal_fd);
 
 /* Something has happened that a wait may be for: looked at from the loop. */
 void live_look_soon(struct live *l);

@@ -43,20 +43,14 @@ static const char *const scope_names[] = {
 };
 
 const char access_call_schema[] =
-    "{\"type\":\"object\",\"required\":[\"status\",\"exit_code\",\"timed_out\",\"output\"],"
+    "{\"type\":\"object\",\"required\":[\"status\",\"output\"],"
     "\"properties\":{"
-    "\"status\":{\"type\":\"string\",\"enum\":[\"exited\",\"cancelled\",\"denied\","
-    "\"pending_approval\",\"failed\"]},"
-    "\"exit_code\":{\"type\":\"integer\"},"
-    "\"timed_out\":{\"type\":\"boolean\"},"
+    "\"status\":{\"type\":\"string\"},"
     "\"output\":{\"type\":\"string\"},"
     "\"applied\":{\"type\":\"boolean\",\"description\":\"it is in force now\"},"
-    "\"already_allowed\":{\"type\":\"boolean\"},"
     "\"scope\":{\"type\":\"string\"},"
-    "\"access\":{\"type\":\"object\",\"description\":\"what the person saw\"},"
     "\"approval\":{\"type\":\"object\"},"
-    "\"error\":{\"type\":\"string\"},"
-    "\"sandbox\":{\"type\":\"object\"}}}";
+    "\"error\":{\"type\":\"string\"}}}";
 
 const char *
 access_call_scope_name(enum grant_scope scope)

@@ -31,21 +31,13 @@ struct patch_call {
 };
 
 const char patch_call_schema[] =
-    "{\"type\":\"object\",\"required\":[\"status\",\"exit_code\",\"timed_out\",\"output\"],"
+    "{\"type\":\"object\",\"required\":[\"status\",\"exit_code\",\"output\"],"
     "\"properties\":{"
-    "\"status\":{\"type\":\"string\",\"enum\":[\"exited\",\"cancelled\",\"denied\",\"pending_approval\","
-    "\"failed\"]},"
+    "\"status\":{\"type\":\"string\"},"
     "\"exit_code\":{\"type\":\"integer\",\"description\":\"0: applied\"},"
-    "\"timed_out\":{\"type\":\"boolean\"},"
-    "\"output\":{\"type\":\"string\",\"description\":"
-    "\"what happened, with dry_run the difference\"},"
+    "\"output\":{\"type\":\"string\"},"
     "\"changes\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}},"
-    "\"dry_run\":{\"type\":\"boolean\"},"
-    "\"notes\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},"
-    "\"wall_ms\":{\"type\":\"integer\"},"
-    "\"approval\":{\"type\":\"object\"},"
-    "\"error\":{\"type\":\"string\"},"
-    "\"sandbox\":{\"type\":\"object\"}}}";
+    "\"error\":{\"type\":\"string\"}}}";
 
 static void
 patch_call_free(void *arg)

@@ -240,8 +240,9 @@ static const char input_schema[] =
     "\"TERM for programs that draw, e.g. xterm-256color. Default dumb.\"},"
     "\"rows\":{\"type\":\"integer\"},\"cols\":{\"type\":\"integer\"},"
     "\"shell\":{\"type\":\"string\"},\"login\":{\"type\":\"boolean\"},"
+    "\"timeout_ms\":{\"type\":\"integer\",\"description\":\"Default: none.\"},"
     "\"stdin\":{\"type\":\"string\",\"enum\":[\"closed\",\"pipe\"]},"
-    "\"session_id\":{\"type\":\"string\",\"description\":\"Its name. Default: a new number.\"}," REQUEST_COMMON_SCHEMA
+    "\"session_id\":{\"type\":\"string\",\"description\":\"Its name. Default: a new number.\"}," REQUEST_MORE_SCHEMA
     "}}";
 
 const struct tool_handler tool_exec_command = {

@@ -55,8 +55,7 @@ static const char input_schema[] =
     "\"session_id\":{\"type\":\"string\"},"
     "\"signal\":{\"type\":\"string\",\"description\":"
     "\"Default KILL, to all of it; another one goes to what is in the foreground.\"},"
-    "\"yield_time_ms\":{\"type\":\"integer\",\"description\":"
-    "\"How long to wait for its end. Default 5000.\"}}}";
+    "\"yield_time_ms\":{\"type\":\"integer\"}}}";
 
 const struct tool_handler tool_kill_session = {
     .name = "kill_session",

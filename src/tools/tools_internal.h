@@ -88,16 +88,15 @@ extern const char result_schema[];
 /* The properties of an input schema that request_fill_common reads, after "workdir". */
 #define REQUEST_COMMON_SCHEMA                                                                      \
     "\"timeout_ms\":{\"type\":\"integer\",\"description\":"                                        \
-    "\"Milliseconds until the whole process tree is ended. Default 10000, at most 86400000.\"},"   \
-    "\"env\":{\"type\":\"object\",\"additionalProperties\":{\"type\":\"string\"},"                 \
-    "\"description\":\"Variables to add.\"},"                                                      \
+    "\"After that the whole process tree is ended. Default 10000, at most 86400000.\"}," REQUEST_MORE_SCHEMA
+#define REQUEST_MORE_SCHEMA                                                                        \
+    "\"env\":{\"type\":\"object\",\"additionalProperties\":{\"type\":\"string\"}},"                \
     "\"max_output_tokens\":{\"type\":\"integer\",\"description\":"                                 \
-    "\"Size of the output in the answer, in tokens of 4 bytes. Default 2500, at most 10000.\"},"   \
+    "\"Default 2500, at most 10000 (of 4 bytes).\"},"                                              \
     "\"sandbox_permissions\":{\"type\":\"string\",\"enum\":[\"use_default\","                      \
-    "\"require_escalated\"],\"description\":\"require_escalated asks a person to run it outside "  \
-    "the sandbox. Default use_default.\"},"                                                        \
-    "\"justification\":{\"type\":\"string\",\"description\":"                                      \
-    "\"Why it must leave the sandbox; shown to the person.\"}"
+    "\"require_escalated\"],\"description\":\"require_escalated: ask a person to run it outside "  \
+    "the sandbox.\"},"                                                                             \
+    "\"justification\":{\"type\":\"string\",\"description\":\"Why; shown to that person.\"}"
 
 /*
  * Arguments that the process tools share (request.c): working directory,

@@ -24,10 +24,13 @@ async function until(condition, what) {
   }
 }
 
+const sessions = ['exec_command', 'write_stdin', 'list_sessions', 'kill_session'];
+
 test('the list of tools is small, flat and fully annotated', limit, async (t) => {
   const { client } = await open(t);
   const list = await client.listTools();
-  assert.deepEqual(list.tools.map((tool) => tool.name), ['shell', 'shell_command', 'apply_patch', 'request_access']);
+  assert.deepEqual(list.tools.map((tool) => tool.name), ['shell', 'shell_command', ...sessions.slice(0, 2), 'apply_patch', 'request_access',
+    ...sessions.slice(2)]);
   assert.ok(JSON.stringify(list).length <= 12 * 1024, `${JSON.stringify(list).length} bytes`);
   for (const tool of list.tools) {
     assert.equal(tool.inputSchema.type, 'object');
@@ -35,9 +38,12 @@ test('the list of tools is small, flat and fully annotated', limit, async (t) =>
     for (const word of ['oneOf', 'anyOf', 'allOf', 'if', '$ref']) {
       assert.ok(!(word in tool.inputSchema), `${tool.name} has ${word}`);
     }
+    const looks = tool.name === 'list_sessions';
     const asks = tool.name === 'request_access'; // changes nothing, and twice is once
+    const ends = tool.name === 'kill_session';
     assert.deepEqual(tool.annotations, {
-      readOnlyHint: false, destructiveHint: !asks, idempotentHint: asks, openWorldHint: !asks && tool.name !== 'apply_patch',
+      readOnlyHint: looks, destructiveHint: !asks && !looks, idempotentHint: asks || looks || ends,
+      openWorldHint: !asks && !looks && !ends && tool.name !== 'apply_patch',
       ...(tool.annotations.title ? { title: tool.annotations.title } : {}),
     });
   }
@@ -48,7 +54,8 @@ test('the list of tools is small, flat and fully annotated', limit, async (t) =>
 
 for (const [type, names] of Object.entries({
   default: ['shell', 'apply_patch', 'request_access'], shell_command: ['shell_command', 'apply_patch', 'request_access'],
-  all: ['shell', 'shell_command', 'apply_patch', 'request_access'], disabled: [], unified_exec: ['apply_patch', 'request_access'],
+  all: ['shell', 'shell_command', 'exec_command', 'write_stdin', 'apply_patch', 'request_access', 'list_sessions', 'kill_session'],
+  unified_exec: ['exec_command', 'write_stdin', 'apply_patch', 'request_access', 'list_sessions', 'kill_session'], disabled: [],
 })) {
   test(`tools.shell_type ${type} lists [${names}]`, limit, async (t) => {
     const { client } = await open(t, { 'tools.shell_type': type });

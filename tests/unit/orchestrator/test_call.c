@@ -422,6 +422,7 @@ watch(void *arg, const struct event *e)
         w->ends++;
         w->status = e->u.end.status;
         break;
+    case EVENT_EXEC_INPUT:
     case EVENT_APPROVAL_REQUESTED:
     case EVENT_APPROVAL_COMMENTED:
     case EVENT_APPROVAL_DECIDED:

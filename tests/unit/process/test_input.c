@@ -113,7 +113,7 @@ hears_by_a_pipe_what_we_write_until_its_end(void **state)
     feed_end(&f);
 }
 
-/* More than a pipe holds is queued, and what the command leaves unread is no signal to us. */
+/* More than a pipe holds is queued. */
 static void
 is_not_held_up_by_a_command_that_does_not_read(void **state)
 {
@@ -123,14 +123,35 @@ is_not_held_up_by_a_command_that_does_not_read(void **state)
 
     (void)state;
     memset(much, 'q', sizeof(much));
-    assert_int_not_equal(signal(SIGPIPE, SIG_DFL), SIG_ERR);
-    feed_start(&f, NULL, INPUT_PIPE, "read -rn 3 head; echo \"$head\"; exec <&-; sleep 0.1");
+    feed_start(&f, NULL, INPUT_PIPE, "echo here; sleep 300");
+    drive(&f.command, "here");
     feed(&f, much, sizeof(much));
     assert_true(process_unwritten(f.command.process) > 0);
     assert_int_equal(process_write(f.command.process, much, sizeof(much), &err), SY_E_LIMIT);
+    process_kill(f.command.process);
     drive(&f.command, NULL);
-    assert_string_equal(said(&f), "qqq\n");
-    assert_int_equal(process_result(f.command.process)->exit_code, 0);
+    assert_int_equal(process_unwritten(f.command.process), 0);
+    feed_end(&f);
+}
+
+static void
+is_not_ended_by_the_signal_of_a_closed_pipe(void **state)
+{
+    const struct sigaction fallback = {.sa_handler = SIG_DFL};
+    struct sigaction before;
+    struct sy_error err = {0};
+    struct fed f;
+
+    (void)state;
+    assert_int_equal(sigaction(SIGPIPE, &fallback, &before), 0);
+    feed_start(&f, NULL, INPUT_PIPE, "exec <&-; echo closed; sleep 300");
+    drive(&f.command, "closed");
+    feed_line(&f, "lost\n");
+    assert_int_equal(process_write(f.command.process, "x", 1, &err), SY_E_CANCELLED);
+    assert_string_equal(err.msg, "the command has closed its standard input");
+    process_kill(f.command.process);
+    drive(&f.command, NULL);
+    assert_int_equal(sigaction(SIGPIPE, &before, NULL), 0);
     feed_end(&f);
 }
 
@@ -297,7 +318,7 @@ outlives_a_moment_without_anybody_at_it(void **state)
 
     (void)state;
     feed_start(&f, NULL, INPUT_TERMINAL,
-               "exec <&- >&- 2>&-; sleep 0.2; exec </dev/tty >/dev/tty; read -r x; echo \"<$x>\"");
+               "exec <&- >&- 2>&-; exec </dev/tty >/dev/tty; read -r x; echo \"<$x>\"");
     feed_line(&f, "late\n");
     drive(&f.command, NULL);
     assert_non_null(strstr(said(&f), "<late>\r\n"));
@@ -333,6 +354,7 @@ main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hears_by_a_pipe_what_we_write_until_its_end),
         cmocka_unit_test(is_not_held_up_by_a_command_that_does_not_read),
+        cmocka_unit_test(is_not_ended_by_the_signal_of_a_closed_pipe),
         cmocka_unit_test(has_no_input_where_none_was_asked_for),
         LAUNCHED(is_the_controlling_terminal_and_has_a_name),
         LAUNCHED(interrupts_what_is_in_the_foreground),

@@ -6,8 +6,16 @@ import test from 'node:test';
 import { SOON_MS, call, makeYard, processesOf, startMcp, textOf, waitFor } from './lib/client.mjs';
 
 /** A server, and short words for what is asked of it. */
-async function open(t, options = {}) {
+async function open(t, { rules, ...options } = {}) {
   const yard = makeYard();
+
+  if (rules !== undefined) {
+    const dir = path.join(yard.home, '.config/shellyard');
+
+    fs.mkdirSync(dir, { recursive: true });
+    fs.writeFileSync(path.join(dir, 'rules.yaml'), JSON.stringify({ rules }));
+  }
+
   const server = await startMcp({ cwd: yard.ws, env: yard.env, ...options });
 
   t.after(() => server.close());
@@ -213,6 +221,36 @@ test('the sandbox of a session holds for what is typed (A31)', async (t) => {
   assert.match(all, /rc=1/);
   assert.equal(fs.existsSync(outside), false);
   assert.ok(fs.existsSync(path.join(s.yard.ws, 'mine')));
+});
+
+test('what is typed is judged by the rules, line by line (A31)', async (t) => {
+  const s = await open(t, { rules: [{ program: 'shutdown', decision: 'forbid', reason: 'nobody stops this machine' },
+    { program: 'git', args: ['push'], decision: 'ask' }] });
+  const r = await s.tool('exec_command', { command: ['bash', '--norc', '-i'], tty: true, idle_ms: 200 });
+  const id = r.session_id;
+
+  for (const chars of ['shutdown now\n', 'echo a; shutdown now\r', 'shutdonw\u007f\u007fwn now\n', 'shut\\\ndown now\n',
+    "echo x | sudo shutdown now\n", 'echo first\nshutdown now\n']) {
+    const refused = await s.type(id, chars);
+
+    assert.equal(refused.isError, true, chars);
+    assert.match(refused.text, /not typed: .*nobody stops this machine/, chars);
+  }
+
+  const asked = await s.type(id, 'git push origin\n');
+
+  assert.match(asked.text, /not typed: .*by a call of its own/);
+  await s.type(id, 'shutdown n');
+
+  const parts = await s.type(id, 'ow\n');
+
+  assert.match(parts.text, /not typed/, 'in parts');
+  await s.type(id, '\u0015');
+
+  const ok = await s.type(id, 'echo "no shut""down"\n', { idle_ms: 200, yield_time_ms: 5000 });
+  const all = await readUntil(s, id, /^no shutdown$/m, ok.output);
+
+  assert.doesNotMatch(all, /command not found|first/, 'nothing of what was refused was typed');
 });
 
 test('many short sessions leave neither descriptors nor processes (A18)', async (t) => {

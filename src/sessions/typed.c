@@ -1,0 +1,145 @@
+/*
+ * The line that is being typed to a session, for the judges. It is what a shell would read if the
+ * line was typed plainly: what its editor makes of history, completion and cursor keys can't be
+ * known. The sandbox holds whatever is run.
+ */
+#include <string.h>
+#include <termios.h>
+
+#include "sessions/sessions_internal.h"
+
+void
+typed_fini(struct typed *t)
+{
+    buf_fini(&t->line);
+    t->escape = 0;
+}
+
+bool
+typed_is_hidden(int terminal_fd)
+{
+    struct termios t;
+
+    return terminal_fd >= 0 && tcgetattr(terminal_fd, &t) == 0 && (t.c_lflag & ECHO) == 0 &&
+           (t.c_lflag & ICANON) != 0;
+}
+
+/* Is the byte part of an escape sequence? Those have no part in the line. */
+static bool
+skip_escape(struct typed *t, unsigned char c)
+{
+    if (t->escape == 0) {
+        t->escape = c == 0x1B ? c : 0;
+        return t->escape != 0;
+    }
+    if (t->escape == 0x1B) {
+        /* CSI and SS3 go on, any other has one byte. */
+        t->escape = c == '[' || c == 'O' ? c : 0;
+        return true;
+    }
+    if (t->escape == 'O' || (c >= '@' && c <= '~')) {
+        t->escape = 0;
+    }
+    return true;
+}
+
+static void
+erase_word(struct buf *line)
+{
+    size_t n = line->len;
+
+    while (n > 0 && line->data[n - 1] == ' ') {
+        n--;
+    }
+    while (n > 0 && line->data[n - 1] != ' ') {
+        n--;
+    }
+    line->len = n;
+}
+
+static void
+edit(struct buf *line, unsigned char c)
+{
+    switch (c) {
+    case 0x7F: /* Backspace: a whole character of UTF-8 */
+    case 0x08:
+        while (line->len > 0 && ((unsigned char)line->data[--line->len] & 0xC0U) == 0x80U) {
+        }
+        break;
+    case 0x03: /* Ctrl-C, Ctrl-U: the line is gone */
+    case 0x15:
+        line->len = 0;
+        break;
+    case 0x17: /* Ctrl-W */
+        erase_word(line);
+        break;
+    default:
+        break; /* other control characters move the cursor, or nothing */
+    }
+    if (line->data != NULL) {
+        line->data[line->len] = '\0';
+    }
+}
+
+/* Enter. A line that ends with a backslash goes on in the next one. */
+static enum sy_code
+submit(struct typed *t, struct orch_call *call, struct sy_error *err)
+{
+    enum sy_code rc = SY_E_OK;
+
+    if (t->line.len > 0 && t->line.data[t->line.len - 1] == '\\') {
+        t->line.data[--t->line.len] = '\0';
+        return SY_E_OK;
+    }
+    if (t->line.len > 0) {
+        rc = orch_judge_typed(call, buf_view(&t->line), err);
+    }
+    buf_reset(&t->line);
+    return rc;
+}
+
+static enum sy_code
+follow(struct typed *t, struct orch_call *call, const char *bytes, size_t n, struct sy_error *err)
+{
+    enum sy_code rc = SY_E_OK;
+
+    for (size_t i = 0; i < n && rc == SY_E_OK; i++) {
+        unsigned char c = (unsigned char)bytes[i];
+
+        if (skip_escape(t, c)) {
+            continue;
+        }
+        if (c == '\r' || c == '\n') {
+            rc = submit(t, call, err);
+        } else if (c == 0x7F || (c < 0x20 && c != '\t')) {
+            edit(&t->line, c);
+        } else if (buf_add_char(&t->line, (char)c) == SY_E_NOMEM) {
+            rc = sy_err_nomem(err);
+        }
+    }
+    return rc;
+}
+
+enum sy_code
+typed_follow(struct typed *t, struct orch_call *call, const char *bytes, size_t n,
+             struct sy_error *err)
+{
+    struct typed now = {.line = {.max = t->line.max}, .escape = t->escape};
+
+    if (buf_add(&now.line, buf_view(&t->line), t->line.len) != SY_E_OK) {
+        return sy_err_nomem(err);
+    }
+
+    enum sy_code rc = follow(&now, call, bytes, n, err);
+
+    if (rc != SY_E_OK) {
+        typed_fini(&now);
+        return rc;
+    }
+    buf_fini(&t->line);
+    *t = now;
+    if (t->line.len == 0) {
+        buf_fini(&t->line); /* an idle one holds no memory */
+    }
+    return SY_E_OK;
+}

@@ -39,6 +39,7 @@ bool sandbox_tier_parse(enum sandbox_tier *ret, const char *name) SY_NODISCARD;
 struct sandbox_policy {
     enum sandbox_mode mode;
     char *cwd;                  /* the workspace: absolute, normalized */
+    bool cwd_is_inner;          /* others can write where it lies: no link may lead to it */
     struct strv writable_roots; /* absolute */
     char *tmpdir;               /* $TMPDIR of the session, NULL if unset */
     bool has_network;           /* network_access */

@@ -37,6 +37,7 @@ struct tool_asker {
 /* Specification, ToolInvocation: what the caller sent. Borrowed during `start`. */
 struct invocation {
     struct tool_context *context;
+    struct session *session; /* of the context's tree; NULL: the context's own */
     const struct turn_context *turn;
     const char *turn_id; /* may be NULL */
     const char *call_id;

@@ -4,6 +4,7 @@
 #include "approval/question_access.h"
 #include "base/json.h"
 #include "base/limits.h"
+#include "base/mem.h"
 #include "base/str.h"
 
 static void
@@ -55,6 +56,20 @@ write_facts(struct jw *w, const struct question *q)
     jw_end_object(w);
 }
 
+void
+subagent_write(struct jw *w, const struct subagent *a)
+{
+    if (a == NULL) {
+        return;
+    }
+    jw_key(w, "subagent");
+    jw_object(w);
+    jw_key_str(w, "id", a->id);
+    write_text(w, "name", a->name);
+    jw_key_list(w, "of", mem_unconst(a->of));
+    jw_end_object(w);
+}
+
 enum sy_code
 question_write(struct buf *ret, const struct question *q)
 {
@@ -63,6 +78,7 @@ question_write(struct buf *ret, const struct question *q)
     jw_object(&w);
     jw_key_str(&w, "tool", q->tool);
     write_text(&w, "client", q->client);
+    subagent_write(&w, q->subagent);
     jw_key_list(&w, "command", q->argv);
     write_text(&w, "script", q->script);
     write_text(&w, "patch", q->patch);
@@ -338,12 +354,38 @@ add_comment(struct buf *ret, const struct js *a)
     return rc == SY_E_OK ? buf_add_char(ret, '\n') : rc;
 }
 
+/* "subagent c of b of a, called: what it is for". */
+static enum sy_code
+add_subagent(struct buf *ret, const struct js *a)
+{
+    SY_AUTO(buf_fini) struct buf line = {.max = LIMIT_STORE_TEXT};
+    const struct js *of = js_get(a, "of");
+    enum sy_code rc = SY_E_OK;
+
+    if (js_type(a) != JS_OBJECT) {
+        return rc;
+    }
+    rc = buf_addf(&line, "subagent %s", text_of(a, "id"));
+    for (size_t i = 0; i < js_count(of) && rc == SY_E_OK; i++) {
+        const char *above = js_str(js_at(of, i));
+
+        rc = buf_addf(&line, " of %s", above != NULL ? above : "?");
+    }
+    if (rc == SY_E_OK && text_of(a, "name")[0] != '\0') {
+        rc = buf_addf(&line, ", called: %s", text_of(a, "name"));
+    }
+    return rc == SY_E_OK ? add_named(ret, "Asked by:", buf_view(&line)) : rc;
+}
+
 static enum sy_code
 add_all(struct buf *ret, const struct js *q)
 {
     const char *failed = text_of(q, "failed");
     enum sy_code rc = add_command(ret, q);
 
+    if (rc == SY_E_OK) {
+        rc = add_subagent(ret, js_get(q, "subagent"));
+    }
     if (rc == SY_E_OK) {
         rc = add_named(ret, "Directory:", text_of(q, "cwd"));
     }
@@ -418,7 +460,12 @@ question_title(struct buf *ret, const char *json, size_t max, struct sy_error *e
     }
 
     const char *script = text_of(doc.root, "script");
+    const char *subagent = text_of(js_get(doc.root, "subagent"), "id");
 
+    rc = subagent[0] != '\0' ? buf_addf(&line, "subagent %s: ", subagent) : SY_E_OK;
+    if (rc != SY_E_OK) {
+        return sy_err_nomem(err);
+    }
     rc = script[0] != '\0' ? add_visible(&line, script, strlen(script))
                            : add_words(&line, js_get(doc.root, "command"));
     if (rc == SY_E_OK) {

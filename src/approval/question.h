@@ -7,6 +7,7 @@
 #include "approval/approval.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/json.h"
 
 /*
  * What a person is asked, as JSON that the store keeps (docs/protocol/approvals.md) and as
@@ -14,12 +15,22 @@
  * of it can move a cursor, reverse a line or hide.
  */
 
+/* Who asks, if it is no main agent; borrowed. */
+struct subagent {
+    const char *id;
+    const char *name;      /* what it is for; NULL: nothing is said */
+    const char *const *of; /* the ids of those above it, the nearest first; NULL-terminated */
+};
+/* The member "subagent"; nothing for NULL. */
+void subagent_write(struct jw *w, const struct subagent *a);
+
 /* Borrowed. */
 struct question {
     const char *tool;
-    const char *client;      /* who asks: the agent's program; "" unknown */
-    char *const *argv;       /* what would run */
-    const char *script;      /* of a shell, whose argument list `argv` is then; or NULL */
+    const char *client;              /* who asks: the agent's program; "" unknown */
+    const struct subagent *subagent; /* NULL: the main agent */
+    char *const *argv;               /* what would run */
+    const char *script;              /* of a shell, whose argument list `argv` is then; or NULL */
     const char *patch;       /* that would be applied, whose words stand in `argv`; or NULL */
     const struct strv *keys; /* what the session may remember: one for each file of a patch; NULL
                                 or empty: the command */

@@ -53,20 +53,19 @@ review_new(struct review **ret, const struct review_options *options, struct sy_
 }
 
 static enum sy_code
-end_session(struct store *st, void *arg, struct sy_error *err)
+end_session(struct store *st, void *session, struct sy_error *err)
 {
-    struct review *r = arg;
     size_t n = 0;
-    enum sy_code rc = store_requests_cancel(&n, st, r->session, err);
+    enum sy_code rc = store_requests_cancel(&n, st, session, err);
 
-    return rc == SY_E_OK ? store_grants_end(st, r->session, err) : rc;
+    return rc == SY_E_OK ? store_grants_end(st, session, err) : rc;
 }
 
 /* What nobody has answered, and what was approved for this session. */
 static void
 take_back(struct review *r)
 {
-    const struct store_job job = {.run = end_session, .arg = r};
+    const struct store_job job = {.run = end_session, .arg = r->session};
     struct sy_error err = {0};
 
     if (r->writer != NULL && store_writer_submit(r->writer, &job, &err) != SY_E_OK) {
@@ -112,6 +111,7 @@ review_ticket_unref(struct review_ticket *t)
         at = &(*at)->next;
     }
     *at = t->next;
+    mem_free(t->session);
     mem_free(t->text);
     mem_free(t->commented);
     mem_free(t->keys);
@@ -181,9 +181,8 @@ static enum sy_code
 run_take(struct store *st, void *arg, struct sy_error *err)
 {
     struct review_ticket *t = arg;
-    const struct review *r = t->review;
-    const struct store_grant grant = {.session = r->session, .keys = t->keys, .n = t->n_keys};
-    enum sy_code rc = store_request_use(&t->may, st, t->id, r->session, t->digest, err);
+    const struct store_grant grant = {.session = t->session, .keys = t->keys, .n = t->n_keys};
+    enum sy_code rc = store_request_use(&t->may, st, t->id, t->session, t->digest, err);
 
     if (rc == SY_E_OK && t->may && t->answer.status == STORE_APPROVED_FOR_SESSION) {
         rc = store_grant_put(st, &grant, STORE_APPROVED_FOR_SESSION, LIMIT_GRANT_MS, err);
@@ -263,7 +262,7 @@ run_create(struct store *st, void *arg, struct sy_error *err)
     const struct store_request_new q = {
         .digest = t->digest,
         .text = t->text,
-        .session = t->review->session,
+        .session = t->session,
         .principal = t->review->principal,
         .ttl_ms = t->review->ttl_ms,
     };
@@ -346,25 +345,59 @@ is_held(const struct review *r, const struct review_ticket *self, const char *id
     return false;
 }
 
+/* Has a person approved it for one of these sessions? */
+static enum sy_code
+find_grant(bool *ret, struct review_ticket *t, const char *const *sessions, struct sy_error *err)
+{
+    struct store_grant grant = {.keys = t->keys, .n = t->n_keys};
+    enum sy_code rc = SY_E_OK;
+
+    *ret = false;
+    for (; *sessions != NULL && rc == SY_E_OK && !*ret; sessions++) {
+        grant.session = *sessions;
+        rc = store_grant_has(ret, t->review->reader, &grant, err);
+    }
+    if (rc == SY_E_OK && *ret) {
+        t->answer.is_remembered = true;
+        t->answer.status = STORE_APPROVED_FOR_SESSION;
+        settle(t, REVIEW_APPROVED);
+    }
+    return rc;
+}
+
+/* A request of the first of the sessions, or what was denied to one above it: what was approved
+ * once is for who asked. SY_E_NOTFOUND for none. */
+static enum sy_code
+find_request(struct store_request *ret, struct review_ticket *t, const char *const *sessions,
+             struct sy_error *err)
+{
+    struct store *st = t->review->reader;
+    enum sy_code rc = store_request_find(ret, st, sessions[0], t->digest, err);
+
+    for (size_t i = 1; sessions[i] != NULL && rc == SY_E_NOTFOUND; i++) {
+        rc = store_request_find(ret, st, sessions[i], t->digest, err);
+        if (rc == SY_E_OK && ret->status != STORE_DENIED && ret->status != STORE_ABORTED) {
+            store_request_fini(ret);
+            *ret = (struct store_request){0};
+            rc = SY_E_NOTFOUND;
+        }
+    }
+    return rc;
+}
+
 /* Was the same asked before? True: the ticket goes on with that. */
 static enum sy_code
-find_before(bool *ret, struct review_ticket *t, struct sy_error *err)
+find_before(bool *ret, struct review_ticket *t, const char *const *sessions, struct sy_error *err)
 {
     struct review *r = t->review;
-    const struct store_grant grant = {.session = r->session, .keys = t->keys, .n = t->n_keys};
     struct store_request q = {0};
     struct sy_error why = {0};
-    enum sy_code rc = store_grant_has(ret, r->reader, &grant, err);
+    enum sy_code rc = find_grant(ret, t, sessions, err);
 
     if (rc != SY_E_OK || *ret) {
-        if (rc == SY_E_OK) {
-            t->answer.is_remembered = true;
-            t->answer.status = STORE_APPROVED_FOR_SESSION;
-            settle(t, REVIEW_APPROVED);
-        }
         return rc;
     }
-    rc = store_request_find(&q, r->reader, r->session, t->digest, &why);
+    rc = find_request(&q, t, sessions, &why);
     if (rc == SY_E_NOTFOUND) {
         return SY_E_OK;
     }
@@ -388,7 +421,7 @@ find_before(bool *ret, struct review_ticket *t, struct sy_error *err)
 
 static enum sy_code
 ticket_new(struct review_ticket **ret, struct review *r, const struct review_question *q,
-           struct sy_error *err)
+           const char *session, struct sy_error *err)
 {
     SY_AUTO(buf_fini) struct buf text = {.max = LIMIT_STORE_TEXT};
     struct review_ticket *t = mem_alloc_zero(1, sizeof(*t));
@@ -407,6 +440,11 @@ ticket_new(struct review_ticket **ret, struct review *r, const struct review_que
 
     enum sy_code rc = question_write(&text, q->question);
 
+    t->session = mem_strdup(session);
+    if (t->session == NULL) {
+        review_ticket_unref(t);
+        return sy_err_nomem(err);
+    }
     t->text = rc == SY_E_OK ? buf_take(&text) : NULL;
     if (t->text == NULL) {
         review_ticket_unref(t);
@@ -432,17 +470,19 @@ store_ask(struct review *r, struct review_ticket **ret, const struct review_ques
           struct sy_error *err)
 {
     struct review_ticket *t = NULL;
+    const char *const own[] = {r->session, NULL};
+    const char *const *sessions = q->sessions != NULL ? q->sessions : own;
     bool is_known = false;
     enum sy_code rc = review_open_store(r, err);
 
     if (rc == SY_E_OK) {
-        rc = ticket_new(&t, r, q, err);
+        rc = ticket_new(&t, r, q, sessions[0], err);
     }
     if (rc != SY_E_OK) {
         return rc;
     }
     SY_ASSERT(t != NULL);
-    rc = find_before(&is_known, t, err);
+    rc = find_before(&is_known, t, sessions, err);
     if (rc != SY_E_OK) {
         review_ticket_unref(t);
         return rc;
@@ -545,6 +585,33 @@ store_leave(struct review_ticket *t)
     review_ticket_unref(t);
 }
 
+static void
+done_end(void *arg, enum sy_code rc, const struct sy_error *err)
+{
+    if (rc != SY_E_OK) {
+        LOG(LOG_DEBUG, "approval", "requests of a subagent stay until their time is over",
+            kv_str("error", err->msg));
+    }
+    mem_free(arg);
+}
+
+static void
+store_end(struct review *r, const char *session)
+{
+    struct store_job job = {.run = end_session, .done = done_end};
+    struct sy_error err = {0};
+
+    if (r->writer == NULL) {
+        return; /* nothing was asked */
+    }
+    job.arg = mem_strdup(session);
+    if (job.arg == NULL || store_writer_submit(r->writer, &job, &err) != SY_E_OK) {
+        mem_free(job.arg);
+        LOG(LOG_DEBUG, "approval", "requests of a subagent stay until their time is over",
+            kv_str("error", err.msg));
+    }
+}
+
 const struct review_ops review_store_ops = {
     .ask = store_ask,
     .answer = store_answer,
@@ -553,6 +620,7 @@ const struct review_ops review_store_ops = {
     .reply = store_reply,
     .give_up = store_give_up,
     .leave = store_leave,
+    .end = store_end,
 };
 
 uint64_t

@@ -81,6 +81,9 @@ typedef void review_wake_fn(void *arg);
 
 struct review_question {
     const struct question *question; /* borrowed */
+    /* The session that asks, then those above it, whose answers for the session, and whose noes,
+     * hold for it too; NULL-terminated, borrowed. NULL: the reviewer's own alone. */
+    const char *const *sessions;
     uint64_t hold_ms; /* how long the call waits; UINT64_MAX: as long as it can be answered */
     bool asks_once;   /* its front can show the request only once: not before a comment is there */
     review_wake_fn *wake;
@@ -110,6 +113,9 @@ struct review_ops {
     void (*give_up)(struct review_ticket *t);
     /* The call is over. What nobody answered is taken back unless it was told as pending. */
     void (*leave)(struct review_ticket *t);
+    /* A session below the reviewer's own is over: what nobody answered is taken back, and what was
+     * approved for it. */
+    void (*end)(struct review *r, const char *session);
 };
 
 extern const struct review_ops review_store_ops;

@@ -20,6 +20,7 @@ struct review_ticket {
     unsigned refs; /* whoever asked, and each job */
     enum ticket_state state;
     bool is_left;
+    char *session; /* whose it is */
     /* The question. */
     unsigned char digest[BINDING_SIZE];
     unsigned char *keys; /* of what the session may remember: n_keys times BINDING_SIZE */

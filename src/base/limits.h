@@ -145,7 +145,7 @@
 /* Sessions at once where nothing is configured (MAX_UNIFIED_EXEC_PROCESSES of the specification),
  * from how many running ones on a caller is warned (WARNING_UNIFIED_EXEC_PROCESSES), and the most
  * that can be configured: each has some descriptors. */
-#define LIMIT_SESSIONS      64U
+#define LIMIT_LIVE          64U
 #define LIMIT_SESSIONS_WARN 4U /* below the most */
 #define LIMIT_SESSIONS_MOST 10000
 
@@ -166,6 +166,14 @@
 
 /* Calls in flight in one engine; more are refused with a clear error. */
 #define LIMIT_CALLS 256U
+
+/* Sessions below the first one of a connection, how deep they may lie, and the bytes of a session's
+ * id and of its name. An agent has a handful of subagents, which seldom have some of their own;
+ * each change of a turn goes through all that lie below. */
+#define LIMIT_SESSIONS      64U
+#define LIMIT_SESSION_DEPTH 8U
+#define LIMIT_SESSION_NAME  64U
+#define LIMIT_SESSION_TITLE 200U
 
 /* Subscribers of one event bus: front ends and telemetry, a handful each. */
 #define LIMIT_SUBSCRIBERS 256U

@@ -52,7 +52,7 @@ _Static_assert(LIMIT_TIMEOUT_DEFAULT_MS == 10000, "default of tools.timeout_ms")
 _Static_assert(LIMIT_MODEL_BYTES_MCP == 10000, "default of output.max_bytes");
 _Static_assert(LIMIT_MODEL_TOKENS == 10000, "default of output.max_tokens");
 _Static_assert(LIMIT_STREAM_KEEP == 1048576, "default of output.keep_bytes, sessions.keep_bytes");
-_Static_assert(LIMIT_SESSIONS == 64, "default of sessions.max");
+_Static_assert(LIMIT_LIVE == 64, "default of sessions.max");
 
 #define AT(member) offsetof(struct config, member)
 

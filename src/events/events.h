@@ -123,6 +123,7 @@ struct event {
     const char *session_id;
     const char *turn_id;
     const char *call_id;
+    bool outlives_call; /* its command may go on after the call's answer, and so its events do */
     union {
         struct event_begin begin;
         struct event_delta delta;

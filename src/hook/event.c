@@ -47,6 +47,7 @@ hook_call_write(struct buf *ret, const struct hook_call *call)
     jw_key_str(&w, "event", hook_event_name(call->event));
     jw_key_int(&w, "version", FORMAT_VERSION);
     jw_key_str(&w, "session", call->session);
+    subagent_write(&w, call->subagent);
     jw_key_str(&w, "call_id", call->call_id);
     jw_key_str(&w, "tool", call->tool);
     jw_key_list(&w, "argv", call->argv);

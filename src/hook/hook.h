@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "approval/assess.h"
+#include "approval/question.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "process/process.h"
@@ -51,6 +52,7 @@ enum sy_code hook_answer_read(struct hook_answer *ret, const char *text, size_t 
 struct hook_call {
     enum hook_event event;
     const char *session;
+    const struct subagent *subagent; /* whose session that is; NULL: the main one's */
     const char *call_id;
     const char *tool;
     char *const *argv;

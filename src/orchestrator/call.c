@@ -58,6 +58,7 @@ orch_submit(struct orch_call **ret, struct session *session, const struct turn_c
         return sy_err_nomem(err);
     }
     c->session = session;
+    session_ref(session);
     if (request->client != NULL) {
         c->client = mem_strdup(request->client);
     }
@@ -693,5 +694,6 @@ orch_call_free(struct orch_call *c)
     strv_fini(&c->output.network_hosts);
     exec_request_fini(&c->request);
     turn_context_fini(&c->turn);
+    session_unref(c->session);
     mem_free(c);
 }

@@ -12,6 +12,7 @@ event_of(const struct orch_call *c, enum event_kind kind)
         .session_id = session_id(c->session),
         .turn_id = c->request.turn_id,
         .call_id = orch_call_id(c),
+        .outlives_call = c->request.input.is_session,
     };
 }
 

@@ -125,8 +125,12 @@ holds_for(const struct grant *g, const struct sandbox_policy *base)
     if (!sandbox_mode_is_enforced(base->mode)) {
         return false;
     }
-    return g->scope == GRANT_RULE ? str_eq(g->workspace, base->cwd) && g->mode <= base->mode
-                                  : session_same_policy(&g->under, base);
+    if (g->scope != GRANT_RULE) {
+        return session_same_policy(&g->under, base);
+    }
+    /* A turn that was led into a part of its parent's directory has not that part's rules, which
+     * its parent has not. */
+    return !base->cwd_is_inner && str_eq(g->workspace, base->cwd) && g->mode <= base->mode;
 }
 
 /* A root that is gone would keep every command from running, and a link in its place would be
@@ -143,6 +147,22 @@ is_usable(const struct access *a)
            str_eq(buf_view(&walk.path), a->object);
 }
 
+/* *ret: it is wider by that grant. SY_E_NOMEM may leave it half widened. */
+static enum sy_code
+widen(bool *ret, struct sandbox_policy *wide, const struct grant *one,
+      const struct sandbox_policy *base)
+{
+    enum sy_code rc = SY_E_OK;
+
+    *ret = false;
+    if (!holds_for(one, base) || !is_usable(&one->what)) {
+        return rc;
+    }
+    rc = access_widen(wide, &one->what);
+    *ret = rc == SY_E_OK;
+    return rc == SY_E_LIMIT ? SY_E_OK : rc; /* no room: it stays as narrow as it is */
+}
+
 enum sy_code
 grants_take(struct grants *g, struct sandbox_policy *policy, const struct orch_call *taker)
 {
@@ -151,16 +171,13 @@ grants_take(struct grants *g, struct sandbox_policy *policy, const struct orch_c
 
     for (size_t i = 0; i < g->n && rc == SY_E_OK; i++) {
         struct grant *one = &g->v[i];
+        bool is_wider = false;
 
-        if (one->taker != NULL || !holds_for(one, policy) || !is_usable(&one->what)) {
+        if (one->taker != NULL) {
             continue;
         }
-        rc = access_widen(&wide, &one->what);
-        if (rc == SY_E_LIMIT) {
-            rc = SY_E_OK; /* no room: it stays as narrow as it is */
-            continue;
-        }
-        if (one->scope == GRANT_ONCE) {
+        rc = widen(&is_wider, &wide, one, policy);
+        if (is_wider && one->scope == GRANT_ONCE) {
             one->taker = taker;
         }
     }
@@ -172,6 +189,23 @@ grants_take(struct grants *g, struct sandbox_policy *policy, const struct orch_c
     sandbox_policy_fini(policy);
     *policy = wide;
     return SY_E_OK;
+}
+
+enum sy_code
+grants_inherit(const struct grants *g, struct sandbox_policy *policy,
+               const struct sandbox_policy *base)
+{
+    enum sy_code rc = SY_E_OK;
+
+    for (size_t i = 0; i < g->n && rc == SY_E_OK; i++) {
+        bool is_wider = false;
+
+        /* `once` is for the session that asked. */
+        if (g->v[i].scope != GRANT_ONCE) {
+            rc = widen(&is_wider, policy, &g->v[i], base);
+        }
+    }
+    return rc;
 }
 
 void
@@ -192,7 +226,20 @@ grants_settle(struct grants *g, const struct orch_call *taker, bool has_begun)
 enum sy_code
 session_widen(struct session *s, struct sandbox_policy *policy, const struct orch_call *taker)
 {
-    struct grants *g = session_grants(s);
+    struct sandbox_policy base = {0};
+    bool is_first = session_parent(s) == NULL;
+    enum sy_code rc = is_first ? SY_E_OK : sandbox_policy_copy(&base, policy);
 
-    return g->n > 0 ? grants_take(g, policy, taker) : SY_E_OK;
+    if (rc == SY_E_OK && session_grants(s)->n > 0) {
+        rc = grants_take(session_grants(s), policy, taker);
+    }
+    for (const struct session *up = session_parent(s); up != NULL && rc == SY_E_OK;
+         up = session_parent(up)) {
+        rc = grants_inherit(session_grants(up), policy, &base);
+    }
+    if (rc != SY_E_OK) {
+        grants_settle(session_grants(s), taker, false);
+    }
+    sandbox_policy_fini(&base);
+    return rc;
 }

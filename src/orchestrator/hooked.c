@@ -48,9 +48,13 @@ static enum sy_code
 write_input(struct orch_call *c, const struct assessment *a)
 {
     bool is_work = c->request.work.run != NULL;
+    const char *of[LIMIT_SESSION_DEPTH + 2];
+    struct subagent subagent;
+    bool is_below = session_subagent(&subagent, of, c->session);
     const struct hook_call call = {
         .event = c->hooks->event,
         .session = session_id(c->session),
+        .subagent = is_below ? &subagent : NULL,
         .call_id = orch_call_id(c),
         .tool = c->request.tool,
         .argv = strv_view(&c->argv),

@@ -45,9 +45,39 @@ void turn_context_fini(struct turn_context *t);
 enum sy_code turn_context_copy(struct turn_context *ret,
                                const struct turn_context *from) SY_NODISCARD;
 
+/* What somebody wants of a turn; zeroed: what they are allowed. Owns its strings. */
+enum wish { WISH_NONE, WISH_YES, WISH_NO };
+struct turn_wish {
+    char *cwd; /* absolute, normalized */
+    bool has_mode;
+    enum sandbox_mode mode;
+    bool has_roots;
+    struct strv roots; /* writable_roots; absolute */
+    enum wish network;
+    enum wish excludes_tmpdir;
+    enum wish excludes_slash_tmp;
+    bool has_approval;
+    enum approval_policy approval;
+};
+void turn_wish_fini(struct turn_wish *w);
+
 /*
- * What all calls of one engine share: kernel capabilities, the prepared
- * sandbox of each policy, the user's shell, the login environment, the bus.
+ * Narrows *t, which is `allowed` or, for another directory, made as that was, to what is wanted
+ * (narrow.c). SY_E_ARG with a sentence that says what is allowed for what would be wider; *t is
+ * then of no use. `whose` names whoever allows: "configuration".
+ */
+enum sy_code turn_narrow(struct turn_context *t, const struct turn_context *allowed,
+                         const struct turn_wish *w, const char *whose,
+                         struct sy_error *err) SY_NODISCARD;
+/* The same for a turn inside of another: *t is a copy of `allowed`. Its directory must be that of
+ * the other, a writable root of it, or below one of them. */
+enum sy_code turn_narrow_inside(struct turn_context *t, const struct turn_context *allowed,
+                                const struct turn_wish *w, const char *whose,
+                                struct sy_error *err) SY_NODISCARD;
+
+/*
+ * What calls share: kernel capabilities, the prepared sandbox of each policy,
+ * the user's shell, the login environment, the bus. Sessions form a tree, below.
  */
 struct session;
 
@@ -74,7 +104,35 @@ struct session_options {
 
 enum sy_code session_new(struct session **ret, const struct session_options *options,
                          struct sy_error *err) SY_NODISCARD;
+/* The first of its tree; those below it must have been closed, and all calls freed. */
 void session_free(struct session *s);
+
+/*
+ * A session below another: a subagent's. It shares all of the above with its parent, and the judge
+ * and the person as well. Its own are its id, its lock, and what a person lets it do: that goes
+ * down to sessions opened below it, and never up. What a person lets its parent do for the rest of
+ * the session, or denied it, holds for it too.
+ *
+ * `name` is the caller's: 1 to LIMIT_SESSION_NAME letters, digits and -_.:/ characters. `title`
+ * says what it is for, in at most LIMIT_SESSION_TITLE bytes; NULL: nothing. SY_E_ARG for others;
+ * SY_E_LIMIT for one too many or too deep.
+ */
+enum sy_code session_open(struct session **ret, struct session *parent, const char *name,
+                          const char *title, struct sy_error *err) SY_NODISCARD;
+/* No call is submitted to it any more, and all below it is closed. What nobody has answered is
+ * taken back. Its memory stays for the calls that it still has. */
+void session_close(struct session *s);
+/* Its memory stays as long as anybody has a reference. */
+void session_ref(struct session *s);
+void session_unref(struct session *s);
+/* NULL: it is the first. */
+struct session *session_parent(const struct session *s);
+/* As it was opened; "" and NULL for the first. */
+const char *session_name(const struct session *s);
+const char *session_title(const struct session *s);
+/* Is it `above`, or anywhere below that? */
+bool session_is_within(const struct session *s, const struct session *above);
+
 /* Who judges and who is asked, before the first call; zeroed: nobody. */
 void session_use_approval(struct session *s, const struct assess_by *judge,
                           const struct review_by *review);

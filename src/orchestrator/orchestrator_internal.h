@@ -1,6 +1,7 @@
 #ifndef SY_ORCHESTRATOR_ORCHESTRATOR_INTERNAL_H
 #define SY_ORCHESTRATOR_ORCHESTRATOR_INTERNAL_H
 
+#include "base/limits.h"
 #include "orchestrator/orchestrator.h"
 
 /* What is hidden in a sandbox, and when it was last opened (hidden.c). */
@@ -167,9 +168,39 @@ bool asked_take(struct asked_list *list, const char *id, uint64_t *ret_since_ns)
 
 struct asked_list *session_asked(struct session *s);
 
-/* The grants of a session (grants.c). Take: widens the policy of a call that is being submitted by
- * what holds for it; what holds once is its own from then on, if `taker` is not NULL, until the
- * call begins (it is used up) or ends (it is free again). */
+/*
+ * A session of a tree (family.c): what is its own. A parent lists its children until they are
+ * closed.
+ */
+struct session_engine;
+struct session {
+    char id[17];
+    struct session_engine *engine;
+    struct session_lock lock;
+    struct grants *grants;
+    struct session *parent; /* a reference; NULL: the first. Open longer than this one */
+    struct session *children;
+    struct session *next;
+    unsigned depth; /* 0: the first */
+    size_t below;   /* of the first: sessions open below it */
+    size_t refs;    /* whoever opened it, its children and each of its calls */
+    bool is_closed;
+    char name[LIMIT_SESSION_NAME + 1];
+    char *title; /* what it is for; NULL: nothing is said */
+};
+
+/* The first of a tree; `id` NULL: random. NULL when memory is out. */
+struct session *family_new(struct session_engine *engine, const char *id);
+/* It and those above it, by their ids, the nearest first; NULL behind the last. */
+void session_chain(const char *ret[LIMIT_SESSION_DEPTH + 2], const struct session *s);
+/* As a person is told of it; `of` keeps what *ret points to. False: it is the first one. */
+bool session_subagent(struct subagent *ret, const char *of[LIMIT_SESSION_DEPTH + 2],
+                      const struct session *s);
+
+/* The grants of a session (grants.c). Take: widens `policy`, that of a call that is being
+ * submitted, by what holds for it; what holds once is its own from then on, if `taker` is not NULL,
+ * until the call begins (it is used up) or ends (it is free again). Inherit: by what holds for
+ * sessions below it too, of what was granted under `base`. */
 struct grants;
 struct grants *grants_new(void);
 void grants_free(struct grants *g);
@@ -179,6 +210,8 @@ enum sy_code grants_set_rules(struct grants *g, const struct access_rule *rules,
                               size_t n) SY_NODISCARD;
 enum sy_code grants_take(struct grants *g, struct sandbox_policy *policy,
                          const struct orch_call *taker) SY_NODISCARD;
+enum sy_code grants_inherit(const struct grants *g, struct sandbox_policy *policy,
+                            const struct sandbox_policy *base) SY_NODISCARD;
 void grants_settle(struct grants *g, const struct orch_call *taker, bool has_begun);
 struct grants *session_grants(const struct session *s);
 /* Do two policies ask for the same sandbox? */

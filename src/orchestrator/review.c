@@ -87,9 +87,14 @@ ask(struct orch_call *c, const struct assessment *a, struct sy_error *err)
     static const char *const inputs[] = {
         [INPUT_NONE] = NULL, [INPUT_PIPE] = "pipe", [INPUT_TERMINAL] = "terminal"};
     const struct review_by *by = session_review(c->session);
+    const char *sessions[LIMIT_SESSION_DEPTH + 2];
+    const char *of[LIMIT_SESSION_DEPTH + 2];
+    struct subagent subagent;
+    bool is_below = session_subagent(&subagent, of, c->session);
     const struct question question = {
         .tool = c->request.tool,
         .client = c->client,
+        .subagent = is_below ? &subagent : NULL,
         .argv = strv_view(&c->argv),
         .script = c->request.script,
         .failed = c->request.failed,
@@ -116,12 +121,14 @@ ask(struct orch_call *c, const struct assessment *a, struct sy_error *err)
     };
     const struct review_question q = {
         .question = &question,
+        .sessions = is_below ? sessions : NULL,
         .hold_ms = c->request.hold_ms,
         .asks_once = c->request.asks_once,
         .wake = on_review_wake,
         .arg = c,
     };
 
+    session_chain(sessions, c->session);
     c->lifts_sandbox = question.leaves_sandbox;
     return by->ops->ask(by->review, &c->ticket, &q, err);
 }

@@ -1,6 +1,5 @@
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "base/limits.h"
@@ -11,8 +10,8 @@
 #include "orchestrator/orchestrator_internal.h"
 #include "process/launcher.h"
 
-struct session {
-    char id[17];
+/* What all sessions of a tree share; the first one owns it. */
+struct session_engine {
     char *shell_path;
     char *launcher_path;
     char *home;
@@ -30,12 +29,10 @@ struct session {
     struct shell shell;
     struct snapshot *snapshot;
     struct orch_call *first_waiter;
-    struct session_lock lock;
     struct assess_by judge;
     struct review_by review;
     struct asked_list asked;
     struct hooks hooks;
-    struct grants *grants;
     struct sandbox_entry *cache[SANDBOX_CACHE];
     uint64_t cache_clock;
     enum session_spare spare_mode;
@@ -47,74 +44,72 @@ struct session {
 };
 
 static enum sy_code
-fill(struct session *s, const struct session_options *o)
+fill_lists(struct session_engine *e, const struct session_options *o)
 {
-    unsigned char random[8];
-
-    if (o->session_id != NULL) {
-        snprintf(s->id, sizeof(s->id), "%s", o->session_id);
-    } else if (getrandom(random, sizeof(random), 0) == (ssize_t)sizeof(random)) {
-        for (size_t i = 0; i < sizeof(random); i++) {
-            snprintf(s->id + i * 2, 3, "%02x", (unsigned)random[i]);
-        }
-    }
-    s->spare_mode = o->spare;
-    s->rests = o->rests;
-    s->reads_audit = o->reads_audit;
-    s->login_snapshot = o->login_snapshot;
-    s->snapshot_timeout_ms =
-        o->snapshot_timeout_ms > 0 ? o->snapshot_timeout_ms : LIMIT_SNAPSHOT_MS;
-    s->protection =
+    e->protection =
         (struct session_protection){.is_on = o->protects, .unprotected = {.max = GUARD_NAME_COUNT}};
-    s->environ_list.max = LIMIT_ENV;
+    e->environ_list.max = LIMIT_ENV;
 
-    enum sy_code rc = strv_add_all(&s->environ_list, o->environ_list);
+    enum sy_code rc = strv_add_all(&e->environ_list, o->environ_list);
 
-    if (rc != SY_E_OK) {
-        return rc;
+    if (rc == SY_E_OK && o->unprotected != NULL) {
+        rc = strv_add_all(&e->protection.unprotected, o->unprotected);
     }
-    if (o->unprotected != NULL) {
-        rc = strv_add_all(&s->protection.unprotected, o->unprotected);
-    }
+    return rc;
+}
+
+static enum sy_code
+fill(struct session_engine *e, const struct session_options *o)
+{
+    e->spare_mode = o->spare;
+    e->rests = o->rests;
+    e->reads_audit = o->reads_audit;
+    e->login_snapshot = o->login_snapshot;
+    e->snapshot_timeout_ms =
+        o->snapshot_timeout_ms > 0 ? o->snapshot_timeout_ms : LIMIT_SNAPSHOT_MS;
+
+    enum sy_code rc = fill_lists(e, o);
+
     if (rc != SY_E_OK) {
         return rc;
     }
     if (o->shell_path != NULL && o->shell_path[0] != '\0') {
-        s->shell_path = mem_strdup(o->shell_path);
-        if (s->shell_path == NULL) {
+        e->shell_path = mem_strdup(o->shell_path);
+        if (e->shell_path == NULL) {
             return SY_E_NOMEM;
         }
     }
 
-    const char *home = strv_env_get(&s->environ_list, "HOME");
+    const char *home = strv_env_get(&e->environ_list, "HOME");
 
     if (home != NULL && home[0] == '/') {
-        s->home = mem_strdup(home);
-        if (s->home == NULL) {
+        e->home = mem_strdup(home);
+        if (e->home == NULL) {
             return SY_E_NOMEM;
         }
     }
-    s->bus = event_bus_new();
-    s->snapshot = snapshot_new();
-    s->grants = grants_new();
-    if (s->bus == NULL || s->snapshot == NULL || s->grants == NULL) {
+    e->bus = event_bus_new();
+    e->snapshot = snapshot_new();
+    if (e->bus == NULL || e->snapshot == NULL) {
         return SY_E_NOMEM;
     }
-    s->pool = o->pool;
-    s->owns_pool = o->pool == NULL;
-    return s->owns_pool ? process_pool_new(&s->pool, o->spare == SPARE_ALWAYS, NULL) : SY_E_OK;
+    e->pool = o->pool;
+    e->owns_pool = o->pool == NULL;
+    return e->owns_pool ? process_pool_new(&e->pool, o->spare == SPARE_ALWAYS, NULL) : SY_E_OK;
 }
 
 enum sy_code
 session_new(struct session **ret, const struct session_options *options, struct sy_error *err)
 {
-    struct session *s = mem_alloc_zero(1, sizeof(*s));
+    struct session_engine *e = mem_alloc_zero(1, sizeof(*e));
+    struct session *s = e != NULL ? family_new(e, options->session_id) : NULL;
 
     if (s == NULL) {
+        mem_free(e);
         return sy_err_nomem(err);
     }
 
-    enum sy_code rc = fill(s, options);
+    enum sy_code rc = fill(e, options);
 
     if (rc != SY_E_OK) {
         session_free(s);
@@ -142,32 +137,42 @@ entry_free(struct sandbox_entry *e)
     mem_free(e);
 }
 
+static void
+engine_free(struct session_engine *e)
+{
+    if (e->owns_pool) {
+        process_pool_free(e->pool);
+    }
+    snapshot_free(e->snapshot);
+    cgroup_home_free(e->cgroups);
+    for (size_t i = 0; i < SANDBOX_CACHE; i++) {
+        entry_free(e->cache[i]);
+    }
+    launcher_free(e->launcher);
+    session_audit_close(e->audit);
+    event_bus_free(e->bus);
+    asked_fini(&e->asked);
+    shell_fini(&e->shell);
+    strv_fini(&e->environ_list);
+    strv_fini(&e->protection.unprotected);
+    mem_free(e->shell_path);
+    mem_free(e->launcher_path);
+    mem_free(e->home);
+    mem_free(e);
+}
+
 void
 session_free(struct session *s)
 {
     if (s == NULL) {
         return;
     }
-    if (s->owns_pool) {
-        process_pool_free(s->pool);
-    }
-    snapshot_free(s->snapshot);
-    grants_free(s->grants);
-    cgroup_home_free(s->cgroups);
-    for (size_t i = 0; i < SANDBOX_CACHE; i++) {
-        entry_free(s->cache[i]);
-    }
-    launcher_free(s->launcher);
-    session_audit_close(s->audit);
-    event_bus_free(s->bus);
-    asked_fini(&s->asked);
-    shell_fini(&s->shell);
-    strv_fini(&s->environ_list);
-    strv_fini(&s->protection.unprotected);
-    mem_free(s->shell_path);
-    mem_free(s->launcher_path);
-    mem_free(s->home);
-    mem_free(s);
+    SY_ASSERT(s->parent == NULL);
+
+    struct session_engine *e = s->engine;
+
+    session_close(s);
+    engine_free(e);
 }
 
 enum sy_code
@@ -178,8 +183,8 @@ session_use_launcher(struct session *s, const char *path, struct sy_error *err)
     if (path != NULL && copy == NULL) {
         return sy_err_nomem(err);
     }
-    mem_free(s->launcher_path);
-    s->launcher_path = copy;
+    mem_free(s->engine->launcher_path);
+    s->engine->launcher_path = copy;
     return SY_E_OK;
 }
 
@@ -187,172 +192,155 @@ void
 session_use_approval(struct session *s, const struct assess_by *judge,
                      const struct review_by *review)
 {
-    s->judge = *judge;
-    s->review = *review;
+    s->engine->judge = *judge;
+    s->engine->review = *review;
 }
 
 void
 session_use_hooks(struct session *s, const struct hooks *hooks)
 {
-    s->hooks = *hooks;
+    s->engine->hooks = *hooks;
 }
 
 const struct hooks *
 session_hooks(const struct session *s)
 {
-    return &s->hooks;
+    return &s->engine->hooks;
 }
 
 bool
 session_can_ask(const struct session *s)
 {
-    return s->review.ops != NULL;
+    return s->engine->review.ops != NULL;
 }
 
 const struct assess_by *
 session_judge(const struct session *s)
 {
-    return &s->judge;
+    return &s->engine->judge;
 }
 
 struct asked_list *
 session_asked(struct session *s)
 {
-    return &s->asked;
+    return &s->engine->asked;
 }
 
 const struct review_by *
 session_review(const struct session *s)
 {
-    return &s->review;
-}
-
-struct grants *
-session_grants(const struct session *s)
-{
-    return s->grants;
-}
-
-struct session_lock *
-session_lock(struct session *s)
-{
-    return &s->lock;
+    return &s->engine->review;
 }
 
 bool
 session_rests(const struct session *s)
 {
-    return s->rests;
+    return s->engine->rests;
 }
 
 struct sandbox_entry *
 session_entry(struct session *s, size_t i)
 {
-    return s->cache[i];
+    return s->engine->cache[i];
 }
 
 struct event_bus *
 session_bus(struct session *s)
 {
-    return s->bus;
-}
-
-const char *
-session_id(const struct session *s)
-{
-    return s->id;
+    return s->engine->bus;
 }
 
 char *const *
 session_environ(const struct session *s)
 {
-    return strv_view(&s->environ_list);
+    return strv_view(&s->engine->environ_list);
 }
 
 const struct session_protection *
 session_protection(const struct session *s)
 {
-    return &s->protection;
+    return &s->engine->protection;
 }
 
 struct snapshot *
 session_snapshot(struct session *s)
 {
-    return s->snapshot;
+    return s->engine->snapshot;
 }
 
 bool
 session_uses_snapshot(const struct session *s)
 {
-    return s->login_snapshot;
+    return s->engine->login_snapshot;
 }
 
 uint64_t
 session_snapshot_timeout_ms(const struct session *s)
 {
-    return s->snapshot_timeout_ms;
+    return s->engine->snapshot_timeout_ms;
 }
 
 const char *
 session_home(const struct session *s)
 {
-    return s->home != NULL ? s->home : "/";
+    return s->engine->home != NULL ? s->engine->home : "/";
 }
 
 enum sy_code
 session_shell(struct session *s, const struct shell **ret, struct sy_error *err)
 {
-    if (!s->has_shell) {
+    if (!s->engine->has_shell) {
         SY_AUTO(mem_free_charp) char *passwd_shell = NULL;
         SY_AUTO(mem_free_charp) char *passwd_home = NULL;
         enum sy_code rc = passwd_lookup(getuid(), &passwd_shell, &passwd_home, err);
 
         if (rc == SY_E_OK) {
-            rc = shell_detect(&s->shell, s->shell_path, passwd_shell, err);
+            rc = shell_detect(&s->engine->shell, s->engine->shell_path, passwd_shell, err);
         }
         if (rc != SY_E_OK) {
             return rc;
         }
-        if (s->home == NULL) {
-            s->home = passwd_home;
+        if (s->engine->home == NULL) {
+            s->engine->home = passwd_home;
             passwd_home = NULL;
         }
-        s->has_shell = true;
+        s->engine->has_shell = true;
     }
-    *ret = &s->shell;
+    *ret = &s->engine->shell;
     return SY_E_OK;
 }
 
 const struct sandbox_caps *
 session_caps(struct session *s)
 {
-    if (!s->has_caps) {
-        sandbox_probe(&s->caps);
-        s->has_caps = true;
-        s->caps.reads_audit =
-            s->reads_audit && session_audit_open(&s->audit, &s->caps, NULL) == SY_E_OK;
+    if (!s->engine->has_caps) {
+        sandbox_probe(&s->engine->caps);
+        s->engine->has_caps = true;
+        s->engine->caps.reads_audit =
+            s->engine->reads_audit &&
+            session_audit_open(&s->engine->audit, &s->engine->caps, NULL) == SY_E_OK;
     }
-    return &s->caps;
+    return &s->engine->caps;
 }
 
 struct audit_reader *
 session_audit(const struct session *s)
 {
-    return s->audit;
+    return s->engine->audit;
 }
 
 struct cgroup_home *
 session_cgroups(struct session *s)
 {
-    if (!s->has_cgroups) {
+    if (!s->engine->has_cgroups) {
         struct cgroup_home *home = NULL;
         enum sy_code rc = cgroup_home_new(&home, NULL, NULL, NULL);
 
-        s->cgroups = rc == SY_E_OK ? home : NULL;
+        s->engine->cgroups = rc == SY_E_OK ? home : NULL;
         /* Memory may be there again next time. */
-        s->has_cgroups = rc != SY_E_NOMEM;
+        s->engine->has_cgroups = rc != SY_E_NOMEM;
     }
-    return s->cgroups;
+    return s->engine->cgroups;
 }
 
 static bool
@@ -370,8 +358,8 @@ session_same_policy(const struct sandbox_policy *a, const struct sandbox_policy 
         a->excludes_slash_tmp != b->excludes_slash_tmp || a->max_tier != b->max_tier ||
         a->min_tier != b->min_tier || a->runs_as_self != b->runs_as_self ||
         a->protects != b->protects || a->temp_bytes != b->temp_bytes ||
-        a->reports_all != b->reports_all || !same_text(a->cwd, b->cwd) ||
-        !same_text(a->tmpdir, b->tmpdir)) {
+        a->reports_all != b->reports_all || a->cwd_is_inner != b->cwd_is_inner ||
+        !same_text(a->cwd, b->cwd) || !same_text(a->tmpdir, b->tmpdir)) {
         return false;
     }
     return strv_eq(&a->writable_roots, &b->writable_roots) &&
@@ -383,21 +371,21 @@ session_same_policy(const struct sandbox_policy *a, const struct sandbox_policy 
 void
 session_make_spare(struct session *s, const struct sandbox_base *base)
 {
-    if (s->spare_mode != SPARE_NONE) {
-        process_pool_make_spare(s->pool, base);
+    if (s->engine->spare_mode != SPARE_NONE) {
+        process_pool_make_spare(s->engine->pool, base);
     }
 }
 
 struct process_pool *
 session_pool(struct session *s)
 {
-    return s->pool;
+    return s->engine->pool;
 }
 
 bool
 session_keeps_spare(const struct session *s)
 {
-    return s->spare_mode == SPARE_ALWAYS;
+    return s->engine->spare_mode == SPARE_ALWAYS;
 }
 
 /* Of the launcher there is one; a template that was killed with it needs another. */
@@ -407,16 +395,16 @@ make_template(struct session *s, struct sandbox_entry *e, struct sy_error *err)
     enum sy_code rc = SY_E_NOTFOUND;
 
     for (int i = 0; i < 2 && rc == SY_E_NOTFOUND; i++) {
-        if (s->launcher == NULL) {
-            rc = launcher_start(&s->launcher, s->launcher_path, err);
+        if (s->engine->launcher == NULL) {
+            rc = launcher_start(&s->engine->launcher, s->engine->launcher_path, err);
             if (rc != SY_E_OK) {
                 return rc;
             }
         }
-        rc = launcher_make_template(s->launcher, &e->template, &e->policy, err);
+        rc = launcher_make_template(s->engine->launcher, &e->template, &e->policy, err);
         if (rc == SY_E_NOTFOUND) {
-            launcher_free(s->launcher);
-            s->launcher = NULL;
+            launcher_free(s->engine->launcher);
+            s->engine->launcher = NULL;
         }
     }
     return rc;
@@ -532,12 +520,12 @@ cache_place(const struct session *s)
     size_t best = SANDBOX_CACHE;
 
     for (size_t i = 0; i < SANDBOX_CACHE; i++) {
-        const struct sandbox_entry *e = s->cache[i];
+        const struct sandbox_entry *e = s->engine->cache[i];
 
         if (e == NULL) {
             return i;
         }
-        if (e->refs == 0 && (best == SANDBOX_CACHE || e->used < s->cache[best]->used)) {
+        if (e->refs == 0 && (best == SANDBOX_CACHE || e->used < s->engine->cache[best]->used)) {
             best = i;
         }
     }
@@ -550,7 +538,7 @@ session_acquire_sandbox(struct session *s, const struct sandbox_policy *policy, 
                         struct sy_error *err)
 {
     for (size_t i = 0; i < SANDBOX_CACHE; i++) {
-        struct sandbox_entry *e = s->cache[i];
+        struct sandbox_entry *e = s->engine->cache[i];
 
         if (e == NULL || !session_same_policy(&e->policy, policy) || e->plan == NULL) {
             continue;
@@ -558,12 +546,12 @@ session_acquire_sandbox(struct session *s, const struct sandbox_policy *policy, 
         if ((e->ready == NULL || sandbox_ready_is_fresh(e->ready)) &&
             (e->template == NULL || template_is_there(e->template))) {
             e->refs++;
-            e->used = ++s->cache_clock;
+            e->used = ++s->engine->cache_clock;
             *ret = e;
             return SY_E_OK;
         }
         /* A root was replaced: its rules speak of a directory that is gone. */
-        s->cache[i] = NULL;
+        s->engine->cache[i] = NULL;
         if (e->refs == 0) {
             entry_free(e);
         }
@@ -579,12 +567,12 @@ session_acquire_sandbox(struct session *s, const struct sandbox_policy *policy, 
     size_t place = cache_place(s);
 
     if (place < SANDBOX_CACHE) {
-        entry_free(s->cache[place]);
-        s->cache[place] = made;
+        entry_free(s->engine->cache[place]);
+        s->engine->cache[place] = made;
     }
     made->rest_ns = UINT64_MAX;
     made->refs = 1;
-    made->used = ++s->cache_clock;
+    made->used = ++s->engine->cache_clock;
     *ret = made;
     return SY_E_OK;
 }
@@ -598,7 +586,7 @@ session_release_sandbox(struct session *s, struct sandbox_entry *entry)
     SY_ASSERT(entry->refs > 0);
     entry->refs--;
     for (size_t i = 0; i < SANDBOX_CACHE; i++) {
-        if (s->cache[i] == entry) {
+        if (s->engine->cache[i] == entry) {
             return;
         }
     }
@@ -610,8 +598,8 @@ session_release_sandbox(struct session *s, struct sandbox_entry *entry)
 void
 session_add_waiter(struct session *s, struct orch_call *call)
 {
-    call_set_next_waiter(call, s->first_waiter);
-    s->first_waiter = call;
+    call_set_next_waiter(call, s->engine->first_waiter);
+    s->engine->first_waiter = call;
 }
 
 void
@@ -619,13 +607,13 @@ session_remove_waiter(struct session *s, struct orch_call *call)
 {
     struct orch_call *before = NULL;
 
-    for (struct orch_call *c = s->first_waiter; c != NULL; c = call_next_waiter(c)) {
+    for (struct orch_call *c = s->engine->first_waiter; c != NULL; c = call_next_waiter(c)) {
         if (c != call) {
             before = c;
             continue;
         }
         if (before == NULL) {
-            s->first_waiter = call_next_waiter(call);
+            s->engine->first_waiter = call_next_waiter(call);
         } else {
             call_set_next_waiter(before, call_next_waiter(call));
         }
@@ -637,10 +625,10 @@ session_remove_waiter(struct session *s, struct orch_call *call)
 void
 session_wake_waiters(struct session *s)
 {
-    while (s->first_waiter != NULL) {
-        struct orch_call *c = s->first_waiter;
+    while (s->engine->first_waiter != NULL) {
+        struct orch_call *c = s->engine->first_waiter;
 
-        s->first_waiter = call_next_waiter(c);
+        s->engine->first_waiter = call_next_waiter(c);
         call_set_next_waiter(c, NULL);
         call_wake(c);
     }

@@ -28,35 +28,23 @@ on_batch(struct jsonl *j, const struct jsonl_line *line)
 }
 
 static void
-on_turn(struct jsonl *j, const struct jsonl_line *line)
-{
-    struct jsonl_turn *t = NULL;
-    struct sy_error err = {0};
-
-    if (jsonl_turn_new(&t, j->base.options.context, line->message, &err) != SY_E_OK) {
-        /* The old turn may be wider than what was meant: nothing runs. */
-        j->is_turn_refused = true;
-        sy_err_wrap(&err, "turn refused");
-        jsonl_send_error(j, NULL, err.msg);
-        return;
-    }
-    jsonl_turn_unref(j->turn);
-    j->turn = t;
-    j->is_turn_refused = false;
-    jsonl_send_turn(j, t);
-}
-
-static void
 on_interrupt(struct jsonl *j, const struct jsonl_line *line)
 {
     const struct js *v = js_get(line->message, "call_id");
+    bool names_session = js_type(js_get(line->message, "session")) != JS_NULL;
+    struct jsonl_session *s = NULL;
+    struct sy_error err = {0};
 
-    if (js_type(v) == JS_NULL) {
-        jsonl_interrupt(j, NULL);
-    } else if (js_str(v) != NULL) {
-        jsonl_interrupt(j, js_str(v));
-    } else {
+    if (js_type(v) != JS_NULL && js_str(v) == NULL) {
         jsonl_send_error(j, NULL, "call_id of interrupt must be a string");
+    } else if (jsonl_session_of(&s, j, line->message, &err) != SY_E_OK) {
+        jsonl_send_error(j, NULL, err.msg);
+    } else if (js_str(v) != NULL) {
+        jsonl_interrupt_call(j, s, js_str(v));
+    } else if (names_session) {
+        jsonl_interrupt_session(j, s);
+    } else {
+        jsonl_interrupt(j);
     }
 }
 
@@ -65,7 +53,7 @@ on_shutdown(struct jsonl *j, const struct jsonl_line *line)
 {
     (void)line;
     j->base.is_ending = true;
-    jsonl_interrupt(j, NULL);
+    jsonl_interrupt(j);
     jsonl_finish_if_over(j);
 }
 
@@ -83,7 +71,7 @@ on_tools(struct jsonl *j, const struct jsonl_line *line)
 }
 
 /* Types with `is_strict` know all their members: a misspelt call_id must not
- * interrupt everything. (A turn says so itself; calls come from models.) */
+ * interrupt everything. (Turns and sessions say so themselves; calls come from models.) */
 struct message_type {
     const char *type;
     bool is_strict;
@@ -92,15 +80,16 @@ struct message_type {
 };
 
 static const struct message_type message_types[] = {
-    {"function_call",    false, {NULL},                       on_call     },
-    {"custom_tool_call", false, {NULL},                       on_call     },
-    {"local_shell_call", false, {NULL},                       on_call     },
-    {"batch",            true,  {"calls"},                    on_batch    },
-    {"turn",             false, {NULL},                       on_turn     },
-    {"interrupt",        true,  {"call_id"},                  on_interrupt},
-    {"exec_approval",    true,  {"id", "decision", "reason"}, on_approval },
-    {"shutdown",         true,  {NULL},                       on_shutdown },
-    {"tools",            true,  {NULL},                       on_tools    },
+    {"function_call",    false, {NULL},                       on_call      },
+    {"custom_tool_call", false, {NULL},                       on_call      },
+    {"local_shell_call", false, {NULL},                       on_call      },
+    {"batch",            true,  {"calls", "session"},         on_batch     },
+    {"session",          false, {NULL},                       jsonl_session},
+    {"turn",             false, {NULL},                       jsonl_turn   },
+    {"interrupt",        true,  {"call_id", "session"},       on_interrupt },
+    {"exec_approval",    true,  {"id", "decision", "reason"}, on_approval  },
+    {"shutdown",         true,  {NULL},                       on_shutdown  },
+    {"tools",            true,  {NULL},                       on_tools     },
 };
 #define N_MESSAGE_TYPES (sizeof(message_types) / sizeof(message_types[0]))
 
@@ -207,7 +196,7 @@ jsonl_on_gone(struct protocol *p)
 {
     struct jsonl *j = (struct jsonl *)p;
 
-    jsonl_interrupt(j, NULL);
+    jsonl_interrupt(j);
     jsonl_finish_if_over(j);
 }
 
@@ -222,7 +211,7 @@ jsonl_free(struct protocol *p)
 
         event_unsubscribe(session_bus(s), j->subscription);
     }
-    jsonl_turn_unref(j->turn);
+    jsonl_sessions_free(j);
     protocol_fini(p);
     mem_free(j);
 }
@@ -251,6 +240,7 @@ protocol_jsonl_new(struct protocol **ret, const struct protocol_options *options
     if (rc == SY_E_OK) {
         struct session *s = tool_context_session(options->context);
 
+        j->main.orch = s;
         j->subscription = event_subscribe_to(
             session_bus(s), EVENT_ALL & ~EVENT_BIT(EVENT_TOOL_DONE), jsonl_on_event, j);
         rc = j->subscription != 0 ? SY_E_OK : sy_err_nomem(err);

@@ -42,20 +42,21 @@ jsonl_approval(struct jsonl *j, const struct jsonl_line *line)
     const struct js *reason = js_get(line->message, "reason");
     struct review_reply reply = {.decided_by = "the program that speaks proto"};
     struct jsonl_call *c = id != NULL ? find(j, id) : NULL;
+    const struct jsonl_session *s = c != NULL ? c->group->session : NULL;
 
     if (id == NULL) {
         jsonl_send_error(j, NULL, "exec_approval needs id, that of an exec_approval_request");
         return;
     }
     if (!read_decision(&reply.status, js_str(js_get(line->message, "decision")))) {
-        jsonl_send_error(j, c != NULL ? c->call_id : NULL,
-                         "decision of exec_approval must be approved, approved_for_session, "
-                         "approved_with_rule, denied or abort");
+        jsonl_send_session_error(j, s, c != NULL ? c->call_id : NULL,
+                                 "decision of exec_approval must be approved, "
+                                 "approved_for_session, approved_with_rule, denied or abort");
         return;
     }
     if (js_type(reason) != JS_NULL && js_str(reason) == NULL) {
-        jsonl_send_error(j, c != NULL ? c->call_id : NULL,
-                         "reason of exec_approval must be a string");
+        jsonl_send_session_error(j, s, c != NULL ? c->call_id : NULL,
+                                 "reason of exec_approval must be a string");
         return;
     }
     if (c == NULL || c->tool == NULL) {

@@ -6,10 +6,10 @@
 #include "base/str.h"
 
 struct jsonl_call *
-jsonl_call_find(const struct jsonl *j, const char *call_id)
+jsonl_call_find(const struct jsonl *j, const struct jsonl_session *s, const char *call_id)
 {
     for (struct jsonl_group *g = j->groups; g != NULL; g = g->next) {
-        for (size_t i = g->n_sent; i < g->n; i++) {
+        for (size_t i = g->n_sent; i < g->n && g->session == s; i++) {
             if (str_eq(g->calls[i].call_id, call_id)) {
                 return &g->calls[i];
             }
@@ -49,6 +49,7 @@ group_link(struct jsonl_group *g)
     }
     j->last = g;
     j->n_calls += g->n;
+    g->session->n_groups++;
 }
 
 static void
@@ -67,6 +68,7 @@ group_unlink(struct jsonl_group *g)
         j->last = g->prev;
     }
     j->n_calls -= g->n;
+    g->session->n_groups--;
 }
 
 void
@@ -99,7 +101,7 @@ on_done(void *arg, struct tool_call *call, struct tool_output *output)
     c->group->n_running--;
     c->request[0] = '\0';
     if (output->is_aborted) {
-        jsonl_interrupt_turn(c->group->front, c->group->turn);
+        jsonl_interrupt_turn(c->group->front, c->group->session, c->group->turn);
         return;
     }
     group_advance(c->group);
@@ -113,6 +115,7 @@ invocation_init(struct invocation *ret, const struct jsonl_call *c)
 
     *ret = (struct invocation){
         .context = context,
+        .session = c->group->session->orch,
         .turn = turn != NULL ? &turn->context : tool_context_turn(context),
         .turn_id = turn != NULL && turn->id[0] != '\0' ? turn->id : NULL,
         .call_id = c->call_id,
@@ -208,6 +211,7 @@ group_advance(struct jsonl_group *g)
     if (g->n_sent == g->n) {
         group_unlink(g);
         group_free(g);
+        jsonl_sessions_reap(j);
         jsonl_finish_if_over(j);
     }
 }
@@ -236,12 +240,28 @@ group_may_be_parallel(struct jsonl_group *g)
     return is_parallel;
 }
 
+/* A batch is one session's. */
+static enum sy_code
+check_session(const struct jsonl_call *c, const struct js *item, struct sy_error *err)
+{
+    const struct js *v = js_get(item, "session");
+    const char *id = js_str(v);
+
+    return js_type(v) == JS_NULL || (id != NULL && str_eq(id, c->group->session->id))
+               ? SY_E_OK
+               : sy_err_set(err, SY_E_ARG,
+                            "session must be that of the batch: a batch belongs to one session");
+}
+
 static enum sy_code
 read_head(struct jsonl_call *c, const struct js *item, struct sy_error *err)
 {
     const char *type = js_str(js_get(item, "type"));
     const char *call_id = js_str(js_get(item, "call_id"));
 
+    if (check_session(c, item, err) != SY_E_OK) {
+        return SY_E_ARG;
+    }
     c->item = item;
     c->type = type != NULL ? jsonl_item_type_find(type) : NULL;
     if (c->type == NULL) {
@@ -263,7 +283,7 @@ static enum sy_code
 check_call_id(const struct jsonl *j, const struct jsonl_group *g, size_t n, struct sy_error *err)
 {
     const char *call_id = g->calls[n].call_id;
-    bool is_taken = jsonl_call_find(j, call_id) != NULL;
+    bool is_taken = jsonl_call_find(j, g->session, call_id) != NULL;
 
     for (size_t i = 0; i < n && !is_taken; i++) {
         is_taken = str_eq(g->calls[i].call_id, call_id);
@@ -284,6 +304,32 @@ group_refuse(struct jsonl_group *g, const struct sy_error *err)
     group_free(g);
 }
 
+/* For an error about a call that is none yet. */
+static const char *
+call_id_of(const struct js *message)
+{
+    const char *id = js_str(js_get(message, "call_id"));
+
+    return id != NULL && strlen(id) <= LIMIT_MESSAGE_ID ? id : NULL;
+}
+
+/* Why it can't be taken now, whatever its calls are. */
+static enum sy_code
+check_room(const struct jsonl *j, const struct jsonl_group *g, struct sy_error *err)
+{
+    if (j->n_calls + g->n > LIMIT_CALLS) {
+        return sy_err_set(err, SY_E_LIMIT,
+                          "not run: %zu calls are unanswered and %u are the maximum; wait for "
+                          "answers",
+                          j->n_calls, LIMIT_CALLS);
+    }
+    if (g->session->is_closing) {
+        return sy_err_set(err, SY_E_CANCELLED, "not run: session '%s' is being closed",
+                          g->session->id);
+    }
+    return SY_E_OK;
+}
+
 void
 jsonl_submit(struct jsonl *j, const struct jsonl_line *line, const struct js *items)
 {
@@ -293,13 +339,16 @@ jsonl_submit(struct jsonl *j, const struct jsonl_line *line, const struct js *it
     enum sy_code rc = SY_E_OK;
 
     if (g == NULL) {
-        const char *call_id = js_str(js_get(line->message, "call_id"));
-
-        jsonl_send_error(j, call_id != NULL && strlen(call_id) <= LIMIT_MESSAGE_ID ? call_id : NULL,
-                         "out of memory: not run");
+        jsonl_send_error(j, call_id_of(line->message), "out of memory: not run");
         return;
     }
     g->front = j;
+    rc = jsonl_session_of(&g->session, j, line->message, &err);
+    if (rc != SY_E_OK) {
+        jsonl_send_error(j, call_id_of(line->message), err.msg);
+        group_free(g);
+        return;
+    }
     for (; g->n < n && rc == SY_E_OK; g->n++) {
         struct jsonl_call *c = &g->calls[g->n];
 
@@ -314,20 +363,17 @@ jsonl_submit(struct jsonl *j, const struct jsonl_line *line, const struct js *it
     }
     if (rc != SY_E_OK) {
         /* All or nothing: a half-run batch is hard to go on from. */
-        jsonl_send_error(j, NULL, err.msg);
+        jsonl_send_session_error(j, g->session, NULL, err.msg);
         group_free(g);
         return;
     }
-    if (j->n_calls + n > LIMIT_CALLS) {
-        sy_err_set(&err, SY_E_LIMIT,
-                   "not run: %zu calls are unanswered and %u are the maximum; wait for answers",
-                   j->n_calls, LIMIT_CALLS);
+    if (check_room(j, g, &err) != SY_E_OK) {
         group_refuse(g, &err);
         return;
     }
-    g->turn = j->turn;
+    g->turn = g->session->turn;
     jsonl_turn_ref(g->turn);
-    g->is_refused = j->is_turn_refused;
+    g->is_refused = jsonl_session_is_refused(g->session);
     g->is_parallel = group_may_be_parallel(g);
     g->doc = *line->doc;
     *line->doc = (struct json_doc){0};
@@ -335,8 +381,32 @@ jsonl_submit(struct jsonl *j, const struct jsonl_line *line, const struct js *it
     group_advance(g);
 }
 
+/* Which calls: all, those of a session, those of sessions below one; of one turn, of one id. */
+struct selection {
+    const struct jsonl_session *within; /* it and those below; NULL: all */
+    const struct jsonl_session *of;     /* that one alone; NULL: not so */
+    const char *call_id;
+    bool has_turn; /* of `within`; those below are meant whatever their turn is */
+    const struct jsonl_turn *turn;
+};
+
+static bool
+selects(const struct selection *which, const struct jsonl_group *g, const struct jsonl_call *c)
+{
+    if (which->of != NULL && g->session != which->of) {
+        return false;
+    }
+    if (which->within != NULL && !session_is_within(g->session->orch, which->within->orch)) {
+        return false;
+    }
+    if (which->has_turn && g->session == which->within && g->turn != which->turn) {
+        return false;
+    }
+    return which->call_id == NULL || str_eq(c->call_id, which->call_id);
+}
+
 static void
-interrupt(struct jsonl *j, const char *call_id, const struct jsonl_turn *turn, bool is_of_turn)
+interrupt(struct jsonl *j, const struct selection *which)
 {
     struct jsonl_group *next = NULL;
 
@@ -345,8 +415,7 @@ interrupt(struct jsonl *j, const char *call_id, const struct jsonl_turn *turn, b
         for (size_t i = g->n_sent; i < g->n; i++) {
             struct jsonl_call *c = &g->calls[i];
 
-            if (c->is_done || (is_of_turn && g->turn != turn) ||
-                (call_id != NULL && !str_eq(c->call_id, call_id))) {
+            if (c->is_done || !selects(which, g, c)) {
                 continue;
             }
             if (c->tool != NULL) {
@@ -366,13 +435,33 @@ interrupt(struct jsonl *j, const char *call_id, const struct jsonl_turn *turn, b
 }
 
 void
-jsonl_interrupt(struct jsonl *j, const char *call_id)
+jsonl_interrupt(struct jsonl *j)
 {
-    interrupt(j, call_id, NULL, false);
+    const struct selection all = {0};
+
+    interrupt(j, &all);
 }
 
 void
-jsonl_interrupt_turn(struct jsonl *j, const struct jsonl_turn *turn)
+jsonl_interrupt_call(struct jsonl *j, const struct jsonl_session *s, const char *call_id)
 {
-    interrupt(j, NULL, turn, true);
+    const struct selection one = {.of = s, .call_id = call_id};
+
+    interrupt(j, &one);
+}
+
+void
+jsonl_interrupt_session(struct jsonl *j, const struct jsonl_session *s)
+{
+    const struct selection those = {.within = s};
+
+    interrupt(j, &those);
+}
+
+void
+jsonl_interrupt_turn(struct jsonl *j, const struct jsonl_session *s, const struct jsonl_turn *turn)
+{
+    const struct selection those = {.within = s, .has_turn = true, .turn = turn};
+
+    interrupt(j, &those);
 }

@@ -25,6 +25,14 @@ close_message(struct jsonl *j, struct jw *w)
     return true;
 }
 
+static void
+write_session(struct jw *w, const char *key, const struct jsonl_session *s)
+{
+    if (s != NULL && s->id[0] != '\0') {
+        jw_key_str(w, key, s->id);
+    }
+}
+
 static bool
 send_output_text(struct jsonl *j, const struct jsonl_call *c, const char *text, size_t len)
 {
@@ -32,6 +40,7 @@ send_output_text(struct jsonl *j, const struct jsonl_call *c, const char *text, 
 
     open_message(j, &w, c->type->output_type);
     jw_key_str(&w, "call_id", c->call_id);
+    write_session(&w, "session", c->group->session);
     jw_key_strn(&w, "output", text, len);
     return close_message(j, &w);
 }
@@ -53,32 +62,78 @@ jsonl_send_output(struct jsonl *j, const struct jsonl_call *c)
 void
 jsonl_send_error(struct jsonl *j, const char *call_id, const char *text)
 {
+    jsonl_send_session_error(j, NULL, call_id, text);
+}
+
+void
+jsonl_send_session_error(struct jsonl *j, const struct jsonl_session *s, const char *call_id,
+                         const char *text)
+{
     struct jw w;
 
     open_message(j, &w, "error");
     if (call_id != NULL) {
         jw_key_str(&w, "call_id", call_id);
     }
+    write_session(&w, "session", s);
     jw_key_str(&w, "message", text);
     jw_key_int(&w, "line", (int64_t)j->line);
     SY_ASSERT(close_message(j, &w));
 }
 
+static void
+write_turn(struct jw *w, const struct jsonl_turn *t)
+{
+    jw_key_str(w, "cwd", t->context.cwd);
+    jw_key_str(w, "sandbox_mode", sandbox_mode_name(t->context.sandbox.mode));
+    jw_key_bool(w, "network_access", sandbox_policy_has_network(&t->context.sandbox));
+    jw_key_str(w, "approval_policy", approval_policy_name(t->context.approval));
+}
+
 void
-jsonl_send_turn(struct jsonl *j, const struct jsonl_turn *t)
+jsonl_send_turn(struct jsonl *j, const struct jsonl_session *s)
 {
     struct jw w;
 
     open_message(j, &w, "turn_started");
-    if (t->id[0] != '\0') {
-        jw_key_str(&w, "turn_id", t->id);
+    write_session(&w, "session", s);
+    if (s->turn->id[0] != '\0') {
+        jw_key_str(&w, "turn_id", s->turn->id);
     }
-    jw_key_str(&w, "cwd", t->context.cwd);
-    jw_key_str(&w, "sandbox_mode", sandbox_mode_name(t->context.sandbox.mode));
-    jw_key_bool(&w, "network_access", sandbox_policy_has_network(&t->context.sandbox));
-    jw_key_str(&w, "approval_policy", approval_policy_name(t->context.approval));
+    write_turn(&w, s->turn);
     if (!close_message(j, &w)) {
-        jsonl_send_error(j, NULL, "out of memory: the turn holds, its description is left out");
+        jsonl_send_session_error(j, s, NULL,
+                                 "out of memory: the turn holds, its description is left out");
+    }
+}
+
+void
+jsonl_send_opened(struct jsonl *j, const struct jsonl_session *s)
+{
+    struct jw w;
+
+    open_message(j, &w, "session_opened");
+    write_session(&w, "id", s);
+    write_session(&w, "parent", s->parent);
+    if (session_title(s->orch) != NULL) {
+        jw_key_str(&w, "name", session_title(s->orch));
+    }
+    write_turn(&w, s->turn);
+    if (!close_message(j, &w)) {
+        jsonl_send_session_error(j, s, NULL,
+                                 "out of memory: the session is open, its description is left out");
+    }
+}
+
+void
+jsonl_send_closed(struct jsonl *j, const struct jsonl_session *s)
+{
+    struct jw w;
+
+    open_message(j, &w, "session_closed");
+    write_session(&w, "id", s);
+    if (!close_message(j, &w)) {
+        jsonl_send_session_error(j, s, NULL, "out of memory: the session is closed");
     }
 }
 
@@ -219,13 +274,24 @@ is_backed_up(const struct jsonl *j)
     return o->backlog != NULL && o->backlog(o->arg) > LIMIT_DELTA_BACKLOG;
 }
 
-/* Is the event worth a line, as things stand? Keeps what the answer to a request needs. */
+/* Where lost deltas are counted: of the call, or, once it is answered, of all that go on. */
+static uint64_t *
+dropped(struct jsonl *j, struct jsonl_call *c)
+{
+    return c != NULL ? &c->deltas_dropped : &j->late_deltas_dropped;
+}
+
+/* Is the event worth a line, as things stand? Keeps what the answer to a request needs. `c` NULL:
+ * the call was answered. */
 static bool
 takes(struct jsonl *j, struct jsonl_call *c, const struct event *e)
 {
     if (e->kind == EVENT_EXEC_OUTPUT_DELTA && is_backed_up(j)) {
-        c->deltas_dropped++;
+        ++*dropped(j, c);
         return false;
+    }
+    if (c == NULL) {
+        return e->outlives_call;
     }
     if (e->kind == EVENT_APPROVAL_COMMENTED) {
         return str_eq(c->request, e->u.request.id); /* not while it is answered */
@@ -261,14 +327,16 @@ jsonl_on_event(void *arg, const struct event *e)
         [EVENT_APPROVAL_DECIDED] = "exec_approval_decided",
     };
     struct jsonl *j = arg;
-    struct jsonl_call *c = jsonl_call_find(j, e->call_id);
+    const struct jsonl_session *s = jsonl_session_by_orch(j, e->session_id);
+    struct jsonl_call *c = s != NULL ? jsonl_call_find(j, s, e->call_id) : NULL;
     struct jw w;
 
-    if (c == NULL || !takes(j, c, e)) {
+    if (s == NULL || !takes(j, c, e)) {
         return; /* not of this front, or not now */
     }
     open_message(j, &w, types[e->kind]);
-    jw_key_str(&w, "call_id", c->call_id);
+    jw_key_str(&w, "call_id", e->call_id);
+    write_session(&w, "session", s);
     if (e->turn_id != NULL && e->kind != EVENT_EXEC_OUTPUT_DELTA) {
         jw_key_str(&w, "turn_id", e->turn_id);
     }
@@ -283,7 +351,7 @@ jsonl_on_event(void *arg, const struct event *e)
         write_input(&w, &e->u.input);
         break;
     case EVENT_EXEC_END:
-        write_end(&w, &e->u.end, c->deltas_dropped);
+        write_end(&w, &e->u.end, *dropped(j, c));
         break;
     case EVENT_APPROVAL_REQUESTED:
         write_request(&w, &e->u.request);
@@ -301,8 +369,9 @@ jsonl_on_event(void *arg, const struct event *e)
         return;
     }
     if (e->kind == EVENT_EXEC_OUTPUT_DELTA) {
-        c->deltas_dropped++;
+        ++*dropped(j, c);
     } else {
-        jsonl_send_error(j, c->call_id, "out of memory: an event of this call is missing");
+        jsonl_send_session_error(j, s, e->call_id,
+                                 "out of memory: an event of this call is missing");
     }
 }

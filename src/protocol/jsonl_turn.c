@@ -1,34 +1,11 @@
 #include "protocol/jsonl_internal.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/mem.h"
 #include "base/str.h"
-
-/*
- * A turn may only narrow what configuration allows. Greater is wider: a mode
- * of a lower or equal rank may be asked for.
- */
-static const unsigned mode_width[] = {
-    [SANDBOX_READ_ONLY] = 0,
-    [SANDBOX_WORKSPACE_WRITE] = 1,
-    [SANDBOX_EXTERNAL] = 2,
-    [SANDBOX_DANGER_FULL_ACCESS] = 3,
-};
-
-/*
- * Greater asks a person more often: a policy of a higher or equal rank may be
- * asked for. `never` runs without a question what the others may ask about.
- */
-static const unsigned policy_asks[] = {
-    [APPROVAL_NEVER] = 0,
-    [APPROVAL_ON_FAILURE] = 1,
-    [APPROVAL_ON_REQUEST] = 2,
-    [APPROVAL_UNLESS_TRUSTED] = 3,
-    /* By parts, which no word compares with. */
-    [APPROVAL_GRANULAR] = 4,
-};
 
 static enum sy_code
 wrong_type(struct sy_error *err, const char *key, const char *want, const struct js *v)
@@ -63,11 +40,15 @@ check_keys(const struct js *object, const char *const *keys, size_t n, const cha
 }
 
 static enum sy_code
-read_cwd(struct buf *ret, const struct js *v, const char *fallback, struct sy_error *err)
+read_cwd(struct turn_wish *w, const struct js *v, struct sy_error *err)
 {
-    const char *cwd = js_type(v) == JS_NULL ? fallback : js_str(v);
+    SY_AUTO(buf_fini) struct buf normal = {.max = LIMIT_PATH};
+    const char *cwd = js_str(v);
     struct stat st;
 
+    if (js_type(v) == JS_NULL) {
+        return SY_E_OK;
+    }
     if (cwd == NULL) {
         return wrong_type(err, "cwd", "a string without NUL", v);
     }
@@ -75,15 +56,16 @@ read_cwd(struct buf *ret, const struct js *v, const char *fallback, struct sy_er
         return sy_err_set(err, SY_E_ARG, "cwd must be an absolute path, not '%.100s'", cwd);
     }
 
-    enum sy_code rc = path_normalize(ret, cwd);
+    enum sy_code rc = path_normalize(&normal, cwd);
 
     if (rc == SY_E_LIMIT) {
         return sy_err_set(err, SY_E_ARG, "cwd is longer than %u bytes", LIMIT_PATH);
     }
-    if (rc != SY_E_OK) {
+    w->cwd = rc == SY_E_OK ? buf_take(&normal) : NULL;
+    if (w->cwd == NULL) {
         return sy_err_nomem(err);
     }
-    if (stat(ret->data, &st) != 0 || !S_ISDIR(st.st_mode)) {
+    if (stat(w->cwd, &st) != 0 || !S_ISDIR(st.st_mode)) {
         return sy_err_set(err, SY_E_ARG, "cwd must be an existing directory, which '%.100s' is not",
                           cwd);
     }
@@ -91,57 +73,25 @@ read_cwd(struct buf *ret, const struct js *v, const char *fallback, struct sy_er
 }
 
 static enum sy_code
-narrow_mode(struct sandbox_policy *p, const struct sandbox_policy *configured, const struct js *v,
-            struct sy_error *err)
+read_mode(struct turn_wish *w, const struct js *v, struct sy_error *err)
 {
     const char *name = js_str(v);
 
     if (js_type(v) == JS_NULL) {
         return SY_E_OK;
     }
-    if (name == NULL || !sandbox_mode_parse(&p->mode, name)) {
+    if (name == NULL || !sandbox_mode_parse(&w->mode, name)) {
         return sy_err_set(err, SY_E_ARG,
                           "sandbox mode must be read-only, workspace-write, danger-full-access or "
                           "external-sandbox, not %.64s",
                           name != NULL ? name : js_type_name(js_type(v)));
     }
-    if (mode_width[p->mode] > mode_width[configured->mode]) {
-        return sy_err_set(err, SY_E_ARG,
-                          "sandbox mode %s is wider than %s, which configuration allows: "
-                          "a turn can only narrow it",
-                          name, sandbox_mode_name(configured->mode));
-    }
+    w->has_mode = true;
     return SY_E_OK;
 }
 
 static enum sy_code
-narrow_network(struct sandbox_policy *p, const struct sandbox_policy *configured,
-               const struct js *v, struct sy_error *err)
-{
-    bool wanted = false;
-
-    if (js_type(v) == JS_NULL) {
-        return SY_E_OK;
-    }
-    if (!js_bool(&wanted, v)) {
-        return wrong_type(err, "network_access", "true or false", v);
-    }
-    if (wanted && !sandbox_policy_has_network(configured)) {
-        return sy_err_set(err, SY_E_ARG,
-                          "network_access is off in configuration: a turn can't switch it on");
-    }
-    if (!wanted && !sandbox_mode_is_enforced(p->mode)) {
-        return sy_err_set(err, SY_E_ARG, "network_access false can't be held under %s",
-                          sandbox_mode_name(p->mode));
-    }
-    p->has_network = wanted;
-    return SY_E_OK;
-}
-
-/* One of the exclude_ switches, which narrow by being true. */
-static enum sy_code
-narrow_switch(bool *value, const struct js *object, const char *key, bool may_lift,
-              struct sy_error *err)
+read_switch(enum wish *ret, const struct js *object, const char *key, struct sy_error *err)
 {
     const struct js *v = js_get(object, key);
     bool wanted = false;
@@ -152,24 +102,13 @@ narrow_switch(bool *value, const struct js *object, const char *key, bool may_li
     if (!js_bool(&wanted, v)) {
         return wrong_type(err, key, "true or false", v);
     }
-    if (*value && !wanted && !may_lift) {
-        return sy_err_set(err, SY_E_ARG, "%s is on in configuration: a turn can't switch it off",
-                          key);
-    }
-    *value = wanted;
+    *ret = wanted ? WISH_YES : WISH_NO;
     return SY_E_OK;
 }
 
-/*
- * The roots must be among those of configuration, as they are written there:
- * a path below one may be a link that the sandboxed command itself has made.
- */
 static enum sy_code
-narrow_roots(struct sandbox_policy *p, const struct sandbox_policy *configured,
-             const struct js *roots, struct sy_error *err)
+read_roots(struct turn_wish *w, const struct js *roots, struct sy_error *err)
 {
-    bool is_free = !sandbox_mode_is_enforced(configured->mode);
-    struct strv wanted = {.max = LIMIT_ROOTS};
     enum sy_code rc = SY_E_OK;
 
     if (js_type(roots) == JS_NULL) {
@@ -178,36 +117,24 @@ narrow_roots(struct sandbox_policy *p, const struct sandbox_policy *configured,
     if (js_type(roots) != JS_ARRAY) {
         return wrong_type(err, "writable_roots", "an array of paths", roots);
     }
+    w->has_roots = true;
     for (size_t i = 0; i < js_count(roots) && rc == SY_E_OK; i++) {
         const char *root = js_str(js_at(roots, i));
 
         if (root == NULL || root[0] != '/') {
-            rc = sy_err_set(err, SY_E_ARG, "writable_roots[%zu] must be an absolute path", i);
-        } else if (!is_free && !strv_has(&configured->writable_roots, root)) {
-            rc = sy_err_set(err, SY_E_ARG,
-                            "writable_roots[%zu] '%.100s' is none of configuration's: "
-                            "a turn can only leave some out",
-                            i, root);
-        } else {
-            rc = strv_add(&wanted, root);
-            if (rc != SY_E_OK) {
-                sy_err_set(err, rc, "writable_roots: %s", sy_code_text(rc));
-            }
+            return sy_err_set(err, SY_E_ARG, "writable_roots[%zu] must be an absolute path", i);
+        }
+        rc = strv_add(&w->roots, root);
+        if (rc != SY_E_OK) {
+            sy_err_set(err, rc, "writable_roots: %s", sy_code_text(rc));
         }
     }
-    if (rc != SY_E_OK) {
-        strv_fini(&wanted);
-        return rc;
-    }
-    strv_fini(&p->writable_roots);
-    p->writable_roots = wanted;
-    return SY_E_OK;
+    return rc;
 }
 
 /* sandbox_policy: a mode, or an object as seed documents of agents have it. */
 static enum sy_code
-narrow_policy(struct sandbox_policy *p, const struct sandbox_policy *configured, const struct js *v,
-              struct sy_error *err)
+read_policy(struct turn_wish *w, const struct js *v, struct sy_error *err)
 {
     static const char *const keys[] = {"type",
                                        "mode",
@@ -215,10 +142,9 @@ narrow_policy(struct sandbox_policy *p, const struct sandbox_policy *configured,
                                        "network_access",
                                        "exclude_tmpdir_env_var",
                                        "exclude_slash_tmp"};
-    bool is_free = !sandbox_mode_is_enforced(configured->mode);
 
     if (js_type(v) != JS_OBJECT) {
-        return narrow_mode(p, configured, v, err);
+        return read_mode(w, v, err);
     }
 
     const struct js *mode = js_get(v, "mode") != NULL ? js_get(v, "mode") : js_get(v, "type");
@@ -228,51 +154,69 @@ narrow_policy(struct sandbox_policy *p, const struct sandbox_policy *configured,
         rc = sy_err_set(err, SY_E_ARG, "sandbox_policy needs \"mode\"");
     }
     if (rc == SY_E_OK) {
-        rc = narrow_mode(p, configured, mode, err);
+        rc = read_mode(w, mode, err);
     }
     if (rc == SY_E_OK) {
-        rc = narrow_roots(p, configured, js_get(v, "writable_roots"), err);
+        rc = read_roots(w, js_get(v, "writable_roots"), err);
     }
     if (rc == SY_E_OK) {
-        rc = narrow_network(p, configured, js_get(v, "network_access"), err);
+        rc = read_switch(&w->network, v, "network_access", err);
     }
     if (rc == SY_E_OK) {
-        rc = narrow_switch(&p->excludes_tmpdir, v, "exclude_tmpdir_env_var", is_free, err);
+        rc = read_switch(&w->excludes_tmpdir, v, "exclude_tmpdir_env_var", err);
     }
     if (rc == SY_E_OK) {
-        rc = narrow_switch(&p->excludes_slash_tmp, v, "exclude_slash_tmp", is_free, err);
+        rc = read_switch(&w->excludes_slash_tmp, v, "exclude_slash_tmp", err);
     }
     return rc;
 }
 
 static enum sy_code
-narrow_approval(enum approval_policy *policy, enum approval_policy configured, const struct js *v,
-                struct sy_error *err)
+read_approval(struct turn_wish *w, const struct js *v, struct sy_error *err)
 {
     const char *name = js_str(v);
 
     if (js_type(v) == JS_NULL) {
         return SY_E_OK;
     }
-    /* It says by parts, and the parts are configuration's. */
-    if (name == NULL || !approval_policy_parse(policy, name) ||
-        (*policy == APPROVAL_GRANULAR && configured != APPROVAL_GRANULAR)) {
+    if (name == NULL || !approval_policy_parse(&w->approval, name)) {
         return sy_err_set(err, SY_E_ARG,
                           "approval_policy must be never, unless-trusted, on-failure or "
                           "on-request, not %.64s",
                           name != NULL ? name : js_type_name(js_type(v)));
     }
-    if (policy_asks[*policy] < policy_asks[configured]) {
-        return sy_err_set(err, SY_E_ARG,
-                          "approval_policy %s asks less than %s of configuration: "
-                          "a turn can only ask more",
-                          name, approval_policy_name(configured));
-    }
+    w->has_approval = true;
     return SY_E_OK;
 }
 
 static enum sy_code
-read_turn_id(struct jsonl_turn *t, const struct js *v, struct sy_error *err)
+read_wish(struct turn_wish *w, const struct js *message, struct sy_error *err)
+{
+    const struct js *mode = js_get(message, "sandbox_mode");
+    const struct js *policy = js_get(message, "sandbox_policy");
+    enum sy_code rc = SY_E_OK;
+
+    if (js_type(mode) != JS_NULL && js_type(policy) != JS_NULL) {
+        return sy_err_set(err, SY_E_ARG, "give sandbox_mode or sandbox_policy, not both");
+    }
+    rc = read_cwd(w, js_get(message, "cwd"), err);
+    if (rc == SY_E_OK) {
+        rc = read_mode(w, mode, err);
+    }
+    if (rc == SY_E_OK) {
+        rc = read_policy(w, policy, err);
+    }
+    if (rc == SY_E_OK) {
+        rc = read_switch(&w->network, message, "network_access", err);
+    }
+    if (rc == SY_E_OK) {
+        rc = read_approval(w, js_get(message, "approval_policy"), err);
+    }
+    return rc;
+}
+
+static enum sy_code
+read_turn_id(struct jsonl_wish *w, const struct js *v, struct sy_error *err)
 {
     const char *id = js_str(v);
 
@@ -283,69 +227,94 @@ read_turn_id(struct jsonl_turn *t, const struct js *v, struct sy_error *err)
         return sy_err_set(err, SY_E_ARG, "turn_id must be a string of at most %u bytes",
                           LIMIT_MESSAGE_ID);
     }
-    memcpy(t->id, id, strlen(id) + 1);
+    memcpy(w->turn_id, id, strlen(id) + 1);
     return SY_E_OK;
 }
 
-static enum sy_code
-narrow(struct jsonl_turn *t, const struct turn_context *configured, const struct js *message,
-       struct sy_error *err)
+enum sy_code
+jsonl_wish_read(struct jsonl_wish *ret, const struct js *message, bool opens, struct sy_error *err)
 {
-    const struct js *mode = js_get(message, "sandbox_mode");
-    const struct js *policy = js_get(message, "sandbox_policy");
-    struct sandbox_policy *sandbox = &t->context.sandbox;
+    /* The last two are a turn's alone, the first four an opening's. */
+    static const char *const keys[] = {
+        "action",  "id",           "parent",         "name",           "type",
+        "cwd",     "sandbox_mode", "sandbox_policy", "network_access", "approval_policy",
+        "session", "turn_id"};
+    const size_t n = sizeof(keys) / sizeof(keys[0]);
+    enum sy_code rc = opens ? check_keys(message, keys, n - 2, "session", err)
+                            : check_keys(message, keys + 4, n - 4, "turn", err);
 
-    if (js_type(mode) != JS_NULL && js_type(policy) != JS_NULL) {
-        return sy_err_set(err, SY_E_ARG, "give sandbox_mode or sandbox_policy, not both");
-    }
-
-    enum sy_code rc = narrow_mode(sandbox, &configured->sandbox, mode, err);
-
+    *ret = (struct jsonl_wish){.wish = {.roots = {.max = LIMIT_ROOTS}}};
     if (rc == SY_E_OK) {
-        rc = narrow_policy(sandbox, &configured->sandbox, policy, err);
+        rc = read_wish(&ret->wish, message, err);
     }
-    if (rc == SY_E_OK) {
-        rc = narrow_network(sandbox, &configured->sandbox, js_get(message, "network_access"), err);
+    if (rc == SY_E_OK && !opens) {
+        rc = read_turn_id(ret, js_get(message, "turn_id"), err);
     }
-    if (rc == SY_E_OK) {
-        rc = narrow_approval(&t->context.approval, configured->approval,
-                             js_get(message, "approval_policy"), err);
+    if (rc != SY_E_OK) {
+        turn_wish_fini(&ret->wish);
     }
     return rc;
 }
 
-enum sy_code
-jsonl_turn_new(struct jsonl_turn **ret, struct tool_context *context, const struct js *message,
-               struct sy_error *err)
+/* Out of configuration. */
+static enum sy_code
+make_first(struct turn_context *ret, struct tool_context *context, const struct turn_wish *w,
+           struct sy_error *err)
 {
-    static const char *const keys[] = {"type",           "turn_id",        "cwd",
-                                       "sandbox_mode",   "sandbox_policy", "network_access",
-                                       "approval_policy"};
     const struct turn_context *configured = tool_context_turn(context);
-    SY_AUTO(buf_fini) struct buf cwd = {.max = LIMIT_PATH};
-    enum sy_code rc = check_keys(message, keys, sizeof(keys) / sizeof(keys[0]), "turn", err);
+    enum sy_code rc = turn_from_config(ret, tool_context_config(context),
+                                       w->cwd != NULL ? w->cwd : configured->cwd,
+                                       session_environ(tool_context_session(context)), err);
 
+    return rc == SY_E_OK ? turn_narrow(ret, configured, w, "configuration", err) : rc;
+}
+
+static enum sy_code
+narrow_copy(struct turn_context *ret, const struct turn_context *allowed, const struct turn_wish *w,
+            const char *whose, struct sy_error *err)
+{
+    return turn_context_copy(ret, allowed) == SY_E_OK
+               ? turn_narrow_inside(ret, allowed, w, whose, err)
+               : sy_err_nomem(err);
+}
+
+/* Out of the turn of the session above, by what was wanted when it was opened, and then now. */
+static enum sy_code
+make_below(struct turn_context *ret, const struct jsonl_session *s, struct tool_context *context,
+           const struct turn_wish *w, struct sy_error *err)
+{
+    const struct jsonl_session *above = s->parent;
+    struct turn_context opened = {0};
+    char whose[LIMIT_SESSION_NAME + 40];
+    enum sy_code rc = SY_E_OK;
+
+    (void)snprintf(whose, sizeof(whose), "its parent%s%s%s", above->id[0] != '\0' ? " '" : "",
+                   above->id, above->id[0] != '\0' ? "'" : ", the main session");
+    rc = narrow_copy(&opened,
+                     above->turn != NULL ? &above->turn->context : tool_context_turn(context),
+                     &s->opened, whose, err);
     if (rc == SY_E_OK) {
-        rc = read_cwd(&cwd, js_get(message, "cwd"), configured->cwd, err);
+        (void)snprintf(whose, sizeof(whose), "session '%s' as opened", s->id);
+        rc = narrow_copy(ret, &opened, w, whose, err);
     }
-    if (rc != SY_E_OK) {
-        return rc;
-    }
+    turn_context_fini(&opened);
+    return rc;
+}
 
+enum sy_code
+jsonl_turn_new(struct jsonl_turn **ret, const struct jsonl_session *s, struct tool_context *context,
+               const struct jsonl_wish *wish, struct sy_error *err)
+{
     struct jsonl_turn *t = mem_alloc_zero(1, sizeof(*t));
+    enum sy_code rc = SY_E_OK;
 
     if (t == NULL) {
         return sy_err_nomem(err);
     }
     t->refs = 1;
-    rc = turn_from_config(&t->context, tool_context_config(context), cwd.data,
-                          session_environ(tool_context_session(context)), err);
-    if (rc == SY_E_OK) {
-        rc = read_turn_id(t, js_get(message, "turn_id"), err);
-    }
-    if (rc == SY_E_OK) {
-        rc = narrow(t, configured, message, err);
-    }
+    memcpy(t->id, wish->turn_id, sizeof(t->id));
+    rc = s->parent == NULL ? make_first(&t->context, context, &wish->wish, err)
+                           : make_below(&t->context, s, context, &wish->wish, err);
     if (rc != SY_E_OK) {
         jsonl_turn_unref(t);
         return rc;

@@ -157,6 +157,7 @@ sandbox_policy_copy(struct sandbox_policy *ret, const struct sandbox_policy *fro
         .protected_names = {.max = from->protected_names.max},
         .denies_system = from->denies_system,
         .reports_all = from->reports_all,
+        .cwd_is_inner = from->cwd_is_inner,
         .max_tier = from->max_tier,
         .min_tier = from->min_tier,
         .runs_as_self = from->runs_as_self,

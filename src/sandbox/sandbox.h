@@ -42,6 +42,7 @@ struct sandbox_policy {
     struct strv writable_roots; /* absolute */
     char *tmpdir;               /* $TMPDIR of the session, NULL if unset */
     bool has_network;           /* network_access */
+    bool cwd_is_inner;          /* others can write where `cwd` lies: no link may lead to it */
     struct strv network_allow;  /* network.allow: hosts in reach while has_network is false */
     bool excludes_tmpdir;       /* exclude_tmpdir_env_var */
     bool excludes_slash_tmp;    /* exclude_slash_tmp */

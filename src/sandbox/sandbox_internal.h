@@ -39,6 +39,7 @@ struct sandbox_plan {
     char weaker[SANDBOX_REASON]; /* why it is not the full tier, though it could be; "": it is, or
                                     need not */
     char *cwd;
+    bool cwd_is_inner;
     bool protects;
     char unprotected[SANDBOX_REASON]; /* why not all protected names are held; "": they are */
     bool has_network;

@@ -27,6 +27,8 @@ leave(struct live *l)
     live_store_gone(l->store, l);
     orch_call_free(l->call);
     l->call = NULL;
+    session_unref(l->session);
+    l->session = NULL;
     uv_timer_stop(&l->timer);
     uv_close((uv_handle_t *)&l->timer, on_timer_closed);
 }
@@ -166,6 +168,10 @@ live_submit(struct live *l, struct session *session, const struct turn_context *
     if (describe(l, request) != SY_E_OK) {
         exec_request_fini(request);
         return sy_err_nomem(err);
+    }
+    if (l->session == NULL) {
+        session_ref(session);
+        l->session = session;
     }
     request->on_raw = on_raw;
     request->on_raw_arg = l;

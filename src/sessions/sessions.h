@@ -40,13 +40,16 @@ size_t live_store_max(const struct live_store *s);
 /* 1 to LIMIT_SESSION_ID letters, digits, '.', '_' and '-'. */
 bool live_id_is_valid(const char *id);
 /*
- * SY_E_NOTFOUND with a sentence that says what became of it, as far as that is known. A session
- * whose command never ran is none.
+ * Whoever asks (`who`) finds what was begun in its session (orchestrator.h) or one below it; of
+ * others it is not told that they are there. SY_E_NOTFOUND with a sentence that says what became of
+ * it, as far as that is known. A session whose command never ran is none.
  */
-enum sy_code live_find(struct live **ret, struct live_store *s, const char *id,
-                       struct sy_error *err) SY_NODISCARD;
-/* In the order in which they began; `l` NULL: the first. NULL: no more. */
-struct live *live_next(struct live_store *s, const struct live *l);
+enum sy_code live_find(struct live **ret, struct live_store *s, const struct session *who,
+                       const char *id, struct sy_error *err) SY_NODISCARD;
+/* Those of them in the order in which they began; `l` NULL: the first. NULL: no more. */
+struct live *live_next(struct live_store *s, const struct session *who, const struct live *l);
+/* Ends all of them. */
+void live_end_within(struct live_store *s, const struct session *who);
 
 /* What a session tells who started it, until live_detach. From the loop. */
 typedef void live_fn(void *arg, struct live *l);

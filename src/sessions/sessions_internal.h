@@ -33,6 +33,7 @@ struct typed {
 struct live {
     struct live_store *store;
     struct live *next;
+    struct session *session; /* a reference; NULL: nothing was submitted */
     char id[LIMIT_SESSION_ID + 1];
     struct live_options starter; /* zeroed: detached */
     struct orch_call *call;

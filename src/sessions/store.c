@@ -96,11 +96,20 @@ recall(const struct live_store *s, const char *id)
     return NULL;
 }
 
+static bool
+is_of(const struct live *l, const struct session *who)
+{
+    return l->session != NULL && session_is_within(l->session, who);
+}
+
 enum sy_code
-live_find(struct live **ret, struct live_store *s, const char *id, struct sy_error *err)
+live_find(struct live **ret, struct live_store *s, const struct session *who, const char *id,
+          struct sy_error *err)
 {
     struct live *l = find(s, id);
     const char *why = l == NULL ? recall(s, id) : NULL;
+
+    l = l != NULL && is_of(l, who) ? l : NULL;
 
     if (l != NULL && l->has_begun) {
         *ret = l;
@@ -120,14 +129,27 @@ live_find(struct live **ret, struct live_store *s, const char *id, struct sy_err
 }
 
 struct live *
-live_next(struct live_store *s, const struct live *l)
+live_next(struct live_store *s, const struct session *who, const struct live *l)
 {
     struct live *next = l == NULL ? s->first : l->next;
 
-    while (next != NULL && !next->has_begun) {
+    while (next != NULL && !(next->has_begun && is_of(next, who))) {
         next = next->next;
     }
     return next;
+}
+
+void
+live_end_within(struct live_store *s, const struct session *who)
+{
+    struct live *next = NULL;
+
+    for (struct live *l = s->first; l != NULL; l = next) {
+        next = l->next;
+        if (is_of(l, who)) {
+            live_remove(l, NULL);
+        }
+    }
 }
 
 void

@@ -142,6 +142,12 @@ tool_context_end_sessions(struct tool_context *c)
     live_store_end(c->sessions);
 }
 
+void
+tool_context_end_within(struct tool_context *c, const struct session *s)
+{
+    live_end_within(c->sessions, s);
+}
+
 enum sy_code
 tool_context_use_launcher(struct tool_context *c, const char *path, struct sy_error *err)
 {
@@ -235,9 +241,8 @@ tell_done(const struct tool_call *call)
     struct event_bus *bus = session_bus(call->context->session);
     struct event_denial denials[DENIALS_MAX];
     struct exec_output o = {0};
-    struct event e = {.kind = EVENT_TOOL_DONE,
-                      .session_id = session_id(call->context->session),
-                      .call_id = call->call_id};
+    struct event e = {
+        .kind = EVENT_TOOL_DONE, .session_id = session_id(call->session), .call_id = call->call_id};
     struct event_tool_done *d = &e.u.done;
 
     if (!event_bus_wants(bus, EVENT_TOOL_DONE)) {
@@ -372,7 +377,7 @@ submit(struct tool_call *call, const struct turn_context *turn, struct exec_requ
 
     tool_call_fill_request(call, request);
 
-    enum sy_code rc = orch_submit(&call->orch, c->session, turn, request, err);
+    enum sy_code rc = orch_submit(&call->orch, call->session, turn, request, err);
 
     return rc == SY_E_OK ? orch_attach(&call->driver, call->orch, c->loop, on_orch_done, call, err)
                          : rc;
@@ -437,6 +442,7 @@ call_new(const struct invocation *inv, const struct tool_handler *handler, tool_
         return NULL;
     }
     call->context = inv->context;
+    call->session = inv->session != NULL ? inv->session : inv->context->session;
     call->handler = handler;
     call->turn = inv->turn;
     call->front = inv->front;

@@ -155,8 +155,7 @@ try_again(struct tool_call *call, struct live *l)
     }
     call->first = live_take_call(l);
     tool_call_fill_request(call, &request);
-    if (live_submit(l, tool_context_session(call->context), orch_turn(call->first), &request,
-                    &err) != SY_E_OK) {
+    if (live_submit(l, call->session, orch_turn(call->first), &request, &err) != SY_E_OK) {
         /* What the first one came to stands. */
         call->orch = call->first;
         return false;
@@ -209,7 +208,7 @@ live_call_start(struct tool_call *call, struct exec_request *request,
     call->timeout_ms = request->params.expiration.timeout_ms;
     tool_call_fill_request(call, request);
     if (rc == SY_E_OK) {
-        rc = live_submit(lc->live, tool_context_session(call->context), call->turn, request, err);
+        rc = live_submit(lc->live, call->session, call->turn, request, err);
     }
     if (rc != SY_E_OK) {
         live_remove(lc->live, NULL);
@@ -224,7 +223,8 @@ enum sy_code
 live_call_drive(struct tool_call *call, const struct live_order *order, struct sy_error *err)
 {
     struct live *l = NULL;
-    enum sy_code rc = live_find(&l, tool_context_sessions(call->context), order->id, err);
+    enum sy_code rc =
+        live_find(&l, tool_context_sessions(call->context), call->session, order->id, err);
 
     if (rc != SY_E_OK) {
         return rc;

@@ -39,14 +39,14 @@ write_one(struct jw *w, const struct live *l, const struct live_state *s, uint64
 }
 
 static enum sy_code
-build(struct tool_output *ret, struct live_store *store)
+build(struct tool_output *ret, struct live_store *store, const struct session *who)
 {
     struct jw w = {.out = &ret->structured};
     uint64_t now = clock_mono_ns();
     size_t max = 4096;
     enum sy_code rc = SY_E_OK;
 
-    for (struct live *l = live_next(store, NULL); l != NULL; l = live_next(store, l)) {
+    for (struct live *l = live_next(store, who, NULL); l != NULL; l = live_next(store, who, l)) {
         max += ONE_BYTES;
     }
     *ret = (struct tool_output){.is_success = true,
@@ -56,8 +56,8 @@ build(struct tool_output *ret, struct live_store *store)
     jw_object(&w);
     jw_key(&w, "sessions");
     jw_array(&w);
-    for (struct live *l = live_next(store, NULL); l != NULL && rc == SY_E_OK;
-         l = live_next(store, l)) {
+    for (struct live *l = live_next(store, who, NULL); l != NULL && rc == SY_E_OK;
+         l = live_next(store, who, l)) {
         struct live_state s;
         char state[LIVE_STATE_TEXT];
 
@@ -90,7 +90,7 @@ handle(const struct invocation *inv, struct tool_call *call, struct sy_error *er
     if (rc != SY_E_OK) {
         return rc;
     }
-    rc = build(&output, tool_context_sessions(inv->context));
+    rc = build(&output, tool_context_sessions(inv->context), call->session);
     if (rc != SY_E_OK) {
         return sy_err_nomem(err);
     }

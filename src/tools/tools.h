@@ -37,6 +37,7 @@ struct tool_asker {
 /* Specification, ToolInvocation: what the caller sent. Borrowed during `start`. */
 struct invocation {
     struct tool_context *context;
+    struct session *session; /* of the context's tree; NULL: the context's own */
     const struct turn_context *turn;
     const char *turn_id; /* may be NULL */
     const char *call_id;
@@ -122,6 +123,8 @@ void tool_context_free(struct tool_context *c);
 /* Ends what still runs of sessions. Before tool_context_free; run the loop until it has nothing
  * more. */
 void tool_context_end_sessions(struct tool_context *c);
+/* Of those, what was begun in this session (orchestrator.h) or below it. */
+void tool_context_end_within(struct tool_context *c, const struct session *s);
 const struct config *tool_context_config(const struct tool_context *c);
 struct session *tool_context_session(struct tool_context *c);
 /* The turn that configuration and the engine's cwd give. */

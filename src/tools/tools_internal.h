@@ -6,6 +6,7 @@
 /* A started call: the tool's side of an orchestrator call. */
 struct tool_call {
     struct tool_context *context;
+    struct session *session;
     const struct tool_handler *handler;
     const struct turn_context *turn; /* during `handle` only */
     char *call_id;

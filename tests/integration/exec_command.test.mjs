@@ -4,6 +4,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import test from 'node:test';
 import { SOON_MS, call, makeYard, processesOf, startMcp, textOf, waitFor } from './lib/client.mjs';
+import { openProto } from './lib/proto.mjs';
 
 /** A server, and short words for what is asked of it. */
 async function open(t, { rules, ...options } = {}) {
@@ -230,7 +231,7 @@ test('what is typed is judged by the rules, line by line (A31)', async (t) => {
   const id = r.session_id;
 
   for (const chars of ['shutdown now\n', 'echo a; shutdown now\r', 'shutdonw\u007f\u007fwn now\n', 'shut\\\ndown now\n',
-    "echo x | sudo shutdown now\n", 'echo first\nshutdown now\n']) {
+    'echo first\nshutdown now\n']) {
     const refused = await s.type(id, chars);
 
     assert.equal(refused.isError, true, chars);
@@ -326,4 +327,66 @@ test('where there are too many the one goes that was used least recently', async
   assert.equal(gone.isError, true);
   assert.match(gone.text, /used least recently.*sessions\.max/);
   assert.equal((await s.type('n0', '', { yield_time_ms: 250 })).status, 'running');
+});
+
+test('over proto: the worked example, and events that go on after the answer', async (t) => {
+  const yard = makeYard();
+  const proto = openProto(t, yard);
+  const send = (name, id, args) => proto.send({ type: 'function_call', name, call_id: id, arguments: JSON.stringify(args) });
+  const answer = async (id) => JSON.parse((await proto.next((m) => m.type === 'function_call_output' && m.call_id === id)).output);
+
+  send('exec_command', 'c1', { command: ['bash', '--norc', '-i'], process_id: '1001', yield_time_ms: 2500, idle_ms: 300, tty: true });
+  assert.equal((await answer('c1')).process_id, '1001');
+  send('write_stdin', 'c2', { process_id: '1001', input: 'export FOO=bar\n', yield_time_ms: 1000, idle_ms: 200 });
+  await answer('c2');
+  send('write_stdin', 'c3', { process_id: '1001', input: 'echo $FOO\n', yield_time_ms: 1000, idle_ms: 300 });
+
+  const third = await answer('c3');
+
+  assert.match(third.output, /^bar\n/m);
+  assert.equal(third.process_id, '1001');
+  assert.equal(third.exit_code, null);
+
+  const typed = proto.lines.map((line) => JSON.parse(line)).filter((m) => m.type === 'terminal_interaction');
+
+  assert.deepEqual(typed.map((m) => [m.call_id, m.stdin]), [['c1', 'export FOO=bar\n'], ['c1', 'echo $FOO\n']]);
+  send('write_stdin', 'c4', { process_id: '1001', input: 'read -rs secret; echo done\n', yield_time_ms: 1000, idle_ms: 300 });
+  await answer('c4');
+  send('write_stdin', 'c5', { process_id: '1001', input: 'hunter2\n', yield_time_ms: 1000, idle_ms: 300 });
+  assert.match((await answer('c5')).output, /done/);
+
+  const hidden = proto.lines.map((line) => JSON.parse(line)).filter((m) => m.type === 'terminal_interaction').at(-1);
+
+  assert.deepEqual([hidden.stdin, hidden.hidden], ['', true]);
+  assert.equal(proto.lines.some((line) => line.includes('hunter2')), false);
+  send('write_stdin', 'c6', { process_id: '1001', input: 'sleep 0.5; exit 4\n', yield_time_ms: 250 });
+  assert.equal((await answer('c6')).exit_code, null);
+
+  const end = await proto.next((m) => m.type === 'exec_command_end' && m.call_id === 'c1');
+
+  assert.equal(end.exit_code, 4);
+  send('write_stdin', 'c7', { process_id: '1001' });
+  assert.equal((await answer('c7')).exit_code, 4);
+});
+
+test('a subagent has its own sessions, which end with it', async (t) => {
+  const yard = makeYard();
+  const proto = openProto(t, yard);
+  const send = (session, name, id, args) => proto.send({ type: 'function_call', name, call_id: id, session, arguments: JSON.stringify(args) });
+  const answer = (id) => proto.next((m) => m.type === 'function_call_output' && m.call_id === id);
+
+  for (const id of ['child', 'other']) {
+    proto.send({ type: 'session', action: 'open', id });
+    await proto.next((m) => m.type === 'session_opened' && m.id === id);
+  }
+  send('child', 'exec_command', 'c1', { cmd: 'sleep 300', session_id: 'mine', yield_time_ms: 250 });
+  await answer('c1');
+  send('other', 'write_stdin', 'c2', { session_id: 'mine' });
+  assert.match((await answer('c2')).output, /no session mine/);
+  send(undefined, 'write_stdin', 'c3', { session_id: 'mine', yield_time_ms: 250, idle_ms: 1 });
+  assert.match((await answer('c3')).output, /"process_id":"mine"/);
+  proto.send({ type: 'session', action: 'close', id: 'child' });
+  await proto.next((m) => m.type === 'session_closed' && m.id === 'child');
+  send(undefined, 'list_sessions', 'c4', {});
+  assert.match((await answer('c4')).output, /no sessions/);
 });

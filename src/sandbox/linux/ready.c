@@ -113,6 +113,12 @@ check_links(const struct sandbox_plan *plan, const struct walk *walks, size_t i,
 {
     const char *end = buf_view(&walks[i].path);
 
+    if (plan->cwd_is_inner && plan->rules[i].origin == ORIGIN_CWD && walks[i].links.n > 0) {
+        return sy_err_set(err, SY_E_SANDBOX,
+                          "the directory '%.90s' is reached by the symbolic link '%.90s', which "
+                          "commands could have made: send a turn with the real one",
+                          plan->rules[i].path, walks[i].links.v[0]);
+    }
     for (size_t l = 0; l < walks[i].links.n; l++) {
         const char *link = walks[i].links.v[l];
 

@@ -353,6 +353,35 @@ an_answer_is_bound_to_what_was_shown_and_to_the_policy(void **state)
     assert_string_not_equal(x, y);
 }
 
+static void
+a_subagent_is_named(void **state)
+{
+    static const char *const of[] = {"b", "a", NULL};
+    const struct subagent agent = {.id = "c", .name = "tests\x1b[2J", .of = of};
+    const struct subagent plain = {.id = "c", .of = of + 2};
+    struct question q = sample();
+    struct buf json = {.max = LIMIT_STORE_TEXT};
+    struct buf title = {.max = 200};
+
+    (void)state;
+    q.subagent = &agent;
+    has(&q, "Asked by:   subagent c of b of a, called: tests");
+    assert_int_equal(question_write(&json, &q), SY_E_OK);
+    assert_non_null(strstr(buf_view(&json), "\"subagent\":{\"id\":\"c\",\"name\":"));
+    assert_non_null(strstr(buf_view(&json), "\"of\":[\"b\",\"a\"]}"));
+    assert_int_equal(question_title(&title, buf_view(&json), 100, NULL), SY_E_OK);
+    assert_string_equal(buf_view(&title), "subagent c: rm -rf 'a b'");
+    buf_fini(&title);
+    buf_fini(&json);
+
+    char *text = text_of(&q);
+
+    assert_null(strchr(text, '\x1b'));
+    mem_free(text);
+    q.subagent = &plain;
+    has(&q, "Asked by:   subagent c\n");
+}
+
 static enum sy_code
 write_and_show(void *arg)
 {
@@ -400,6 +429,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_person_sees_all_that_they_decide_by),
+        cmocka_unit_test(a_subagent_is_named),
         cmocka_unit_test(the_facts_of_the_risk_are_always_shown),
         cmocka_unit_test(an_access_is_shown_with_all_that_is_new),
         cmocka_unit_test(an_answer_is_bound_to_what_was_shown_and_to_the_policy),

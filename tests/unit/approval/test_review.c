@@ -255,6 +255,129 @@ a_session_remembers_and_ends(void **state)
     review_free(r);
 }
 
+static size_t
+pending(const struct yard *y)
+{
+    struct store *st = yard_open(y);
+    struct store_requests list = {0};
+    struct sy_error err = {0};
+
+    assert_int_equal(store_requests_pending(&list, st, &err), SY_E_OK);
+
+    size_t n = list.n;
+
+    store_requests_fini(&list);
+    store_close(st);
+    return n;
+}
+
+/* As a session of a tree: its own id first. */
+static struct review_ticket *
+ask_in(struct review *r, const char *const *sessions, uint64_t hold_ms)
+{
+    const struct question question = dangerous(true);
+    const struct review_question q = {
+        .question = &question, .sessions = sessions, .hold_ms = hold_ms, .wake = on_wake};
+    struct review_ticket *t = NULL;
+    struct sy_error err = {0};
+
+    if (review_store_ops.ask(r, &t, &q, &err) != SY_E_OK) {
+        fail_msg("%s", err.msg);
+    }
+    return t;
+}
+
+static const char *const main_one[] = {"s", NULL};
+static const char *const child[] = {"c", "s", NULL};
+static const char *const grandchild[] = {"g", "c", "s", NULL};
+static const char *const other[] = {"o", "s", NULL};
+
+/* Is it answered without anybody? */
+static bool
+is_known(struct review *r, const char *const *sessions, enum review_outcome as)
+{
+    struct review_ticket *t = ask_in(r, sessions, 0);
+    const struct review_answer *a = until_answered(r, t);
+    bool ret = a->is_remembered && a->outcome == as;
+
+    assert_true(ret || a->outcome == REVIEW_PENDING);
+    review_store_ops.leave(t);
+    return ret;
+}
+
+static void
+answer_in(struct review *r, const char *const *sessions, enum store_status status)
+{
+    struct review_ticket *t = ask_in(r, sessions, UINT64_MAX);
+
+    (void)until_open(r, t);
+    reply(t, status);
+    (void)until_answered(r, t);
+    review_store_ops.leave(t);
+}
+
+static void
+what_is_allowed_for_a_session_goes_down_and_not_up(void **state)
+{
+    struct review *r = make(*state, 60000);
+
+    answer_in(r, child, STORE_APPROVED_FOR_SESSION);
+    assert_true(is_known(r, child, REVIEW_APPROVED));
+    assert_true(is_known(r, grandchild, REVIEW_APPROVED));
+    assert_false(is_known(r, main_one, REVIEW_APPROVED));
+    assert_false(is_known(r, other, REVIEW_APPROVED));
+    review_free(r);
+}
+
+static void
+what_was_denied_above_is_denied_below(void **state)
+{
+    struct review *r = make(*state, 60000);
+
+    answer_in(r, child, STORE_DENIED);
+    assert_true(is_known(r, child, REVIEW_DENIED));
+    assert_true(is_known(r, grandchild, REVIEW_DENIED));
+    assert_false(is_known(r, other, REVIEW_DENIED));
+    review_free(r);
+}
+
+static void
+what_was_approved_once_is_for_who_asked(void **state)
+{
+    struct review *r = make(*state, 60000);
+    struct review_ticket *t = ask_in(r, main_one, 0);
+
+    assert_int_equal(decide(*state, until_answered(r, t)->id, STORE_APPROVED, NULL), STORE_TAKEN);
+    review_store_ops.leave(t);
+    assert_false(is_known(r, child, REVIEW_APPROVED));
+    assert_true(is_known(r, main_one, REVIEW_APPROVED));
+    review_free(r);
+}
+
+static void
+the_end_of_a_session_takes_back_what_was_its_own(void **state)
+{
+    struct review *r = make(*state, 60000);
+
+    answer_in(r, child, STORE_APPROVED_FOR_SESSION);
+    answer_in(r, main_one, STORE_DENIED);
+    review_store_ops.leave(ask_in(r, other, UINT64_MAX));
+    assert_false(is_known(r, (const char *const[]){"p", NULL}, REVIEW_APPROVED)); /* is pending */
+    while (pending(*state) > 1) {
+        turn(r);
+    }
+    review_store_ops.end(r, "p");
+    review_store_ops.end(r, "c");
+    while (pending(*state) > 0) {
+        turn(r);
+    }
+    assert_true(is_known(r, main_one, REVIEW_DENIED)); /* another one's stays */
+    while (is_known(r, (const char *const[]){"c", NULL}, REVIEW_APPROVED)) {
+        turn(r);
+    }
+    review_free(r);
+}
+
 static void
 what_was_not_offered_is_refused(void **state)
 {
@@ -274,22 +397,6 @@ what_was_not_offered_is_refused(void **state)
     assert_int_equal(until_answered(r, t)->outcome, REVIEW_FAILED);
     review_store_ops.leave(t);
     review_free(r);
-}
-
-static size_t
-pending(const struct yard *y)
-{
-    struct store *st = yard_open(y);
-    struct store_requests list = {0};
-    struct sy_error err = {0};
-
-    assert_int_equal(store_requests_pending(&list, st, &err), SY_E_OK);
-
-    size_t n = list.n;
-
-    store_requests_fini(&list);
-    store_close(st);
-    return n;
 }
 
 static void
@@ -613,6 +720,10 @@ main(void)
         TEST(once_is_once_also_for_two_of_the_same),
         TEST(without_anybody_it_is_pending_and_found_again),
         TEST(a_session_remembers_and_ends),
+        TEST(what_is_allowed_for_a_session_goes_down_and_not_up),
+        TEST(what_was_denied_above_is_denied_below),
+        TEST(what_was_approved_once_is_for_who_asked),
+        TEST(the_end_of_a_session_takes_back_what_was_its_own),
         TEST(what_was_not_offered_is_refused),
         TEST(who_leaves_takes_the_question_back),
         TEST(time_runs_out_by_the_hold_and_by_the_request),

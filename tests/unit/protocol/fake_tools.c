@@ -12,13 +12,23 @@ struct tool_call {
     void *arg;
 };
 
+struct session {
+    const char *id;
+    const char *name;
+    char *title;
+    struct session *parent;
+    size_t children;
+};
+
 struct tool_context {
+    struct session session;
     struct config config;
     struct turn_context turn;
     struct event_bus *bus;
     struct fake_call *calls; /* not cleared with the rest: it is large */
     size_t n;
     size_t n_open;
+    size_t n_sessions;
     enum sy_code next_error;
     bool cancels_at_once;
 };
@@ -138,7 +148,14 @@ tool_context_config(const struct tool_context *c)
 struct session *
 tool_context_session(struct tool_context *c)
 {
-    return (struct session *)(void *)c;
+    return &c->session;
+}
+
+void
+tool_context_end_within(struct tool_context *c, const struct session *s)
+{
+    (void)c;
+    (void)s;
 }
 
 const struct turn_context *
@@ -161,57 +178,63 @@ session_environ(const struct session *s)
     return no_environ;
 }
 
-static const char *const modes[] = {"read-only", "workspace-write", "danger-full-access",
-                                    "external-sandbox"};
-
-const char *
-sandbox_mode_name(enum sandbox_mode mode)
+enum sy_code
+session_open(struct session **ret, struct session *parent, const char *name, const char *title,
+             struct sy_error *err)
 {
-    return modes[mode];
-}
+    struct session *s = mem_alloc_zero(1, sizeof(*s));
+    char *copy = mem_strdup(name);
+    char *said = mem_strdup(title != NULL ? title : "");
 
-bool
-sandbox_mode_parse(enum sandbox_mode *ret, const char *name)
-{
-    for (unsigned i = 0; i < 4; i++) {
-        if (str_eq(modes[i], name)) {
-            *ret = (enum sandbox_mode)i;
-            return true;
-        }
+    if (s == NULL || copy == NULL || said == NULL) {
+        mem_free(s);
+        mem_free(copy);
+        mem_free(said);
+        return sy_err_nomem(err);
     }
-    return false;
-}
-
-bool
-sandbox_mode_is_enforced(enum sandbox_mode mode)
-{
-    return mode == SANDBOX_READ_ONLY || mode == SANDBOX_WORKSPACE_WRITE;
-}
-
-bool
-sandbox_policy_has_network(const struct sandbox_policy *p)
-{
-    return p->has_network || !sandbox_mode_is_enforced(p->mode);
-}
-
-enum sandbox_network
-sandbox_policy_network(const struct sandbox_policy *p)
-{
-    return sandbox_policy_has_network(p) ? NETWORK_ON : NETWORK_OFF;
-}
-
-const char *
-sandbox_network_name(enum sandbox_network n)
-{
-    return n == NETWORK_ON ? "on" : "off";
+    *s = (struct session){.id = copy, .name = copy, .title = said, .parent = parent};
+    parent->children++;
+    fake.n_sessions++;
+    *ret = s;
+    return SY_E_OK;
 }
 
 void
-turn_context_fini(struct turn_context *t)
+session_close(struct session *s)
 {
-    mem_free(t->cwd);
-    strv_fini(&t->sandbox.writable_roots);
-    *t = (struct turn_context){0};
+    SY_ASSERT(s->children == 0);
+    s->parent->children--;
+    fake.n_sessions--;
+    mem_free(mem_unconst(s->name));
+    mem_free(s->title);
+    mem_free(s);
+}
+
+const char *
+session_id(const struct session *s)
+{
+    return s->id;
+}
+
+const char *
+session_title(const struct session *s)
+{
+    return s->title != NULL && s->title[0] != '\0' ? s->title : NULL;
+}
+
+bool
+session_is_within(const struct session *s, const struct session *above)
+{
+    while (s != NULL && s != above) {
+        s = s->parent;
+    }
+    return s != NULL;
+}
+
+size_t
+fake_sessions(void)
+{
+    return fake.n_sessions;
 }
 
 enum sy_code
@@ -221,8 +244,10 @@ turn_from_config(struct turn_context *ret, const struct config *config, const ch
     (void)environ_list;
     *ret = (struct turn_context){.sandbox = {.writable_roots = {.max = 16}}};
     ret->cwd = mem_strdup(cwd);
-    if (ret->cwd == NULL || strv_add_all(&ret->sandbox.writable_roots,
-                                         strv_view(&config->sandbox.writable_roots)) != SY_E_OK) {
+    ret->sandbox.cwd = mem_strdup(cwd);
+    if (ret->cwd == NULL || ret->sandbox.cwd == NULL ||
+        strv_add_all(&ret->sandbox.writable_roots, strv_view(&config->sandbox.writable_roots)) !=
+            SY_E_OK) {
         turn_context_fini(ret);
         return sy_err_nomem(err);
     }
@@ -242,6 +267,8 @@ record(struct fake_call *f, const struct invocation *inv)
     (void)snprintf(f->name, sizeof(f->name), "%s", inv->tool_name);
     (void)snprintf(f->call_id, sizeof(f->call_id), "%s", inv->call_id);
     (void)snprintf(f->turn_id, sizeof(f->turn_id), "%s", inv->turn_id != NULL ? inv->turn_id : "");
+    (void)snprintf(f->session, sizeof(f->session), "%s",
+                   inv->session != NULL ? inv->session->id : "");
     (void)snprintf(f->cwd, sizeof(f->cwd), "%s", inv->turn->cwd);
     f->mode = inv->turn->sandbox.mode;
     f->approval = inv->turn->approval;
@@ -330,10 +357,11 @@ struct tool_context *
 fake_tools_new(void)
 {
     fake = (struct tool_context){
+        .session = {.id = "main"                      },
         .calls = all_calls,
-        .config = {.sandbox = {.mode = "workspace-write"},
-                   .approval = {.policy = "on-failure"},
-                   .tools = {.shell_type = "default"}}
+        .config = { .sandbox = {.mode = "workspace-write"},
+                    .approval = {.policy = "on-failure"},
+                    .tools = {.shell_type = "default"}}
     };
     fake.config.sandbox.writable_roots.max = 16;
     fake.bus = event_bus_new();
@@ -443,5 +471,10 @@ fake_cancel_is_synchronous(bool yes)
 void
 fake_emit(const struct event *e)
 {
-    event_emit(fake.bus, e);
+    struct event one = *e;
+
+    if (one.session_id == NULL) {
+        one.session_id = fake.session.id;
+    }
+    event_emit(fake.bus, &one);
 }

@@ -29,6 +29,7 @@ struct fake_call {
     char name[64];
     char call_id[300];
     char turn_id[300];
+    char session[80]; /* "main" for none */
     char cwd[256];
     char arguments[1024]; /* as JSON */
     char input[256];
@@ -47,6 +48,8 @@ size_t fake_calls(void);
 struct fake_call *fake_call(size_t i);
 /* How many are open. */
 size_t fake_open(void);
+/* Sessions open below the main one. */
+size_t fake_sessions(void);
 
 /* Ends call i as the tools room would. */
 void fake_finish(size_t i, const char *content);

@@ -189,7 +189,7 @@ events_come_in_order_before_the_answer(void **state)
     char *argv[] = {a, NULL};
     struct event e = {
         .kind = EVENT_EXEC_BEGIN,
-        .session_id = "s",
+        .session_id = "main",
         .call_id = "a",
         .u.begin = {.argv = argv, .cwd = "/w", .tool = "shell", .source = "agent"}
     };

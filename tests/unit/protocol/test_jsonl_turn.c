@@ -78,21 +78,21 @@ a_turn_can_not_widen(void **state)
         const char *members;
         const char *want;
     } rows[] = {
-        {"\"sandbox_mode\":\"danger-full-access\"",                             "wider than workspace-write"},
-        {"\"sandbox_mode\":\"external-sandbox\"",                               "wider than"                },
-        {"\"sandbox_policy\":\"danger-full-access\"",                           "wider than"                },
-        {"\"sandbox_policy\":{\"mode\":\"danger-full-access\"}",                "wider than"                },
-        {"\"sandbox_policy\":{\"type\":\"danger-full-access\"}",                "wider than"                },
+        {"\"sandbox_mode\":\"danger-full-access\"",                             "wider than workspace-write"          },
+        {"\"sandbox_mode\":\"external-sandbox\"",                               "wider than"                          },
+        {"\"sandbox_policy\":\"danger-full-access\"",                           "wider than"                          },
+        {"\"sandbox_policy\":{\"mode\":\"danger-full-access\"}",                "wider than"                          },
+        {"\"sandbox_policy\":{\"type\":\"danger-full-access\"}",                "wider than"                          },
         {"\"sandbox_policy\":{\"mode\":\"read-only\",\"network_access\":true}",
-         "can't switch it on"                                                                               },
-        {"\"network_access\":true",                                             "can't switch it on"        },
-        {"\"approval_policy\":\"never\"",                                       "asks less than on-failure" },
+         "can't switch it on"                                                                                         },
+        {"\"network_access\":true",                                             "can't switch it on"                  },
+        {"\"approval_policy\":\"never\"",                                       "asks less than on-failure"           },
         {"\"sandbox_policy\":{\"mode\":\"workspace-write\","
-         "\"writable_roots\":[\"/etc\"]}",                             "none of configuration's"   },
+         "\"writable_roots\":[\"/etc\"]}",                             "none of those that configuration has"},
         {"\"sandbox_policy\":{\"mode\":\"workspace-write\","
-         "\"writable_roots\":[\"/srv/data/below\"]}",                  "none of configuration's"   },
+         "\"writable_roots\":[\"/srv/data/below\"]}",                  "none of those that"                  },
         {"\"sandbox_policy\":{\"mode\":\"workspace-write\","
-         "\"exclude_slash_tmp\":false}",                               "can't switch it off"       },
+         "\"exclude_slash_tmp\":false}",                               "can't switch it off"                 },
     };
 
     (void)state;

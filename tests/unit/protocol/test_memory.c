@@ -86,9 +86,14 @@ jsonl_survives_each_failed_allocation(void **state)
         "{\"type\":\"batch\",\"calls\":[{\"type\":\"function_call\",\"name\":\"shell\","
         "\"call_id\":\"c\"},{\"type\":\"custom_tool_call\",\"name\":\"patch\",\"call_id\":\"d\","
         "\"input\":\"x\"}]}",
+        "{\"type\":\"session\",\"action\":\"open\",\"id\":\"s\",\"name\":\"n\","
+        "\"sandbox_policy\":{\"mode\":\"read-only\",\"writable_roots\":[]}}",
+        "{\"type\":\"turn\",\"session\":\"s\",\"cwd\":\"/tmp/.\",\"turn_id\":\"t\"}",
+        "{\"type\":\"turn\",\"cwd\":\"/tmp\"}",
+        "{\"type\":\"session\",\"action\":\"close\",\"id\":\"s\"}",
         NULL,
     };
-    struct talk t = {protocol_jsonl_new, lines, 6};
+    struct talk t = {protocol_jsonl_new, lines, 10};
 
     (void)state;
     fault_run(run, &t);

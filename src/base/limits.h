@@ -304,6 +304,24 @@
 #define LIMIT_COMMENT_KEY    4096U
 #define LIMIT_COMMENTS       8U
 
+/* A terminal: its size (the largest screens have some 200 rows of 700 characters; erasing all is
+ * one short sequence, and has to be quick), and what its emulator may allocate (40 bytes a cell,
+ * two screens, and as much again while it is resized). */
+#define LIMIT_TERMINAL_ROWS   300U
+#define LIMIT_TERMINAL_COLS   1000U
+#define LIMIT_TERMINAL_MEMORY 67108864U /* 64 MiB */
+/* Bytes of a program that wait until somebody looks at the screen: at least the first, at most
+ * the second, four characters a cell between. */
+#define LIMIT_TERMINAL_LOG      8192U
+#define LIMIT_TERMINAL_LOG_MOST 262144U /* 256 KiB */
+/* A control string that is read (titles, marks, queries), and how far the end of a longer
+ * one is looked for. Pictures and clipboards are longer, and are not kept. */
+#define LIMIT_TERMINAL_STRING 4096U
+#define LIMIT_TERMINAL_SKIP   16777216U /* 16 MiB */
+/* Answers to queries that the program has not read yet. */
+#define LIMIT_TERMINAL_REPLIES 4096U
+#define LIMIT_TERMINAL_TITLE   256U
+
 /* Findings of one run that are told; more are counted. */
 #define LIMIT_GUARD_FINDINGS 64U
 

@@ -383,6 +383,7 @@ step_resize(struct vt *v, void *arg)
     reset_margins(v);
     vterm_screen_set_callbacks(v->screen, &resizing, v);
     vterm_set_size(v->term, (int)size->rows, (int)size->cols);
+    put_text(v, "\x1b[0n"); /* looks whether the cursor is on the screen, which it may not be */
     vterm_screen_set_callbacks(v->screen, &callbacks, v);
     v->rows = size->rows;
     v->cols = size->cols;
@@ -397,6 +398,15 @@ vt_resize(struct vt *v, unsigned rows, unsigned cols)
     return guarded(v, step_resize, &size);
 }
 
+/* Leaves nothing behind: when the screen is drawn again, nobody asks. */
+static void
+step_ask(struct vt *v, void *arg)
+{
+    const struct bytes *b = arg;
+
+    put(v, b->s, b->n);
+}
+
 enum sy_code
 vt_ask(struct vt *v, const char *query, size_t n, struct buf *out)
 {
@@ -404,7 +414,7 @@ vt_ask(struct vt *v, const char *query, size_t n, struct buf *out)
     enum sy_code rc = SY_E_OK;
 
     v->answers = out;
-    rc = guarded(v, step_write, &b);
+    rc = guarded(v, step_ask, &b);
     v->answers = NULL;
     return rc;
 }

@@ -228,10 +228,12 @@ static void
 what_is_drawn_late_is_what_is_drawn_at_once(void **state)
 {
     const char *seeds = getenv("SHELLYARD_TEST_SEEDS");
+    const char *from = getenv("SHELLYARD_TEST_FROM");
+    uint64_t first = from != NULL ? (uint64_t)strtoull(from, NULL, 10) : 1;
     uint64_t n = seeds != NULL ? (uint64_t)strtoull(seeds, NULL, 10) : 60;
 
     (void)state;
-    for (uint64_t s = 1; s <= n; s++) {
+    for (uint64_t s = first; s < first + n; s++) {
         run_seed(s);
     }
     /* Else the test shows nothing. */

@@ -48,34 +48,133 @@ static const struct mix mixes[] = {
 };
 
 static const char *const words[] = {
-    "a", "lorem ipsum ", "0123456789012345678901234567890", "\xC3\xA4", "\xE6\xBC\xA2\xE5\xAD\x97",
-    "e\xCC\x81", "\xCC\x81", "\xF0\x9F\x99\x82", "\xE2\x80\x8B", "\xFF", "\xE2\x82", "\xC2\x85", " ", "\t", "\b",
+    "a",
+    "lorem ipsum ",
+    "0123456789012345678901234567890",
+    "\xC3\xA4",
+    "\xE6\xBC\xA2\xE5\xAD\x97",
+    "e\xCC\x81",
+    "\xCC\x81",
+    "\xF0\x9F\x99\x82",
+    "\xE2\x80\x8B",
+    "\xFF",
+    "\xE2\x82",
+    "\xC2\x85",
+    " ",
+    "\t",
+    "\b",
     "x\xCC\x81\xCC\x82\xCC\x83\xCC\x84\xCC\x85\xCC\x86\xCC\x87",
 };
 static const char *const colours[] = {
-    "\x1b[m", "\x1b[0m", "\x1b[1m", "\x1b[7m", "\x1b[27m", "\x1b[31;42m", "\x1b[49m", "\x1b[0;7m",
+    "\x1b[m",        "\x1b[0m",          "\x1b[1m",           "\x1b[7m",
+    "\x1b[27m",      "\x1b[31;42m",      "\x1b[49m",          "\x1b[0;7m",
     "\x1b[48;5;12m", "\x1b[38;2;1;2;3m", "\x1b[48:2::1:2:3m", "\x1b[;7m",
 };
 static const char *const edits[] = {
-    "\x1b[K", "\x1b[1K", "\x1b[2K", "\x1b[3P", "\x1b[2@", "\x1b[4X", "\x1b[5C", "\x1b[2D", "\x1b[7G", "\r",
-    "\x1b[J", "\x1b[I", "\x1b[Z", "\x1b[9`", "\x1b[a", "\x1b[j", "\x1b[3b", "\x1b[99999999999C",
+    "\x1b[K",  "\x1b[1K", "\x1b[2K", "\x1b[3P", "\x1b[2@", "\x1b[4X",
+    "\x1b[5C", "\x1b[2D", "\x1b[7G", "\r",      "\x1b[J",  "\x1b[I",
+    "\x1b[Z",  "\x1b[9`", "\x1b[a",  "\x1b[j",  "\x1b[3b", "\x1b[99999999999C",
 };
 static const char *const moves[] = {
-    "\x1b[A", "\x1b[2B", "\x1b[H", "\x1b[3;4H", "\x1b[2J", "\x1b[1J", "\x1b[L", "\x1b[2M", "\x1b[S", "\x1b[T",
-    "\x1b" "D", "\x1b" "E", "\x1bM", "\x1b#8", "\x1b[d", "\x1b[4e", "\x1b[E", "\x1b[2F", "\x1b[999;999H", "\x1b[?J",
+    "\x1b[A",
+    "\x1b[2B",
+    "\x1b[H",
+    "\x1b[3;4H",
+    "\x1b[2J",
+    "\x1b[1J",
+    "\x1b[L",
+    "\x1b[2M",
+    "\x1b[S",
+    "\x1b[T",
+    "\x1b"
+    "D",
+    "\x1b"
+    "E",
+    "\x1bM",
+    "\x1b#8",
+    "\x1b[d",
+    "\x1b[4e",
+    "\x1b[E",
+    "\x1b[2F",
+    "\x1b[999;999H",
+    "\x1b[?J",
 };
 static const char *const stickies[] = {
-    "\x1b" "7", "\x1b" "8", "\x1b[s", "\x1b[u", "\x1b[2;4r", "\x1b[r", "\x1b[3;9r", "\x1b[?6h", "\x1b[?6l",
-    "\x1b[?7l", "\x1b[?7h", "\x1b[4h", "\x1b[4l", "\x1b[20h", "\x1b[20l", "\x1b[?1049h", "\x1b[?1049l", "\x1b[?47h",
-    "\x1b[?1047l", "\x1b[?69h", "\x1b[2;5s", "\x1b[?69l", "\x1bH", "\x1b[g", "\x1b[3g", "\x0e", "\x0f", "\x1b(0",
-    "\x1b(B", "\x1b)0", "\x1b[1\"q", "\x1b[\"q", "\x1b[!p", "\x1b" "c", "\x1b[?1048h", "\x1b[?1048l", "\x1b[2'}",
+    "\x1b"
+    "7",
+    "\x1b"
+    "8",
+    "\x1b[s",
+    "\x1b[u",
+    "\x1b[2;4r",
+    "\x1b[r",
+    "\x1b[3;9r",
+    "\x1b[?6h",
+    "\x1b[?6l",
+    "\x1b[?7l",
+    "\x1b[?7h",
+    "\x1b[4h",
+    "\x1b[4l",
+    "\x1b[20h",
+    "\x1b[20l",
+    "\x1b[?1049h",
+    "\x1b[?1049l",
+    "\x1b[?47h",
+    "\x1b[?1047l",
+    "\x1b[?69h",
+    "\x1b[2;5s",
+    "\x1b[?69l",
+    "\x1bH",
+    "\x1b[g",
+    "\x1b[3g",
+    "\x0e",
+    "\x0f",
+    "\x1b(0",
+    "\x1b(B",
+    "\x1b)0",
+    "\x1b[1\"q",
+    "\x1b[\"q",
+    "\x1b[!p",
+    "\x1b"
+    "c",
+    "\x1b[?1048h",
+    "\x1b[?1048l",
+    "\x1b[2'}",
     "\x1b[2'~",
 };
 static const char *const odds[] = {
-    "\x07", "\x05", "\x1b[6n", "\x1b[c", "\x1b[?2004h", "\x1b[?2004l", "\x1b]2;title\x07", "\x1b]0;t\x1b\\",
-    "\x1b[?1h", "\x1b[?25l", "\x1b[?25h", "\x1b[?2026h", "\x1b[?2026l", "\x1bP$qm\x1b\\", "\x1bP$qr\x1b\\",
-    "\x1b]11;?\x07", "\x1b[18t", "\x1b[21t", "\x1b]52;c;?\x07", "\x1b[?u", "\x1b=", "\x1b>", "\x1b[?7$p", "\x1b[3\r1m",
-    "\x1b[1;\x1b[1;2H", "\x1b]1\n", "\x1b[\x18", "\x1b\x1b[A", "\x1b_x\x1b\\", "\x1b[>4;2m", "\x1b[5 q", "\x1bP$q q\x1b\\",
+    "\x07",
+    "\x05",
+    "\x1b[6n",
+    "\x1b[c",
+    "\x1b[?2004h",
+    "\x1b[?2004l",
+    "\x1b]2;title\x07",
+    "\x1b]0;t\x1b\\",
+    "\x1b[?1h",
+    "\x1b[?25l",
+    "\x1b[?25h",
+    "\x1b[?2026h",
+    "\x1b[?2026l",
+    "\x1bP$qm\x1b\\",
+    "\x1bP$qr\x1b\\",
+    "\x1b]11;?\x07",
+    "\x1b[18t",
+    "\x1b[21t",
+    "\x1b]52;c;?\x07",
+    "\x1b[?u",
+    "\x1b=",
+    "\x1b>",
+    "\x1b[?7$p",
+    "\x1b[3\r1m",
+    "\x1b[1;\x1b[1;2H",
+    "\x1b]1\n",
+    "\x1b[\x18",
+    "\x1b\x1b[A",
+    "\x1b_x\x1b\\",
+    "\x1b[>4;2m",
+    "\x1b[5 q",
+    "\x1bP$q q\x1b\\",
 };
 
 #define ANY(list) (list)[pick(sizeof(list) / sizeof((list)[0]))]
@@ -83,8 +182,7 @@ static const char *const odds[] = {
 static const char *
 next_piece(const struct mix *m)
 {
-    unsigned what =
-        pick(m->line + m->text + m->colour + m->edit + m->move + m->sticky + m->odd);
+    unsigned what = pick(m->line + m->text + m->colour + m->edit + m->move + m->sticky + m->odd);
 
     if (what < m->line) {
         return pick(20) == 0 ? "\n" : "\r\n";

@@ -321,6 +321,8 @@
 /* Answers to queries that the program has not read yet. */
 #define LIMIT_TERMINAL_REPLIES 4096U
 #define LIMIT_TERMINAL_TITLE   256U
+/* Parts of a screen that stand out and are told by their text. A menu has one or two. */
+#define LIMIT_TERMINAL_RUNS 64U
 
 /* Findings of one run that are told; more are counted. */
 #define LIMIT_GUARD_FINDINGS 64U

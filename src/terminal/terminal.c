@@ -250,16 +250,25 @@ add_cell(struct buf *out, const struct vt_cell *c)
 }
 
 enum sy_code
-terminal_row(const struct terminal *t, unsigned row, struct buf *out)
+terminal_part(const struct terminal *t, unsigned row, unsigned col, unsigned cols, struct buf *out)
 {
-    size_t start = out->len;
+    unsigned end = cols < t->opt.cols - col ? col + cols : t->opt.cols;
     enum sy_code rc = SY_E_OK;
     struct vt_cell c;
 
-    for (unsigned col = 0; t->vt != NULL && col < t->opt.cols && rc == SY_E_OK; col += c.width) {
+    for (; t->vt != NULL && col < end && rc == SY_E_OK; col += c.width) {
         vt_cell(t->vt, row, col, &c);
         rc = add_cell(out, &c);
     }
+    return rc;
+}
+
+enum sy_code
+terminal_row(const struct terminal *t, unsigned row, struct buf *out)
+{
+    size_t start = out->len;
+    enum sy_code rc = terminal_part(t, row, 0, t->opt.cols, out);
+
     while (out->len > start && out->data[out->len - 1] == ' ') {
         out->len--;
         out->data[out->len] = '\0';

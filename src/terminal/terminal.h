@@ -95,6 +95,9 @@ enum sy_code terminal_look(struct terminal *t, struct terminal_screen *ret) SY_N
 /* Appends a row without the blanks at its end: valid UTF-8, controls and what hides or reorders
  * text as U+FFFD (invisible characters are left out). */
 enum sy_code terminal_row(const struct terminal *t, unsigned row, struct buf *out) SY_NODISCARD;
+/* The same of `cols` columns from `col` on, with the blanks at the end. */
+enum sy_code terminal_part(const struct terminal *t, unsigned row, unsigned col, unsigned cols,
+                           struct buf *out) SY_NODISCARD;
 /* The `seq` of the look that found the row changed last; 0: it is as at the beginning. */
 uint64_t terminal_row_seq(const struct terminal *t, unsigned row);
 

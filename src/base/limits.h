@@ -324,6 +324,14 @@
 /* Parts of a screen that stand out and are told by their text. A menu has one or two. */
 #define LIMIT_TERMINAL_RUNS 64U
 
+/* A regular expression over output: its text, groups in groups, steps and heap for one search (a
+ * million steps take some 2 ms), and how long a match may be. */
+#define LIMIT_PATTERN        4096U
+#define LIMIT_PATTERN_DEPTH  64U
+#define LIMIT_PATTERN_STEPS  1000000U
+#define LIMIT_PATTERN_HEAP   8388608U /* 8 MiB */
+#define LIMIT_PATTERN_WINDOW 65536U   /* 64 KiB */
+
 /* Findings of one run that are told; more are counted. */
 #define LIMIT_GUARD_FINDINGS 64U
 

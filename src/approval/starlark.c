@@ -176,7 +176,7 @@ add_numbered(struct starlark *s, struct buf *b, const struct place *at)
 
     char bytes[UTF8_MAX];
 
-    return buf_add(b, bytes, utf8_encode(bytes, c)) == SY_E_OK ? SY_E_OK : sy_err_nomem(s->err);
+    return buf_add(b, bytes, utf8_put(bytes, c)) == SY_E_OK ? SY_E_OK : sy_err_nomem(s->err);
 }
 
 /* Behind a backslash. */

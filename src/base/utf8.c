@@ -128,7 +128,7 @@ multibyte_length(const unsigned char *s, size_t n)
 }
 
 size_t
-utf8_encode(char bytes[UTF8_MAX], uint32_t c)
+utf8_put(char bytes[UTF8_MAX], uint32_t c)
 {
     size_t n = 0;
 

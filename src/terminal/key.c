@@ -244,7 +244,7 @@ add_character(struct buf *out, uint32_t c)
 {
     char bytes[UTF8_MAX];
 
-    return buf_add(out, bytes, utf8_encode(bytes, c));
+    return buf_add(out, bytes, utf8_put(bytes, c));
 }
 
 /* A modified character that has no code of its own, as xterm's modifyOtherKeys. */

@@ -241,7 +241,7 @@ add_cell(struct buf *out, const struct vt_cell *c)
         char bytes[UTF8_MAX];
 
         if (!place_is_deceptive(c->chars[i])) {
-            rc = buf_add(out, bytes, utf8_encode(bytes, c->chars[i]));
+            rc = buf_add(out, bytes, utf8_put(bytes, c->chars[i]));
         } else if (!vt_is_zero_width(c->chars[i])) {
             rc = buf_add_str(out, REPLACEMENT);
         }

@@ -395,6 +395,21 @@ intermediate_csi(struct terminal *t, const struct csi *c)
     }
 }
 
+/* A colour as most are: nothing about it has to be rewritten. */
+static bool
+is_short_sgr(const char *seq, size_t n)
+{
+    size_t i = 0;
+
+    if (n > 9 || seq[n - 1] != 'm') {
+        return false;
+    }
+    while (seq[i] == ';' || (seq[i] >= '0' && seq[i] <= '9')) {
+        i++;
+    }
+    return i == n - 1;
+}
+
 static void
 on_csi(void *arg, const char *seq, size_t n)
 {
@@ -402,6 +417,14 @@ on_csi(void *arg, const char *seq, size_t n)
     struct csi c;
     char last = t->last;
 
+    if (is_short_sgr(seq, n)) {
+        char text[12] = {'\x1b', '['};
+
+        memcpy(text + 2, seq, n);
+        t->last = 0;
+        pending_add(t, text, n + 2, PENDING_PLAIN);
+        return;
+    }
     csi_parse(&c, seq, n);
     t->last = 0;
     if (c.is_odd || query_csi(t, &c)) {

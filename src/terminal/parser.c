@@ -275,6 +275,23 @@ in_string_escape(struct parser *p, unsigned char c)
     return false;
 }
 
+/* Length of a whole CSI sequence without intermediate bytes at s, else 0: most sequences are
+ * such, and need not be collected byte by byte. */
+static size_t
+whole_csi_len(const char *s, size_t n)
+{
+    size_t i = 2;
+
+    if (n < 3 || s[1] != '[') {
+        return 0;
+    }
+    n = n < PARSER_SEQUENCE_MAX ? n : PARSER_SEQUENCE_MAX;
+    while (i < n && s[i] >= 0x30 && s[i] <= 0x3F) {
+        i++;
+    }
+    return i < n && s[i] >= 0x40 && s[i] <= 0x7E ? i + 1 : 0;
+}
+
 static size_t
 in_ground(struct parser *p, const char *bytes, size_t n)
 {
@@ -285,6 +302,11 @@ in_ground(struct parser *p, const char *bytes, size_t n)
         return len;
     }
     if ((unsigned char)bytes[0] == ESC) {
+        len = whole_csi_len(bytes, n);
+        if (len > 0) {
+            p->sink->csi(p->arg, bytes + 2, len - 2);
+            return len;
+        }
         p->state = PARSER_ESCAPE;
     } else {
         p->sink->control(p->arg, (unsigned char)bytes[0]);

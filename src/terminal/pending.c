@@ -179,33 +179,45 @@ is_sgr_reset(const char *s, size_t len)
     return len == 3 || (len == 4 && s[2] == '0') || (s[2] == '0' && s[3] == ';');
 }
 
+/* The next SGR sequence of the log in [from, to): its offset and length; false: none. */
+static bool
+next_sgr(const struct terminal *t, size_t *from, size_t to, size_t *ret_len)
+{
+    const char *s = t->log.data;
+
+    while (*from < to) {
+        const char *esc = memchr(s + *from, '\x1b', to - *from);
+
+        if (esc == NULL) {
+            return false;
+        }
+        *from = (size_t)(esc - s);
+        *ret_len = sequence_len(esc, to - *from);
+        if (is_sgr(esc, *ret_len)) {
+            return true;
+        }
+        *from += *ret_len;
+    }
+    return false;
+}
+
 /* The SGR sequences of the log in [from, to), from the last on that resets all; says
  * whether there is such a one. */
 static enum sy_code
 pen_of(const struct terminal *t, size_t from, size_t to, struct buf *pen, bool *ret_is_reset)
 {
-    const char *s = t->log.data;
     enum sy_code rc = SY_E_OK;
+    size_t len = 0;
 
     *ret_is_reset = false;
-    while (from < to && rc == SY_E_OK) {
-        const char *esc = memchr(s + from, '\x1b', to - from);
-
-        if (esc == NULL) {
-            break;
+    for (size_t i = from; next_sgr(t, &i, to, &len); i += len) {
+        if (is_sgr_reset(t->log.data + i, len)) {
+            *ret_is_reset = true;
+            from = i;
         }
-        from = (size_t)(esc - s);
-
-        size_t len = sequence_len(esc, to - from);
-
-        if (is_sgr(esc, len)) {
-            if (is_sgr_reset(esc, len)) {
-                buf_reset(pen);
-                *ret_is_reset = true;
-            }
-            rc = buf_add(pen, esc, len);
-        }
-        from += len;
+    }
+    for (; rc == SY_E_OK && next_sgr(t, &from, to, &len); from += len) {
+        rc = buf_add(pen, t->log.data + from, len);
     }
     return rc;
 }

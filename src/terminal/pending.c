@@ -253,6 +253,45 @@ splice(struct terminal *t, size_t keep, size_t to, const struct buf *head)
     t->plain_from = keep;
 }
 
+static bool
+is_printable(char c)
+{
+    return c >= 0x20 && c < 0x7F;
+}
+
+/*
+ * The same for a line without an end: each row full of characters that have one column is
+ * as good as a newline, and leaves the column as it was. Whole rows are taken out of the
+ * printable bytes at the end of the log; twice as many as the screen has stay behind them.
+ */
+static bool
+cut_line(struct terminal *t)
+{
+    size_t cols = t->opt.cols;
+    size_t keep = (2 * (size_t)t->opt.rows + 1) * cols;
+    size_t start = t->log.len;
+    size_t cut = 0;
+
+    while (start > t->plain_from && is_printable(t->log.data[start - 1])) {
+        start--;
+    }
+    if (start > 0 && t->log.data[start - 1] == '\x1b') {
+        start += sequence_len(t->log.data + start - 1, t->log.len - start + 1) - 1;
+    }
+    start = start + 1 > t->fed ? start + 1 : t->fed;
+    if (start + keep >= t->log.len) {
+        return false;
+    }
+    cut = (t->log.len - start - keep) / cols * cols;
+    if (cut < pending_max(t) / 4) {
+        return false;
+    }
+    memmove(t->log.data + start, t->log.data + start + cut, t->log.len - start - cut);
+    t->log.len -= cut;
+    t->log.data[t->log.len] = '\0';
+    return true;
+}
+
 /* Drops what can't be seen; true if that made room for at least a quarter. */
 static bool
 compact(struct terminal *t, enum sy_code *rc)
@@ -266,7 +305,7 @@ compact(struct terminal *t, enum sy_code *rc)
     size_t keep = t->sticky == 0 ? 0 : t->plain_from;
 
     if (to == 0 || to - keep < pending_max(t) / 4) {
-        return false;
+        return is_possible && (t->sticky & (STICKY_NOWRAP | STICKY_INSERT)) == 0 && cut_line(t);
     }
     *rc = pen_of(t, keep, to, &pen, &is_reset);
     if (*rc == SY_E_OK) {

@@ -208,6 +208,17 @@ next_piece(const struct mix *m)
 
 #define STREAM_MAX 60000
 
+/* A line without an end. */
+static void
+add_run(struct buf *out)
+{
+    size_t n = pick(9000);
+
+    for (size_t i = 0; i < n; i++) {
+        assert_int_equal(buf_add_char(out, (char)(' ' + pick(95))), SY_E_OK);
+    }
+}
+
 static void
 make_stream(struct buf *out, const struct mix *m, size_t n)
 {
@@ -219,6 +230,9 @@ make_stream(struct buf *out, const struct mix *m, size_t n)
         /* Now and then only lines for a while, so that something can be left out. */
         if (pick(400) == 0) {
             now = pick(2) == 0 ? mixes[pick(3)] : *m;
+        }
+        if (pick(900) == 0) {
+            add_run(out);
         }
         piece = next_piece(&now);
         assert_int_equal(buf_add_str(out, piece), SY_E_OK);

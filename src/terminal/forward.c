@@ -32,9 +32,12 @@ static void
 on_text(void *arg, const char *bytes, size_t n)
 {
     struct terminal *t = arg;
-    unsigned char last = (unsigned char)bytes[n - 1];
+    char last = bytes[n - 1];
 
-    t->last = last >= 0x20U && last < 0x7FU ? (char)last : 0;
+    t->last = '\0';
+    if (last >= 0x20 && last < 0x7F) {
+        t->last = last;
+    }
     pending_add(t, bytes, n, PENDING_PLAIN);
 }
 
@@ -83,8 +86,7 @@ soft_reset(struct terminal *t)
     bool mouse = t->state.wants_mouse;
     bool paste = t->state.keys.bracketed_paste;
 
-    other(t, "\x1b"
-             "7\x1b[?6l\x1b[?69l\x1b[s\x1b[r" RESTORE "\x1b[4l\x1b[20l\x1b[?7h\x1b[0\"q\x1b[m");
+    other(t, "\0337\x1b[?6l\x1b[?69l\x1b[s\x1b[r" RESTORE "\x1b[4l\x1b[20l\x1b[?7h\x1b[0\"q\x1b[m");
     if ((t->sticky & STICKY_CHARSET) != 0) {
         other(t, "\x1b(B\x1b)B\x1b*B\x1b+B\x0f");
     }
@@ -232,9 +234,7 @@ set_dec_mode(struct terminal *t, unsigned number, bool is_on)
 
     if (number == 1048) {
         set_sticky(t, STICKY_SAVED, true);
-        other(t, is_on ? "\x1b"
-                         "7"
-                       : RESTORE);
+        other(t, is_on ? "\0337" : RESTORE);
         return;
     }
     if (mode != MODE_COUNT) {
@@ -355,8 +355,7 @@ plain_csi(struct terminal *t, const struct csi *c)
             forward(t, c, PENDING_OTHER);
         } else {
             set_sticky(t, STICKY_SAVED, true);
-            other(t, "\x1b"
-                     "7");
+            other(t, "\0337");
         }
         break;
     case 'u':

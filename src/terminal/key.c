@@ -1,6 +1,5 @@
 #include "terminal/key.h"
 
-#include <ctype.h>
 #include <stdint.h>
 #include <string.h>
 #include <strings.h>
@@ -105,6 +104,9 @@ static const struct key keys[] = {
 
 #define KEYS (sizeof(keys) / sizeof(keys[0]))
 
+/* What is longer is no name that was mistyped. */
+#define NAME_MAX_LEN 32U
+
 static const struct {
     const char *word;
     unsigned mod;
@@ -183,29 +185,40 @@ find(struct key *ret, const struct parsed *p)
     return false;
 }
 
+/* Of the names, in the case that they have. */
+static const char *
+nearest_name(const struct parsed *p)
+{
+    const char *names[KEYS];
+    char word[NAME_MAX_LEN + 1];
+
+    if (p->n == 0 || p->n > NAME_MAX_LEN) {
+        return NULL;
+    }
+    for (size_t i = 0; i < KEYS; i++) {
+        names[i] = keys[i].name;
+    }
+    memcpy(word, p->name, p->n);
+    word[p->n] = '\0';
+
+    const char *nearest = str_nearest(word, names, KEYS);
+
+    for (size_t i = 0; nearest == NULL && i < p->n; i++) {
+        bool is_letter = (word[i] >= 'a' && word[i] <= 'z') || (word[i] >= 'A' && word[i] <= 'Z');
+
+        if (is_letter) {
+            word[i] = (char)(i == 0 ? word[i] & ~0x20 : word[i] | 0x20);
+        }
+    }
+    return nearest != NULL ? nearest : str_nearest(word, names, KEYS);
+}
+
 static enum sy_code
 unknown(const struct parsed *p, struct sy_error *err)
 {
     struct place_shown shown;
-    const char *names[KEYS];
-    char word[SY_ERR_MSG_MAX];
-    size_t n = p->n < sizeof(word) - 1 ? p->n : sizeof(word) - 1;
-    const char *nearest = NULL;
+    const char *nearest = nearest_name(p);
 
-    /* Names are compared in lower case, which a table of names has not. */
-    for (size_t i = 0; i < KEYS; i++) {
-        names[i] = keys[i].name;
-    }
-    memcpy(word, p->name, n);
-    word[n] = '\0';
-    nearest = str_nearest(word, names, KEYS);
-    if (nearest == NULL && n > 0) {
-        for (size_t i = 0; i < n; i++) {
-            word[i] =
-                (char)(i == 0 ? toupper((unsigned char)word[i]) : tolower((unsigned char)word[i]));
-        }
-        nearest = str_nearest(word, names, KEYS);
-    }
     (void)place_visible(&shown, p->name, p->n);
     if (nearest != NULL) {
         return sy_err_set(err, SY_E_ARG, "no key '%s'; did you mean '%s'?", shown.text, nearest);
@@ -273,41 +286,53 @@ is_bare(uint32_t c)
 }
 
 static enum sy_code
+other_key(struct buf *out, uint32_t c, const struct parsed *p, const struct key_modes *modes,
+          const char *why, struct sy_error *err)
+{
+    return modes->other_keys ? add_other(out, c, p->mod) : no_code(p, why, err);
+}
+
+/* Shift alone, or with Meta: the other letter. 0: there is none. */
+static uint32_t
+shifted(uint32_t c)
+{
+    if (c >= 'a' && c <= 'z') {
+        return c - ('a' - 'A');
+    }
+    return c >= 'A' && c <= 'Z' ? c : 0;
+}
+
+static enum sy_code
 encode_char(struct buf *out, const struct key *k, const struct parsed *p,
             const struct key_modes *modes, struct sy_error *err)
 {
     static const char seen_as_other[] = "the program would see another key";
     uint32_t c = k->code;
-    unsigned mod = p->mod;
-    int control = -1;
+    bool is_shift = (p->mod & MOD_SHIFT) != 0;
+    bool is_ctrl = (p->mod & MOD_CTRL) != 0;
 
-    if ((mod & MOD_SHIFT) != 0 && c == '\t' && mod == MOD_SHIFT) {
+    if (c == '\t' && p->mod == MOD_SHIFT) {
         return buf_add_str(out, "\x1b[Z");
     }
-    if ((mod & MOD_SHIFT) != 0 && !is_bare(c)) {
-        if ((mod & MOD_CTRL) != 0) {
-            return modes->other_keys ? add_other(out, c, mod) : no_code(p, seen_as_other, err);
-        }
-        if (c >= 'a' && c <= 'z') {
-            c -= 'a' - 'A';
-        } else if (c < 'A' || c > 'Z') {
-            return c == ' ' && modes->other_keys ? add_other(out, c, mod)
-                                                 : no_code(p, "name the character itself", err);
-        }
-        mod &= ~MOD_SHIFT;
+    if ((is_bare(c) && (is_ctrl || is_shift)) || (is_ctrl && is_shift)) {
+        return other_key(out, c, p, modes, seen_as_other, err);
     }
-    if (is_bare(c) && (mod & (MOD_CTRL | MOD_SHIFT)) != 0) {
-        return modes->other_keys ? add_other(out, c, mod) : no_code(p, seen_as_other, err);
+    if (is_shift) {
+        c = shifted(c);
+        if (c == 0) {
+            return other_key(out, k->code, p, modes, "name the character itself", err);
+        }
     }
-    if ((mod & MOD_CTRL) != 0) {
-        control = control_code(c);
+    if (is_ctrl) {
+        int control = control_code(c);
+
         if (control < 0) {
-            return modes->other_keys ? add_other(out, c, mod) : no_code(p, "it has no code", err);
+            return other_key(out, c, p, modes, "it has no code", err);
         }
         c = (uint32_t)control;
     }
 
-    enum sy_code rc = (mod & MOD_META) != 0 ? buf_add_char(out, '\x1b') : SY_E_OK;
+    enum sy_code rc = (p->mod & MOD_META) != 0 ? buf_add_char(out, '\x1b') : SY_E_OK;
 
     return rc != SY_E_OK ? rc : add_character(out, c);
 }
@@ -403,7 +428,12 @@ paste_plain(struct buf *out, const char *text, size_t n)
         if (text[i] == '\n' && i > 0 && text[i - 1] == '\r') {
             continue;
         }
-        rc = buf_add_char(out, text[i] == '\n' ? '\r' : text[i]);
+        char c = text[i];
+
+        if (c == '\n') {
+            c = '\r';
+        }
+        rc = buf_add_char(out, c);
     }
     return rc;
 }

@@ -30,6 +30,28 @@ waits_for_many(uint64_t number)
     return false;
 }
 
+/* "0x" and hexadecimal digits. */
+static bool
+to_fd(unsigned *ret, const char *s)
+{
+    static const char digits[] = "0123456789abcdef";
+    unsigned value = 0;
+
+    if (s[0] != '0' || s[1] != 'x') {
+        return false;
+    }
+    for (s += 2; *s != ' ' && *s != '\0'; s++) {
+        const char *digit = strchr(digits, *s);
+
+        if (digit == NULL || value > 0xFFFFFFU) {
+            return false;
+        }
+        value = value * 16 + (unsigned)(digit - digits);
+    }
+    *ret = value;
+    return true;
+}
+
 static enum state_answer
 is_terminal(pid_t pid, unsigned fd, const char *name)
 {
@@ -67,7 +89,7 @@ by_call(pid_t pid, char *text, const char *name)
     if (number != SYS_read && number != SYS_readv) {
         return STATE_NO;
     }
-    if (sscanf(end + 1, "0x%x", &fd) != 1) {
+    if (!to_fd(&fd, end + 1)) {
         return STATE_UNKNOWN;
     }
     return is_terminal(pid, fd, name);

@@ -56,7 +56,7 @@ add_runs(struct jw *w, const struct terminal *t, unsigned row, size_t *left)
 
     n = n < *left ? n : *left;
     for (size_t i = 0; i < n && rc == SY_E_OK; i++) {
-        SY_AUTO(buf_fini) struct buf text = {.max = LIMIT_TERMINAL_COLS * 32};
+        SY_AUTO(buf_fini) struct buf text = {.max = (size_t)LIMIT_TERMINAL_COLS * 32};
 
         rc = terminal_part(t, row, runs[i].col, runs[i].cols, &text);
         /* A bar of spaces says nothing. */

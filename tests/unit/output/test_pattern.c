@@ -24,7 +24,25 @@ make(const char *text)
     return p;
 }
 
-/* All matches of a text in pieces of that size, as "START-END ". */
+/* All matches that are there, as "START-END ". */
+static void
+add_matches(struct pattern_scan *s, struct buf *out)
+{
+    struct pattern_match m = {0, 0};
+    struct sy_error err = {0};
+    bool found = true;
+
+    while (found) {
+        if (pattern_scan_next(s, &m, &found, &err) != SY_E_OK) {
+            fail_msg("%s", err.msg);
+        }
+        if (found) {
+            assert_int_equal(buf_addf(out, "%d-%d ", (int)m.start, (int)m.end), SY_E_OK);
+        }
+    }
+}
+
+/* Those of a text in pieces of that size. */
 static void
 search(const char *pattern, const char *text, size_t n, size_t piece, struct buf *out)
 {
@@ -33,20 +51,8 @@ search(const char *pattern, const char *text, size_t n, size_t piece, struct buf
 
     assert_non_null(s);
     for (size_t i = 0; i < n; i += piece) {
-        bool found = true;
-
         assert_int_equal(pattern_scan_feed(s, text + i, piece < n - i ? piece : n - i), SY_E_OK);
-        while (found) {
-            struct pattern_match m = {0, 0};
-            struct sy_error err = {0};
-
-            if (pattern_scan_next(s, &m, &found, &err) != SY_E_OK) {
-                fail_msg("%s", err.msg);
-            }
-            if (found) {
-                assert_int_equal(buf_addf(out, "%d-%d ", (int)m.start, (int)m.end), SY_E_OK);
-            }
-        }
+        add_matches(s, out);
     }
     pattern_scan_free(s);
     pattern_free(p);
@@ -182,7 +188,9 @@ what_is_kept_of_a_stream_is_bounded(void **state)
     (void)state;
     assert_non_null(s);
     memset(text, '.', sizeof(text));
-    memcpy(text, "begin", 5);
+    for (size_t i = 0; i < 5; i++) {
+        text[i] = "begin"[i];
+    }
     for (int i = 0; i < 20; i++) {
         assert_int_equal(pattern_scan_feed(s, text, sizeof(text)), SY_E_OK);
         assert_int_equal(pattern_scan_next(s, &m, &found, NULL), SY_E_OK);

@@ -76,71 +76,18 @@ static const char *const edits[] = {
     "\x1b[Z",  "\x1b[9`", "\x1b[a",  "\x1b[j",  "\x1b[3b", "\x1b[99999999999C",
 };
 static const char *const moves[] = {
-    "\x1b[A",
-    "\x1b[2B",
-    "\x1b[H",
-    "\x1b[3;4H",
-    "\x1b[2J",
-    "\x1b[1J",
-    "\x1b[L",
-    "\x1b[2M",
-    "\x1b[S",
-    "\x1b[T",
-    "\x1b"
-    "D",
-    "\x1b"
-    "E",
-    "\x1bM",
-    "\x1b#8",
-    "\x1b[d",
-    "\x1b[4e",
-    "\x1b[E",
-    "\x1b[2F",
-    "\x1b[999;999H",
-    "\x1b[?J",
+    "\x1b[A",  "\x1b[2B", "\x1b[H", "\x1b[3;4H", "\x1b[2J",       "\x1b[1J", "\x1b[L",
+    "\x1b[2M", "\x1b[S",  "\x1b[T", "\033D",     "\033E",         "\x1bM",   "\x1b#8",
+    "\x1b[d",  "\x1b[4e", "\x1b[E", "\x1b[2F",   "\x1b[999;999H", "\x1b[?J",
 };
 static const char *const stickies[] = {
-    "\x1b"
-    "7",
-    "\x1b"
-    "8",
-    "\x1b[s",
-    "\x1b[u",
-    "\x1b[2;4r",
-    "\x1b[r",
-    "\x1b[3;9r",
-    "\x1b[?6h",
-    "\x1b[?6l",
-    "\x1b[?7l",
-    "\x1b[?7h",
-    "\x1b[4h",
-    "\x1b[4l",
-    "\x1b[20h",
-    "\x1b[20l",
-    "\x1b[?1049h",
-    "\x1b[?1049l",
-    "\x1b[?47h",
-    "\x1b[?1047l",
-    "\x1b[?69h",
-    "\x1b[2;5s",
-    "\x1b[?69l",
-    "\x1bH",
-    "\x1b[g",
-    "\x1b[3g",
-    "\x0e",
-    "\x0f",
-    "\x1b(0",
-    "\x1b(B",
-    "\x1b)0",
-    "\x1b[1\"q",
-    "\x1b[\"q",
-    "\x1b[!p",
-    "\x1b"
-    "c",
-    "\x1b[?1048h",
-    "\x1b[?1048l",
-    "\x1b[2'}",
-    "\x1b[2'~",
+    "\0337",       "\0338",     "\x1b[s",    "\x1b[u",      "\x1b[2;4r",   "\x1b[r",
+    "\x1b[3;9r",   "\x1b[?6h",  "\x1b[?6l",  "\x1b[?7l",    "\x1b[?7h",    "\x1b[4h",
+    "\x1b[4l",     "\x1b[20h",  "\x1b[20l",  "\x1b[?1049h", "\x1b[?1049l", "\x1b[?47h",
+    "\x1b[?1047l", "\x1b[?69h", "\x1b[2;5s", "\x1b[?69l",   "\x1bH",       "\x1b[g",
+    "\x1b[3g",     "\x0e",      "\x0f",      "\x1b(0",      "\x1b(B",      "\x1b)0",
+    "\x1b[1\"q",   "\x1b[\"q",  "\x1b[!p",   "\033c",       "\x1b[?1048h", "\x1b[?1048l",
+    "\x1b[2'}",    "\x1b[2'~",
 };
 static const char *const odds[] = {
     "\x07",
@@ -294,7 +241,7 @@ compare(struct terminal *lazy, struct terminal *eager, uint64_t s, size_t at)
 static void
 run_seed(uint64_t s)
 {
-    SY_AUTO(buf_fini) struct buf stream = {.max = STREAM_MAX * 2};
+    SY_AUTO(buf_fini) struct buf stream = {.max = (size_t)STREAM_MAX * 2};
     const struct mix *m = NULL;
     struct terminal *lazy = NULL;
     struct terminal *eager = NULL;

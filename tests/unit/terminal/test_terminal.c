@@ -162,7 +162,7 @@ knows_the_modes_without_a_look(void **state)
         "\x1b[?1;2004h\x1b=\x1b[?25l\x1b[?1049h\x1b[?1002h\x1b[>4;2m\x1b]0;vim \xC3\xA4\x1b[31m\x07");
     assert_true(s->keys.app_cursor && s->keys.bracketed_paste && s->keys.app_keypad);
     assert_true(s->keys.other_keys && s->alt_screen && s->wants_mouse && !s->cursor_visible);
-    feed(t, "\x1b]0;vim \xC3\xA4\xE2\x80\xAE\xFF\x07");
+    feed(t, "\x1b]0;vim \xC3\xA4\xE2\x80\xAE\xE2\x80\xAC\xFF\x07");
     assert_string_equal(terminal_title(t), "vim \xC3\xA4");
     feed(t, "\x1b[?1;2004l\x1b>\x1b[?25h\x1b[?1049l\x1b[?1002l\x1b[>4m\a\a");
     assert_true(!s->keys.app_cursor && !s->keys.bracketed_paste && !s->keys.app_keypad);
@@ -193,8 +193,7 @@ draws_text_and_keeps_the_alternate_screen_apart(void **state)
     check_cursor(t, 2, 0);
     feed(t, "\x1b[s\x1b[4;4Hx\x1b[uy"); /* SCO's names of saving and restoring */
     check_text(t, "one\ntwo three\ny\n   x");
-    feed(t, "\x1b"
-            "cnew");
+    feed(t, "\033cnew");
     check_text(t, "new");
     feed(t, "\rab\x1b[4bc"); /* REP */
     check_text(t, "abbbbbc");
@@ -321,8 +320,7 @@ shows_no_character_that_hides_or_turns_text(void **state)
     struct terminal *t = make(3, 20);
 
     (void)state;
-    feed(t, "a\xE2\x80\xAE"
-            "b\xC2\x9B"
+    feed(t, "a\342\200\256\342\200\254b\xC2\x9B"
             "c\xE2\x80\x8B"
             "d\xFF"
             "e\xC3\xA4");
@@ -468,8 +466,7 @@ goes_on_when_memory_was_out(void **state)
         }
         mem_fault_set(0);
         assert_true(rc == SY_E_OK || rc == SY_E_NOMEM);
-        feed(t, "\x1b"
-                "cfresh");
+        feed(t, "\033cfresh");
         check_text(t, "fresh");
         terminal_free(t);
     }

@@ -118,9 +118,7 @@ strips_sequences_and_shows_what_only_looks_like_one(void **state)
         {"\x1b]0;title\x07"
          "a\x1b]8;;http://x\x1b\\b",                       "ab"                                  },
         {"a\x1bPq#0\x1b\\b\x1b_x\x1b\\c\x1b^y\x1b\\d\x1bXz\x1b\\e", "abcde"                               },
-        {"\x1b(B\x1b)0\x1b=\x1b>\x1b#8\x1b"
-         "7x\x1b"
-         "8",                                              "x"                                   },
+        {"\x1b(B\x1b)0\x1b=\x1b>\x1b#8\0337x\0338",                 "x"                                   },
         {"a\a\x0e"
          "b\x0f",                                          "ab"                                  },
         {"\x1b[3\n1m",                                              "\n"                                  },
@@ -132,9 +130,8 @@ strips_sequences_and_shows_what_only_looks_like_one(void **state)
         {"\x1b[1\x18m",                                             "\\x1b[1m"                            },
         {"a\xC2\x9B"
          "31mb",                                           "a\\u{9B}31mb"                        },
-        {"a\xE2\x80\xAE"
-         "b\xE2\x80\x8B"
-         "c",                                              "a\\u{202E}b\\u{200B}c"               },
+        {"a\342\200\256\342\200\254b\xE2\x80\x8B"
+         "c",                                              "a\\u{202E}\\u{202C}b\\u{200B}c"      },
         {"\xC3\xA4\xE6\xBC\xA2\xF0\x9F\x99\x82",                    "\xC3\xA4\xE6\xBC\xA2\xF0\x9F\x99\x82"},
         {"\xFF\xE6\xBC"
          "x\xC3",                                          "\xFF\xE6\xBC"
@@ -159,8 +156,7 @@ strips_sequences_and_shows_what_only_looks_like_one(void **state)
 static enum sy_code
 body(void *arg)
 {
-    static const char in[] = "a\x1b]0;title\x07\xE2\x80\xAE"
-                             "b";
+    static const char in[] = "a\x1b]0;title\x07\342\200\256\342\200\254b";
     struct strip s = {.held_n = 0};
     SY_AUTO(buf_fini) struct buf out = {.max = 4096};
     struct terminal_options o = {.rows = 3, .cols = 20};

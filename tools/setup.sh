@@ -25,6 +25,8 @@ build|library|sqlite3|libsqlite3-dev|sqlite-devel|sqlite
 build|library|libsodium|libsodium-dev|libsodium-devel|libsodium
 build|library|libcurl|libcurl4-openssl-dev|libcurl-devel|curl
 build|library|libseccomp|libseccomp-dev|libseccomp-devel|libseccomp
+build|library|vterm|libvterm-dev|libvterm-devel|libvterm
+build|library|libpcre2-8|libpcre2-dev|pcre2-devel pcre2-static|pcre2
 build|library|cmocka|libcmocka-dev|libcmocka-devel|cmocka
 build|grammars|npm|npm|nodejs-npm|npm
 front|command|musl-gcc|musl-tools|musl-gcc|musl

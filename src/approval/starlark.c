@@ -5,6 +5,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/utf8.h"
 
 static void
 value_fini(struct starlark_value *v)
@@ -153,30 +154,6 @@ hex_digit(char c, uint32_t *value)
     return true;
 }
 
-static enum sy_code
-add_utf8(struct buf *b, uint32_t c)
-{
-    char bytes[4];
-    size_t n = 0;
-
-    if (c < 0x80U) {
-        bytes[n++] = (char)c;
-    } else if (c < 0x800U) {
-        bytes[n++] = (char)(0xC0U | (c >> 6));
-    } else if (c < 0x10000U) {
-        bytes[n++] = (char)(0xE0U | (c >> 12));
-        bytes[n++] = (char)(0x80U | ((c >> 6) & 0x3FU));
-    } else {
-        bytes[n++] = (char)(0xF0U | (c >> 18));
-        bytes[n++] = (char)(0x80U | ((c >> 12) & 0x3FU));
-        bytes[n++] = (char)(0x80U | ((c >> 6) & 0x3FU));
-    }
-    if (c >= 0x80U) {
-        bytes[n++] = (char)(0x80U | (c & 0x3FU));
-    }
-    return buf_add(b, bytes, n);
-}
-
 /* Behind "\x", "\u" or "\U". */
 static enum sy_code
 add_numbered(struct starlark *s, struct buf *b, const struct place *at)
@@ -196,7 +173,10 @@ add_numbered(struct starlark *s, struct buf *b, const struct place *at)
     if (c == 0 || (kind == 'x' && c > 0x7FU) || (c >= 0xD800U && c <= 0xDFFFU)) {
         return place_error(s->err, at, "'\\%c' makes no character that a word can hold", kind);
     }
-    return add_utf8(b, c) == SY_E_OK ? SY_E_OK : sy_err_nomem(s->err);
+
+    char bytes[UTF8_MAX];
+
+    return buf_add(b, bytes, utf8_put(bytes, c)) == SY_E_OK ? SY_E_OK : sy_err_nomem(s->err);
 }
 
 /* Behind a backslash. */

@@ -59,11 +59,6 @@
  * refused with the count of what fits. */
 #define LIMIT_INPUT_PENDING 1048576U /* 1 MiB */
 
-/* A terminal's size where none is asked for (VT100), and the largest: a screen of that is 4 MiB. */
-#define LIMIT_TERMINAL_ROWS    24U
-#define LIMIT_TERMINAL_COLUMNS 80U
-#define LIMIT_TERMINAL_MAX     500U
-
 /* A line beyond that is cut by a terminal in canonical mode: termios(3), MAX_CANON with the
  * newline. */
 #define LIMIT_TERMINAL_LINE 4095U
@@ -359,6 +354,37 @@
 #define LIMIT_COMMENT_ANSWER 65536U /* 64 KiB */
 #define LIMIT_COMMENT_KEY    4096U
 #define LIMIT_COMMENTS       8U
+
+/* A terminal: its size (the largest screens have some 200 rows of 700 characters; erasing all is
+ * one short sequence, and has to be quick), and what its emulator may allocate (40 bytes a cell,
+ * two screens, and as much again while it is resized). */
+#define LIMIT_TERMINAL_ROWS 300U
+#define LIMIT_TERMINAL_COLS 1000U
+/* Where no size is asked for: that of a VT100. */
+#define LIMIT_TERMINAL_ROWS_DEFAULT 24U
+#define LIMIT_TERMINAL_COLS_DEFAULT 80U
+#define LIMIT_TERMINAL_MEMORY 67108864U /* 64 MiB */
+/* Bytes of a program that wait until somebody looks at the screen: at least the first, at most
+ * the second, four characters a cell between. */
+#define LIMIT_TERMINAL_LOG      8192U
+#define LIMIT_TERMINAL_LOG_MOST 262144U /* 256 KiB */
+/* A control string that is read (titles, marks, queries), and how far the end of a longer
+ * one is looked for. Pictures and clipboards are longer, and are not kept. */
+#define LIMIT_TERMINAL_STRING 4096U
+#define LIMIT_TERMINAL_SKIP   16777216U /* 16 MiB */
+/* Answers to queries that the program has not read yet. */
+#define LIMIT_TERMINAL_REPLIES 4096U
+#define LIMIT_TERMINAL_TITLE   256U
+/* Parts of a screen that stand out and are told by their text. A menu has one or two. */
+#define LIMIT_TERMINAL_RUNS 64U
+
+/* A regular expression over output: its text, groups in groups, steps and heap for one search (a
+ * million steps take some 2 ms), and how long a match may be. */
+#define LIMIT_PATTERN        4096U
+#define LIMIT_PATTERN_DEPTH  64U
+#define LIMIT_PATTERN_STEPS  1000000U
+#define LIMIT_PATTERN_HEAP   8388608U /* 8 MiB */
+#define LIMIT_PATTERN_WINDOW 65536U   /* 64 KiB */
 
 /* Findings of one run that are told; more are counted. */
 #define LIMIT_GUARD_FINDINGS 64U

@@ -128,6 +128,29 @@ multibyte_length(const unsigned char *s, size_t n)
 }
 
 size_t
+utf8_put(char bytes[UTF8_MAX], uint32_t c)
+{
+    size_t n = 0;
+
+    if (c < 0x80U) {
+        bytes[n++] = (char)c;
+        return n;
+    }
+    if (c < 0x800U) {
+        bytes[n++] = (char)(0xC0U | (c >> 6));
+    } else if (c < 0x10000U) {
+        bytes[n++] = (char)(0xE0U | (c >> 12));
+        bytes[n++] = (char)(0x80U | ((c >> 6) & 0x3FU));
+    } else {
+        bytes[n++] = (char)(0xF0U | (c >> 18));
+        bytes[n++] = (char)(0x80U | ((c >> 12) & 0x3FU));
+        bytes[n++] = (char)(0x80U | ((c >> 6) & 0x3FU));
+    }
+    bytes[n++] = (char)(0x80U | (c & 0x3FU));
+    return n;
+}
+
+size_t
 utf8_valid_prefix(const char *s, size_t n)
 {
     const unsigned char *u = (const unsigned char *)s;

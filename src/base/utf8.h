@@ -14,6 +14,13 @@
  * bytes at s are no valid character (or cut). */
 size_t utf8_decode(uint32_t *ret, const char *s, size_t n);
 
+/* Bytes of the longest character. */
+#define UTF8_MAX 4
+
+/* Writes the character c (a scalar value: no surrogate, at most U+10FFFF) and
+ * returns its length. */
+size_t utf8_put(char bytes[UTF8_MAX], uint32_t c);
+
 /* Length of the longest valid prefix of s. ASCII is scanned by the word. */
 size_t utf8_valid_prefix(const char *s, size_t n);
 

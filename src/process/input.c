@@ -19,8 +19,8 @@ static struct winsize
 window(unsigned rows, unsigned columns)
 {
     return (struct winsize){
-        .ws_row = (unsigned short)(rows > 0 ? rows : LIMIT_TERMINAL_ROWS),
-        .ws_col = (unsigned short)(columns > 0 ? columns : LIMIT_TERMINAL_COLUMNS),
+        .ws_row = (unsigned short)(rows > 0 ? rows : LIMIT_TERMINAL_ROWS_DEFAULT),
+        .ws_col = (unsigned short)(columns > 0 ? columns : LIMIT_TERMINAL_COLS_DEFAULT),
     };
 }
 

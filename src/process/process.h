@@ -88,7 +88,7 @@ enum process_input {
 struct process_input_way {
     enum process_input kind;
     /* INPUT_TERMINAL */
-    unsigned rows; /* 0: LIMIT_TERMINAL_ROWS */
+    unsigned rows; /* 0: LIMIT_TERMINAL_ROWS_DEFAULT */
     unsigned columns;
     int top_fd;     /* the tree whose terminals the command sees (template_top_fd); -1: ours */
     bool has_owner; /* the command runs as another user than we */

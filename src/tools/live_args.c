@@ -57,12 +57,17 @@ number(int64_t *ret, const struct js *args, const char *name, const int64_t rang
 }
 
 enum sy_code
-live_args_size(unsigned *ret, const struct js *args, const char *name, struct sy_error *err)
+live_args_size(unsigned *ret_rows, unsigned *ret_cols, const struct js *args, struct sy_error *err)
 {
-    int64_t n = *ret;
-    enum sy_code rc = number(&n, args, name, (const int64_t[2]){1, LIMIT_TERMINAL_MAX}, err);
+    int64_t rows = *ret_rows;
+    int64_t cols = *ret_cols;
+    enum sy_code rc = number(&rows, args, "rows", (const int64_t[2]){1, LIMIT_TERMINAL_ROWS}, err);
 
-    *ret = (unsigned)n;
+    if (rc == SY_E_OK) {
+        rc = number(&cols, args, "cols", (const int64_t[2]){2, LIMIT_TERMINAL_COLS}, err);
+    }
+    *ret_rows = (unsigned)rows;
+    *ret_cols = (unsigned)cols;
     return rc;
 }
 

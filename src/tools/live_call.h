@@ -63,8 +63,8 @@ enum sy_code live_args_wait(struct live_order *ret, const struct invocation *inv
                             const struct live_yield *yield, struct sy_error *err) SY_NODISCARD;
 /* "INT" or "SIGINT", one of those that docs/tools.md lists. */
 enum sy_code live_args_signal(int *ret, const struct js *v, struct sy_error *err) SY_NODISCARD;
-/* A number of rows or columns; stays as it is where the argument is absent. */
-enum sy_code live_args_size(unsigned *ret, const struct js *args, const char *name,
+/* "rows" and "cols"; each stays as it is where the argument is absent. */
+enum sy_code live_args_size(unsigned *ret_rows, unsigned *ret_cols, const struct js *args,
                             struct sy_error *err) SY_NODISCARD;
 
 #endif

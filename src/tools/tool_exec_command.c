@@ -133,10 +133,7 @@ fill_input(struct exec_request *request, const struct js *args, struct sy_error 
         request->input.kind = str_eq(word, "pipe") ? INPUT_PIPE : INPUT_NONE;
     }
     if (rc == SY_E_OK) {
-        rc = live_args_size(&request->input.rows, args, "rows", err);
-    }
-    if (rc == SY_E_OK) {
-        rc = live_args_size(&request->input.columns, args, "cols", err);
+        rc = live_args_size(&request->input.rows, &request->input.columns, args, err);
     }
     if (is_terminal) {
         request->input.kind = INPUT_TERMINAL;

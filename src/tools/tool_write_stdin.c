@@ -36,10 +36,7 @@ fill_input(struct live_order *order, const struct js *args, struct sy_error *err
     if (rc == SY_E_OK) {
         rc = request_bool(&order->ends_input, js_get(args, "eof"), "eof", err);
     }
-    if (rc == SY_E_OK) {
-        rc = live_args_size(&order->rows, args, "rows", err);
-    }
-    return rc == SY_E_OK ? live_args_size(&order->columns, args, "cols", err) : rc;
+    return rc == SY_E_OK ? live_args_size(&order->rows, &order->columns, args, err) : rc;
 }
 
 /* Nothing is given to it: then the wait may be long. */

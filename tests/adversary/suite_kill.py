@@ -190,16 +190,32 @@ def many_calls(world, tier):
     server = Server(world, {"sandbox.tier": tier})
     wrong = []
 
+    def descriptors():
+        found = []
+        for fd in os.listdir(f"/proc/{server.process.pid}/fd"):
+            try:
+                found.append(os.readlink(f"/proc/{server.process.pid}/fd/{fd}"))
+            except FileNotFoundError:
+                pass
+        return sorted(found)
+
     def counts():
-        return len(os.listdir(f"/proc/{server.process.pid}/fd")), len(below(server.process.pid))
+        return len(descriptors()), len(below(server.process.pid))
+
+    def stays_the_same():
+        first = counts()
+        for _ in range(20):
+            server.run("true")
+        return counts() == first
 
     # What is counted is stored after some seconds; what that opens stays open.
     store = os.path.join(world.path("home"), ".local/state/shellyard/shellyard.db-wal")
     if not wait_for(lambda: server.run("true") and os.path.exists(store), 60):
         wrong.append(f"{store} has not come")
-    for _ in range(20):
-        server.run("true")
+    if not wait_for(stays_the_same, 60):
+        wrong.append(f"never two times the same: {counts()}")
     before = counts()
+    had = descriptors()
     for n in range(CALLS if tier == "no-namespace" else CALLS // 4):
         if server.run(":").get("isError"):
             wrong.append(f"call {n} failed")
@@ -207,7 +223,11 @@ def many_calls(world, tier):
     if not wait_for(lambda: not zombies(server.process.pid), 2):
         wrong.append(f"zombies: {zombies(server.process.pid)}")
     if not wait_for(lambda: all(now <= then + 1 for now, then in zip(counts(), before)), 2):
-        wrong.append(f"descriptors and processes: {before} before, {counts()} after")
+        more = descriptors()
+        for one in had:
+            if one in more:
+                more.remove(one)
+        wrong.append(f"descriptors and processes: {before} before, {counts()} after; new: {more}")
     server.close()
     return wrong
 

@@ -39,7 +39,8 @@ EVERYTHING = {"embed": {"cli"}, "cli": set()}  # all rooms but these
 # Libraries that are kept behind one room.
 BEHIND = {"jansson.h": ("src/base/json.c",), "yaml.h": ("src/base/yaml_walk", "src/cli/edit_yaml"),
           "sqlite3.h": ("src/store/",), "sodium/crypto_hash_sha256.h": ("src/approval/binding.c",),
-          "tree_sitter/api.h": ("src/command/script",), "curl/curl.h": ("src/http/main.c",)}
+          "tree_sitter/api.h": ("src/command/script",), "curl/curl.h": ("src/http/main.c",),
+          "vterm.h": ("src/terminal/vt.c",), "pcre2.h": ("src/output/pattern.c",)}
 
 # What the names of a room's non-static symbols begin with, besides "<room>_", the
 # unit's name (headtail.c: headtail_push), the room's headers (call_internal.h:

@@ -131,7 +131,7 @@ encode(char *out, uint32_t c)
 }
 
 static void
-every_character_decodes_to_itself(void **state)
+every_character_decodes_to_itself_and_is_encoded_so(void **state)
 {
     (void)state;
     for (uint32_t c = 0; c <= 0x110000; c++) {
@@ -142,6 +142,11 @@ every_character_decodes_to_itself(void **state)
 
         if (utf8_decode(&got, s, n) != (is_scalar ? n : 0) || (is_scalar && got != c)) {
             fail_msg("U+%04X", (unsigned)c);
+        }
+        char own[UTF8_MAX] = {0};
+
+        if (is_scalar && (utf8_put(own, c) != n || memcmp(own, s, n) != 0)) {
+            fail_msg("U+%04X encoded", (unsigned)c);
         }
         /* Followed by more, and cut short. */
         if (is_scalar && n > 1 && utf8_decode(&got, s, n - 1) != 0) {
@@ -290,7 +295,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_border_of_the_standards_table_is_kept),
-        cmocka_unit_test(every_character_decodes_to_itself),
+        cmocka_unit_test(every_character_decodes_to_itself_and_is_encoded_so),
         cmocka_unit_test(the_valid_prefix_ends_at_the_first_bad_byte_wherever_it_is),
         cmocka_unit_test(only_a_character_that_may_still_come_is_held_back),
         cmocka_unit_test(a_cut_never_splits_a_character_and_wastes_nothing),

@@ -1,0 +1,59 @@
+#ifndef SY_TERMINAL_STATE_H
+#define SY_TERMINAL_STATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+
+/*
+ * What a program on a PTY is doing, as the kernel knows it: how its terminal is set, and who is
+ * in the foreground.
+ */
+enum state_kind {
+    STATE_RUNNING,  /* nothing says that it waits */
+    STATE_PROMPT,   /* a shell or another reader of lines (readline) waits at its prompt */
+    STATE_PASSWORD, /* what is typed is not shown, and a line is read */
+    STATE_SCREEN,   /* a program that reads keys: an editor, a pager, a menu */
+    STATE_LINE,     /* a program waits for a line */
+};
+
+enum state_answer { STATE_NO, STATE_YES, STATE_UNKNOWN };
+
+struct state_facts {
+    bool echo;               /* of the terminal's local modes */
+    bool canonical;          /* lines, not keys */
+    pid_t foreground;        /* process group; 0: unknown */
+    pid_t shell;             /* process group of the session's first program */
+    enum state_answer reads; /* is the foreground in a read of the terminal? */
+    bool asks_password;      /* state_asks_password of the last line */
+};
+
+/*
+ * Pure. With echo off and lines on a password is read: readline and programs that draw have both
+ * off. A text that asks for one counts where keys are read by another program than the
+ * shell (sudo that shows stars), and where a line is read by one.
+ */
+enum state_kind state_of(const struct state_facts *facts);
+/* "running", "prompt", "password", "screen", "line". */
+const char *state_name(enum state_kind kind);
+
+/* The last line of the screen asks for a password or passphrase: it has the word, and ends
+ * with a colon (and stars). A fallback: a text can say anything. */
+bool state_asks_password(const char *line, size_t n);
+
+/* Fills echo, canonical and foreground from the PTY's master; two system calls. SY_E_SYS when
+ * it is none, or nobody has the other end open any more. */
+enum sy_code state_read(int master, struct state_facts *facts, struct sy_error *err) SY_NODISCARD;
+
+/*
+ * Is this process in a read of the terminal `name` (/dev/pts/N)? Best effort, by
+ * /proc/PID/syscall and the descriptor that it names: STATE_UNKNOWN where the kernel does not
+ * tell (another user's process, one that may not be traced, a kernel without that file), and for
+ * one that waits for several descriptors (poll, select), of which the terminal may be one. It
+ * looks at the first thread alone; what it saw may be over when it returns.
+ */
+enum state_answer state_reads_terminal(pid_t pid, const char *name);
+
+#endif

@@ -1,0 +1,118 @@
+#include "terminal/state.h"
+
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/str.h"
+
+/* Those that wait for several descriptors. */
+static bool
+waits_for_many(uint64_t number)
+{
+    static const int numbers[] = {
+        SYS_ppoll, SYS_pselect6, SYS_epoll_pwait,
+#ifdef SYS_poll
+        SYS_poll,  SYS_select,   SYS_epoll_wait,
+#endif
+    };
+
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        if (number == (uint64_t)numbers[i]) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* "0x" and hexadecimal digits. */
+static bool
+to_fd(unsigned *ret, const char *s)
+{
+    static const char digits[] = "0123456789abcdef";
+    unsigned value = 0;
+
+    if (s[0] != '0' || s[1] != 'x') {
+        return false;
+    }
+    for (s += 2; *s != ' ' && *s != '\0'; s++) {
+        const char *digit = strchr(digits, *s);
+
+        if (digit == NULL || value > 0xFFFFFFU) {
+            return false;
+        }
+        value = value * 16 + (unsigned)(digit - digits);
+    }
+    *ret = value;
+    return true;
+}
+
+static enum state_answer
+is_terminal(pid_t pid, unsigned fd, const char *name)
+{
+    char path[64];
+    char target[64];
+    ssize_t n = 0;
+
+    (void)snprintf(path, sizeof(path), "/proc/%d/fd/%u", (int)pid, fd);
+    n = readlink(path, target, sizeof(target) - 1);
+    if (n < 0) {
+        return STATE_UNKNOWN;
+    }
+    target[n] = '\0';
+    return str_eq(target, name) || str_eq(target, "/dev/tty") ? STATE_YES : STATE_NO;
+}
+
+/* "NUMBER 0xARG1 0xARG2 ...", or "running". */
+static enum state_answer
+by_call(pid_t pid, char *text, const char *name)
+{
+    uint64_t number = 0;
+    unsigned fd = 0;
+    char *end = strchr(text, ' ');
+
+    if (end == NULL) {
+        return str_eq(text, "running\n") ? STATE_NO : STATE_UNKNOWN;
+    }
+    *end = '\0';
+    if (!str_to_u64(&number, text, 0, UINT32_MAX)) {
+        return STATE_UNKNOWN; /* -1: in no call, but not running either */
+    }
+    if (waits_for_many(number)) {
+        return STATE_UNKNOWN;
+    }
+    if (number != SYS_read && number != SYS_readv) {
+        return STATE_NO;
+    }
+    if (!to_fd(&fd, end + 1)) {
+        return STATE_UNKNOWN;
+    }
+    return is_terminal(pid, fd, name);
+}
+
+enum state_answer
+state_reads_terminal(pid_t pid, const char *name)
+{
+    char path[64];
+    char text[256];
+    ssize_t n = 0;
+
+    (void)snprintf(path, sizeof(path), "/proc/%d/syscall", (int)pid);
+
+    SY_FD fd = open(path, O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0) {
+        return STATE_UNKNOWN;
+    }
+    n = read(fd, text, sizeof(text) - 1);
+    if (n <= 0) {
+        return STATE_UNKNOWN;
+    }
+    text[n] = '\0';
+    return by_call(pid, text, name);
+}

@@ -1,0 +1,181 @@
+#include "terminal/strip.h"
+
+#include <string.h>
+
+#include "base/place.h"
+#include "base/utf8.h"
+
+static void
+add(struct strip *s, const char *bytes, size_t n)
+{
+    enum sy_code rc = n > 0 ? buf_add(s->out, bytes, n) : SY_E_OK;
+
+    if (rc != SY_E_OK && s->rc == SY_E_OK) {
+        s->rc = rc;
+    }
+}
+
+static void
+add_shown(struct strip *s, uint32_t c)
+{
+    enum sy_code rc = buf_addf(s->out, "\\u{%X}", (unsigned)c);
+
+    if (rc != SY_E_OK && s->rc == SY_E_OK) {
+        s->rc = rc;
+    }
+}
+
+/* Whole characters and bytes that are none. */
+static void
+add_text(struct strip *s, const char *bytes, size_t n)
+{
+    size_t start = 0;
+    size_t i = 0;
+
+    while (i < n) {
+        uint32_t c = 0;
+        size_t len = 1;
+
+        if ((unsigned char)bytes[i] >= 0x80U) {
+            len = utf8_decode(&c, bytes + i, n - i);
+            if (len > 0 && place_is_deceptive(c)) {
+                add(s, bytes + start, i - start);
+                add_shown(s, c);
+                start = i + len;
+            }
+            len = len > 0 ? len : 1;
+        }
+        i += len;
+    }
+    add(s, bytes + start, n - start);
+}
+
+/* One byte behind those that are held; false: it is no part of their character. */
+static bool
+join(struct strip *s, char byte)
+{
+    uint32_t c = 0;
+
+    s->held[s->held_n] = byte;
+    if (utf8_decode(&c, s->held, s->held_n + 1) == s->held_n + 1) {
+        size_t n = s->held_n + 1;
+
+        s->held_n = 0;
+        add_text(s, s->held, n);
+        return true;
+    }
+    if (utf8_incomplete_tail(s->held, s->held_n + 1) == s->held_n + 1) {
+        s->held_n++;
+        return true;
+    }
+    add(s, s->held, s->held_n);
+    s->held_n = 0;
+    return false;
+}
+
+static void
+on_text(void *arg, const char *bytes, size_t n)
+{
+    struct strip *s = arg;
+    size_t tail = 0;
+
+    while (n > 0 && s->held_n > 0) {
+        if (join(s, bytes[0])) {
+            bytes++;
+            n--;
+        }
+    }
+    tail = utf8_incomplete_tail(bytes, n);
+    add_text(s, bytes, n - tail);
+    if (tail > 0) {
+        memcpy(s->held, bytes + n - tail, tail);
+        s->held_n = tail;
+    }
+}
+
+static void
+flush(struct strip *s)
+{
+    add(s, s->held, s->held_n);
+    s->held_n = 0;
+}
+
+static void
+on_control(void *arg, unsigned char c)
+{
+    struct strip *s = arg;
+    char byte = (char)c;
+
+    if (c != 0x07U && c != 0x0EU && c != 0x0FU) {
+        flush(s);
+        add(s, &byte, 1);
+    }
+}
+
+static void
+on_sequence(void *arg, const char *seq, size_t n)
+{
+    (void)arg;
+    (void)seq;
+    (void)n;
+}
+
+static void
+on_string(void *arg, char kind, const char *body, size_t n)
+{
+    (void)arg;
+    (void)kind;
+    (void)body;
+    (void)n;
+}
+
+static void
+on_broken(void *arg, const char *seq, size_t n)
+{
+    struct strip *s = arg;
+
+    flush(s);
+    add(s, "\\x1b", 4);
+    on_text(s, seq, n);
+}
+
+static const struct parser_sink sink = {
+    .text = on_text,
+    .control = on_control,
+    .escape = on_sequence,
+    .csi = on_sequence,
+    .string = on_string,
+    .broken = on_broken,
+};
+
+void
+strip_fini(struct strip *s)
+{
+    parser_fini(&s->parser);
+    s->held_n = 0;
+}
+
+enum sy_code
+strip_feed(struct strip *s, const char *bytes, size_t n, struct buf *out)
+{
+    enum sy_code rc = SY_E_OK;
+
+    s->parser.sink = &sink;
+    s->parser.arg = s;
+    s->out = out;
+    s->rc = SY_E_OK;
+    rc = parser_feed(&s->parser, bytes, n);
+    return s->rc != SY_E_OK ? s->rc : rc;
+}
+
+enum sy_code
+strip_finish(struct strip *s, struct buf *out)
+{
+    s->out = out;
+    s->rc = SY_E_OK;
+    if (s->parser.sink != NULL) {
+        parser_finish(&s->parser);
+    }
+    flush(s);
+    return s->rc;
+}

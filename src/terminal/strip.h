@@ -1,0 +1,34 @@
+#ifndef SY_TERMINAL_STRIP_H
+#define SY_TERMINAL_STRIP_H
+
+#include <stddef.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "terminal/parser.h"
+
+/*
+ * A stream without its escape sequences, whatever pieces it comes in. Left out are the sequences
+ * of ECMA-48 (CSI, OSC, DCS, SOS, PM, APC, and those of two characters), BEL, SO and SI. What
+ * could hide or turn text (C1 controls, bidirectional and zero-width ones) becomes
+ * \u{202E}. What only begins like a sequence is shown, its ESC as \x1b, so that nothing can be
+ * hidden behind it. All else stays as it is: tabs, carriage returns, invalid bytes.
+ *
+ * A zeroed one is ready. Carriage returns are folded before this, as that needs to
+ * see which part of a line is erased.
+ */
+struct strip {
+    struct parser parser;
+    struct buf *out;
+    enum sy_code rc;
+    size_t held_n;
+    char held[4]; /* of a character that is not complete */
+};
+
+void strip_fini(struct strip *s);
+/* Appends. SY_E_LIMIT, SY_E_NOMEM: something is missing. */
+enum sy_code strip_feed(struct strip *s, const char *bytes, size_t n, struct buf *out) SY_NODISCARD;
+/* The end of the stream: what was held back. */
+enum sy_code strip_finish(struct strip *s, struct buf *out) SY_NODISCARD;
+
+#endif

@@ -1,0 +1,113 @@
+#include "screens.h"
+
+#include <string.h>
+
+#include "terminal/terminal_internal.h"
+
+#define ROW_MAX 65536
+
+static const char *
+rows_differ(struct terminal *a, struct terminal *b, unsigned row)
+{
+    SY_AUTO(buf_fini) struct buf x = {.max = ROW_MAX};
+    SY_AUTO(buf_fini) struct buf y = {.max = ROW_MAX};
+    struct terminal_run p[64] = {{0}};
+    struct terminal_run q[64] = {{0}};
+
+    if (terminal_row(a, row, &x) != SY_E_OK || terminal_row(b, row, &y) != SY_E_OK) {
+        return "no memory";
+    }
+    if (x.len != y.len || memcmp(buf_view(&x), buf_view(&y), x.len) != 0) {
+        return "the text of a row";
+    }
+
+    size_t n = terminal_row_runs(a, row, p, 64);
+
+    if (terminal_row_runs(b, row, q, 64) != n) {
+        return "the number of runs";
+    }
+    for (size_t i = 0; i < n && i < 64; i++) {
+        if (p[i].col != q[i].col || p[i].cols != q[i].cols || p[i].is_reverse != q[i].is_reverse) {
+            return "the runs of a row";
+        }
+    }
+    return NULL;
+}
+
+static const char *
+states_differ(struct terminal *a, struct terminal *b)
+{
+    const struct terminal_state *p = terminal_state(a);
+    const struct terminal_state *q = terminal_state(b);
+
+    if (memcmp(&p->keys, &q->keys, sizeof(p->keys)) != 0) {
+        return "the modes of keys";
+    }
+    if (p->alt_screen != q->alt_screen || p->cursor_visible != q->cursor_visible ||
+        p->is_in_frame != q->is_in_frame || p->wants_mouse != q->wants_mouse) {
+        return "the modes";
+    }
+    if (p->frames != q->frames || p->bells != q->bells || p->lost != q->lost) {
+        return "the counters";
+    }
+    if (strcmp(terminal_title(a), terminal_title(b)) != 0) {
+        return "the title";
+    }
+    return strcmp(buf_view(terminal_replies(a)), buf_view(terminal_replies(b))) != 0 ? "the answers"
+                                                                                     : NULL;
+}
+
+const char *
+screens_differ(struct terminal *a, struct terminal *b)
+{
+    struct terminal_screen x;
+    struct terminal_screen y;
+    const char *what = states_differ(a, b);
+
+    if (terminal_look(a, &x) != SY_E_OK || terminal_look(b, &y) != SY_E_OK) {
+        return "no memory";
+    }
+    if (x.rows != y.rows || x.cols != y.cols) {
+        return "the size";
+    }
+    for (unsigned row = 0; row < x.rows && what == NULL; row++) {
+        what = rows_differ(a, b, row);
+    }
+    if (what == NULL && (x.cursor_row != y.cursor_row || x.cursor_col != y.cursor_col)) {
+        return "the cursor";
+    }
+    return what;
+}
+
+enum sy_code
+screens_text(struct terminal *t, struct buf *out)
+{
+    struct terminal_screen s;
+    enum sy_code rc = terminal_look(t, &s);
+
+    for (unsigned row = 0; rc == SY_E_OK && row < s.rows; row++) {
+        rc = terminal_row(t, row, out);
+        if (rc == SY_E_OK) {
+            rc = buf_add_char(out, '\n');
+        }
+    }
+    while (out->len > 0 && out->data[out->len - 1] == '\n') {
+        out->data[--out->len] = '\0';
+    }
+    return rc;
+}
+
+enum sy_code
+screens_feed_eagerly(struct terminal *t, const char *bytes, size_t n)
+{
+    enum sy_code rc = pending_draw(t);
+
+    for (size_t i = 0; i < n && rc == SY_E_OK; i++) {
+        t->is_pristine = false;
+        rc = terminal_feed(t, bytes + i, 1);
+        if (rc == SY_E_OK) {
+            rc = pending_draw(t);
+        }
+    }
+    return rc;
+}

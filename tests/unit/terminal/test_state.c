@@ -1,0 +1,194 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "terminal/state.h"
+
+#define SHELL 100
+#define OTHER 200
+
+static void
+tells_prompts_passwords_and_screens_apart(void **state)
+{
+    static const struct {
+        struct state_facts facts;
+        enum state_kind kind;
+    } rows[] = {
+  /* bash with readline, waiting */
+        {{.foreground = SHELL},                                                          STATE_PROMPT  },
+ /* cat or sleep */
+        {{.echo = true, .canonical = true, .foreground = OTHER},                         STATE_RUNNING },
+        {{.echo = true, .canonical = true, .foreground = OTHER, .reads = STATE_UNKNOWN},
+         STATE_RUNNING                                                                                 },
+        {{.echo = true, .canonical = true, .foreground = OTHER, .reads = STATE_YES},     STATE_LINE    },
+ /* a shell without readline, and bash's read */
+        {{.echo = true, .canonical = true, .foreground = SHELL, .reads = STATE_YES},     STATE_LINE    },
+ /* getpass, ssh; bash's read -s */
+        {{.canonical = true, .foreground = OTHER},                                       STATE_PASSWORD},
+        {{.canonical = true, .foreground = SHELL},                                       STATE_PASSWORD},
+ /* vim */
+        {{.foreground = OTHER},                                                          STATE_SCREEN  },
+        {{.echo = true, .foreground = OTHER},                                            STATE_SCREEN  },
+        {{.foreground = 0},                                                              STATE_SCREEN  },
+ /* sudo that shows stars; one that reads with echo */
+        {{.foreground = OTHER, .asks_password = true},                                   STATE_PASSWORD},
+        {{.echo = true,
+          .canonical = true,
+          .foreground = OTHER,
+          .reads = STATE_YES,
+          .asks_password = true},
+         STATE_PASSWORD                                                                                },
+ /* the word alone is none */
+        {{.foreground = SHELL, .asks_password = true},                                   STATE_PROMPT  },
+        {{.echo = true, .canonical = true, .foreground = OTHER, .asks_password = true},
+         STATE_RUNNING                                                                                 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct state_facts f = rows[i].facts;
+
+        f.shell = SHELL;
+        if (state_of(&f) != rows[i].kind) {
+            fail_msg("row %zu: %s", i, state_name(state_of(&f)));
+        }
+    }
+}
+
+static void
+knows_a_line_that_asks_for_a_password(void **state)
+{
+    static const char *const yes[] = {
+        "Password:",
+        "[sudo] password for bob: ",
+        "Enter passphrase for key '/x': ",
+        "Password: ****",
+        "PASSWORD:",
+    };
+    static const char *const no[] = {"",      "$ ",           "password", "the password was wrong",
+                                     "user:", "a: password b"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(yes) / sizeof(yes[0]); i++) {
+        assert_true(state_asks_password(yes[i], strlen(yes[i])));
+    }
+    for (size_t i = 0; i < sizeof(no) / sizeof(no[0]); i++) {
+        assert_false(state_asks_password(no[i], strlen(no[i])));
+    }
+}
+
+struct pty {
+    int master;
+    int slave;
+    char name[64];
+};
+
+static void
+pty_open(struct pty *p)
+{
+    p->master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+    assert_true(p->master >= 0);
+    assert_int_equal(grantpt(p->master), 0);
+    assert_int_equal(unlockpt(p->master), 0);
+    assert_int_equal(ptsname_r(p->master, p->name, sizeof(p->name)), 0);
+    p->slave = open(p->name, O_RDWR | O_NOCTTY | O_CLOEXEC);
+    assert_true(p->slave >= 0);
+}
+
+static void
+pty_close(struct pty *p)
+{
+    fd_close(&p->master);
+    fd_close(&p->slave);
+}
+
+static void
+reads_the_modes_from_the_master(void **state)
+{
+    struct pty p;
+    struct termios modes;
+    struct state_facts f = {.shell = SHELL};
+    struct sy_error err = {0};
+
+    (void)state;
+    pty_open(&p);
+    assert_int_equal(state_read(p.master, &f, &err), SY_E_OK);
+    assert_true(f.echo && f.canonical && f.foreground == 0);
+    assert_int_equal(tcgetattr(p.slave, &modes), 0);
+    modes.c_lflag &= ~(tcflag_t)ECHO;
+    assert_int_equal(tcsetattr(p.slave, TCSANOW, &modes), 0);
+    assert_int_equal(state_read(p.master, &f, &err), SY_E_OK);
+    assert_true(!f.echo && f.canonical);
+    pty_close(&p);
+
+    SY_FD none = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+    assert_int_equal(state_read(none, &f, &err), SY_E_SYS);
+}
+
+/* In the child: reads until it is killed. */
+static void
+child_reads(int fd)
+{
+    char c = 0;
+
+    while (read(fd, &c, 1) >= 0) {
+    }
+    _exit(0);
+}
+
+static void
+sees_a_process_that_reads_the_terminal(void **state)
+{
+    struct pty p;
+    pid_t pid = 0;
+    enum state_answer answer = STATE_NO;
+
+    (void)state;
+    pty_open(&p);
+    pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        child_reads(p.slave);
+    }
+    /* Until it is there; a kernel that does not tell says so at once. */
+    while (answer == STATE_NO) {
+        answer = state_reads_terminal(pid, p.name);
+        (void)sched_yield();
+    }
+    assert_true(answer == STATE_YES || access("/proc/self/syscall", R_OK) != 0 ||
+                answer == STATE_UNKNOWN);
+    if (answer == STATE_YES) {
+        assert_int_equal(state_reads_terminal(pid, "/dev/pts/none"), STATE_NO);
+    }
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    assert_int_equal(state_reads_terminal(pid, p.name), STATE_UNKNOWN);
+    pty_close(&p);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tells_prompts_passwords_and_screens_apart),
+        cmocka_unit_test(knows_a_line_that_asks_for_a_password),
+        cmocka_unit_test(reads_the_modes_from_the_master),
+        cmocka_unit_test(sees_a_process_that_reads_the_terminal),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

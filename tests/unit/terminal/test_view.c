@@ -1,0 +1,215 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "fault.h"
+#include "terminal/strip.h"
+#include "terminal/view.h"
+
+static struct terminal *
+make(unsigned rows, unsigned cols)
+{
+    struct terminal_options o = {.rows = rows, .cols = cols};
+    struct terminal *t = NULL;
+
+    assert_int_equal(terminal_new(&t, &o, NULL), SY_E_OK);
+    return t;
+}
+
+static struct terminal_screen
+look(struct terminal *t, const char *s)
+{
+    struct terminal_screen screen;
+
+    assert_int_equal(terminal_feed(t, s, strlen(s)), SY_E_OK);
+    assert_int_equal(terminal_look(t, &screen), SY_E_OK);
+    return screen;
+}
+
+static void
+shows_rows_without_what_is_blank(void **state)
+{
+    struct terminal *t = make(4, 20);
+    struct terminal_screen s = look(t, "one  \r\n\r\n  three ");
+    SY_AUTO(buf_fini) struct buf out = {.max = 4096};
+
+    (void)state;
+    assert_int_equal(view_screen(t, &s, &out), SY_E_OK);
+    assert_string_equal(buf_view(&out), "one\n\n  three\n");
+    buf_reset(&out);
+    s = look(t, "\x1b[2J");
+    assert_int_equal(view_screen(t, &s, &out), SY_E_OK);
+    assert_string_equal(buf_view(&out), "");
+    terminal_free(t);
+}
+
+static void
+tells_only_rows_that_changed_since(void **state)
+{
+    struct terminal *t = make(4, 20);
+    struct terminal_screen s = look(t, "one\r\ntwo\r\nthree");
+    uint64_t since = s.seq;
+    SY_AUTO(buf_fini) struct buf out = {.max = 4096};
+
+    (void)state;
+    assert_int_equal(view_diff(t, &s, 0, &out), SY_E_OK);
+    assert_string_equal(buf_view(&out), "0: one\n1: two\n2: three\n");
+    buf_reset(&out);
+    assert_int_equal(view_diff(t, &s, since, &out), SY_E_OK);
+    assert_string_equal(buf_view(&out), "");
+    s = look(t, "\x1b[1;1H\x1b[K\x1b[3;6H!");
+    assert_int_equal(view_diff(t, &s, since, &out), SY_E_OK);
+    assert_string_equal(buf_view(&out), "0: \n2: three!\n");
+    terminal_free(t);
+}
+
+static void
+tells_the_facts_as_json(void **state)
+{
+    struct terminal *t = make(3, 20);
+    struct terminal_screen s =
+        look(t, "\x1b]2;a \"title\"\x07\x1b[?25l\x1b[7m     \x1b[m\r\n a\x1b[7m b\xC3\xA4 \x1b[m");
+    SY_AUTO(buf_fini) struct buf out = {.max = 4096};
+    struct jw w = {.out = &out};
+
+    (void)state;
+    jw_object(&w);
+    assert_int_equal(view_facts(&w, t, &s), SY_E_OK);
+    jw_end_object(&w);
+    assert_int_equal(jw_done(&w), SY_E_OK);
+    assert_string_equal(
+        buf_view(&out),
+        "{\"rows\":3,\"cols\":20,\"cursor\":{\"row\":1,\"col\":6,\"visible\":false},"
+        "\"alt_screen\":false,\"seq\":1,\"title\":\"a \\\"title\\\"\","
+        "\"highlighted\":[{\"row\":1,\"col\":2,\"text\":\" b\xC3\xA4 \"}]}");
+    terminal_free(t);
+}
+
+static void
+check_strip(const char *in, size_t n, const char *text)
+{
+    for (size_t piece = 1; piece < 20; piece++) {
+        SY_AUTO(buf_fini) struct buf out = {.max = 65536};
+        struct strip s = {.held_n = 0};
+
+        for (size_t i = 0; i < n; i += piece) {
+            assert_int_equal(strip_feed(&s, in + i, piece < n - i ? piece : n - i, &out), SY_E_OK);
+        }
+        assert_int_equal(strip_finish(&s, &out), SY_E_OK);
+        strip_fini(&s);
+        assert_string_equal(buf_view(&out), text);
+    }
+}
+
+static void
+strips_sequences_and_shows_what_only_looks_like_one(void **state)
+{
+    static const struct {
+        const char *in;
+        const char *text;
+    } rows[] = {
+        {"plain\r\n\ttext\b",                                       "plain\r\n\ttext\b"                   },
+        {"\x1b[1;31mred\x1b[m",                                     "red"                                 },
+        {"\x1b]0;title\x07"
+         "a\x1b]8;;http://x\x1b\\b",                       "ab"                                  },
+        {"a\x1bPq#0\x1b\\b\x1b_x\x1b\\c\x1b^y\x1b\\d\x1bXz\x1b\\e", "abcde"                               },
+        {"\x1b(B\x1b)0\x1b=\x1b>\x1b#8\0337x\0338",                 "x"                                   },
+        {"a\a\x0e"
+         "b\x0f",                                          "ab"                                  },
+        {"\x1b[3\n1m",                                              "\n"                                  },
+        {"\x1b]0;open\nnext",                                       "\\x1b]0;open\nnext"                  },
+        {"\x1b]0;open",                                             "\\x1b]0;open"                        },
+        {"\x1b[31",                                                 "\\x1b[31"                            },
+        {"\x1b\x1b[m",                                              "\\x1b"                               },
+        {"\x1b[\xC3\xA4",                                           "\\x1b[\xC3\xA4"                      },
+        {"\x1b[1\x18m",                                             "\\x1b[1m"                            },
+        {"a\xC2\x9B"
+         "31mb",                                           "a\\u{9B}31mb"                        },
+        {"a\342\200\256\342\200\254b\xE2\x80\x8B"
+         "c",                                              "a\\u{202E}\\u{202C}b\\u{200B}c"      },
+        {"\xC3\xA4\xE6\xBC\xA2\xF0\x9F\x99\x82",                    "\xC3\xA4\xE6\xBC\xA2\xF0\x9F\x99\x82"},
+        {"\xFF\xE6\xBC"
+         "x\xC3",                                          "\xFF\xE6\xBC"
+         "x\xC3"                                                                },
+        {"\xC2\x1b[m\x9B",                                          "\\u{9B}"                             },
+    };
+    char longer[PARSER_SEQUENCE_MAX + 16] = "\x1b[";
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        check_strip(rows[i].in, strlen(rows[i].in), rows[i].text);
+    }
+    memset(longer + 2, '1', sizeof(longer) - 4);
+    longer[sizeof(longer) - 2] = 'm';
+
+    SY_AUTO(buf_fini) struct buf shown = {.max = 1024};
+
+    assert_int_equal(buf_addf(&shown, "\\x1b%s", longer + 1), SY_E_OK);
+    check_strip(longer, strlen(longer), buf_view(&shown));
+}
+
+static enum sy_code
+body(void *arg)
+{
+    static const char in[] = "a\x1b]0;title\x07\342\200\256\342\200\254b";
+    struct strip s = {.held_n = 0};
+    SY_AUTO(buf_fini) struct buf out = {.max = 4096};
+    struct terminal_options o = {.rows = 3, .cols = 20};
+    struct terminal *t = NULL;
+    struct terminal_screen screen;
+    enum sy_code rc = strip_feed(&s, in, sizeof(in) - 1, &out);
+
+    (void)arg;
+    strip_fini(&s);
+    if (rc == SY_E_OK) {
+        rc = terminal_new(&t, &o, NULL);
+    }
+    if (rc == SY_E_OK) {
+        rc = terminal_feed(t, "\x1b[7mone", 7);
+    }
+    if (rc == SY_E_OK) {
+        rc = terminal_look(t, &screen);
+    }
+    if (rc == SY_E_OK) {
+        rc = view_screen(t, &screen, &out);
+    }
+    if (rc == SY_E_OK) {
+        rc = view_diff(t, &screen, 0, &out);
+    }
+    if (rc == SY_E_OK) {
+        struct jw w = {.out = &out};
+
+        jw_object(&w);
+        rc = view_facts(&w, t, &screen);
+        jw_end_object(&w);
+        rc = rc != SY_E_OK ? rc : jw_done(&w);
+    }
+    terminal_free(t);
+    return rc;
+}
+
+static void
+survives_each_failed_allocation(void **state)
+{
+    (void)state;
+    fault_run(body, NULL);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(shows_rows_without_what_is_blank),
+        cmocka_unit_test(tells_only_rows_that_changed_since),
+        cmocka_unit_test(tells_the_facts_as_json),
+        cmocka_unit_test(strips_sequences_and_shows_what_only_looks_like_one),
+        cmocka_unit_test(survives_each_failed_allocation),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -363,7 +363,7 @@
 /* Where no size is asked for: that of a VT100. */
 #define LIMIT_TERMINAL_ROWS_DEFAULT 24U
 #define LIMIT_TERMINAL_COLS_DEFAULT 80U
-#define LIMIT_TERMINAL_MEMORY 67108864U /* 64 MiB */
+#define LIMIT_TERMINAL_MEMORY       67108864U /* 64 MiB */
 /* Bytes of a program that wait until somebody looks at the screen: at least the first, at most
  * the second, four characters a cell between. */
 #define LIMIT_TERMINAL_LOG      8192U

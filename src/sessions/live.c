@@ -15,6 +15,7 @@ on_timer_closed(uv_handle_t *handle)
 
     transcript_free(l->transcript);
     typed_fini(&l->typed);
+    terminal_free(l->screen);
     mem_free(l->command);
     mem_free(l->cwd);
     mem_free(l);
@@ -75,6 +76,7 @@ on_raw(void *arg, enum output_stream s, const char *bytes, size_t n)
     (void)s; /* in the order in which they came, as a terminal has them */
     l->heard_ns = clock_mono_ns();
     live_look_soon(l);
+    live_tty_feed(l, bytes, n);
     return transcript_push(l->transcript, bytes, n);
 }
 
@@ -168,6 +170,10 @@ live_submit(struct live *l, struct session *session, const struct turn_context *
     if (describe(l, request) != SY_E_OK) {
         exec_request_fini(request);
         return sy_err_nomem(err);
+    }
+    if (live_tty_begin(l, &request->input, err) != SY_E_OK) {
+        exec_request_fini(request);
+        return err->code;
     }
     if (l->session == NULL) {
         session_ref(session);
@@ -364,7 +370,11 @@ live_signal(struct live *l, int signal_number)
 bool
 live_resize(struct live *l, unsigned rows, unsigned columns)
 {
-    return l->driver != NULL && orch_resize(l->call, rows, columns);
+    if (l->driver == NULL || l->screen == NULL ||
+        terminal_resize(l->screen, rows, columns, NULL) == SY_E_ARG) {
+        return false;
+    }
+    return orch_resize(l->call, rows, columns);
 }
 
 void

@@ -19,6 +19,8 @@
  */
 struct live;
 struct live_store;
+struct terminal;
+struct pattern_scan;
 struct uv_loop_s;
 
 struct live_store_options {
@@ -104,6 +106,21 @@ void live_get_state(const struct live *l, struct live_state *ret);
 #define LIVE_STATE_TEXT 96
 void live_state_text(char ret[LIVE_STATE_TEXT], const struct live *l);
 
+/* What its terminal is like. */
+struct live_terminal {
+    bool is_waiting;   /* it waits for input, as far as the kernel tells */
+    bool is_at_prompt; /* a shell or another reader of lines waits at its prompt */
+    bool echo_off;     /* what is typed is not shown: a password */
+    bool draws;        /* it uses the whole screen */
+};
+/* False: it has none, or has ended. */
+bool live_get_terminal(const struct live *l, struct live_terminal *ret);
+/* Its screen (terminal/terminal.h); NULL: it has none. */
+struct terminal *live_screen(struct live *l);
+/* The number of the look (terminal_screen.seq) that an answer was made of last; 0: none. */
+uint64_t live_seen(const struct live *l);
+void live_set_seen(struct live *l, uint64_t seq);
+
 struct transcript;
 /* What it wrote (transcript.h). */
 struct transcript *live_transcript(struct live *l);
@@ -122,6 +139,9 @@ enum live_reason {
     LIVE_EXIT,
     LIVE_DEADLINE,
     LIVE_IDLE,
+    LIVE_PATTERN,
+    LIVE_PROMPT,
+    LIVE_INPUT,
     LIVE_CANCELLED, /* live_wait_cancel, or the session is being forgotten */
     LIVE_REFUSED    /* `begin` said no */
 };
@@ -133,8 +153,11 @@ const char *live_reason_name(enum live_reason r);
  * clock runs. Neither comes from inside live_wait. False from `begin` ends it.
  */
 struct live_wait {
-    uint64_t yield_ms; /* LIVE_DEADLINE after that */
-    uint64_t idle_ms;  /* LIVE_IDLE when nothing was written for so long; 0: never */
+    uint64_t yield_ms;         /* LIVE_DEADLINE after that */
+    uint64_t idle_ms;          /* LIVE_IDLE when nothing was written for so long; 0: never */
+    bool until_prompt;         /* LIVE_PROMPT when the shell is back at its prompt */
+    bool until_input;          /* LIVE_INPUT when it waits for input of any kind */
+    struct pattern_scan *scan; /* LIVE_PATTERN when this finds something; NULL: never. Borrowed */
     bool (*begin)(void *arg, struct live *l); /* may be NULL */
     void (*done)(void *arg, struct live *l, enum live_reason reason);
     void *arg;
@@ -142,6 +165,9 @@ struct live_wait {
     struct live_wait *next;
     uint64_t began_ns; /* 0: not its turn yet */
     bool is_cancelled;
+    bool saw_running;     /* it was not at its prompt since then */
+    bool has_scan_failed; /* the search took too much: it may have missed something */
+    uint64_t scanned;     /* up to which number of the transcript */
 };
 void live_wait(struct live *l, struct live_wait *w);
 /* `done` still comes; nothing where it has come. */

@@ -6,6 +6,7 @@
 #include "base/limits.h"
 #include "sessions/sessions.h"
 #include "sessions/transcript.h"
+#include "terminal/terminal.h"
 
 /* What is left of a session that was forgotten. */
 struct live_memory {
@@ -53,6 +54,8 @@ struct live {
     uint64_t used_ns;
     uint64_t heard_ns; /* when it last wrote something */
     struct typed typed;
+    uint64_t seen;           /* live_seen */
+    struct terminal *screen; /* NULL: it has no terminal */
     struct live_wait *waits; /* the first one's turn it is */
     bool is_looking;         /* inside of look() */
     uv_timer_t timer;
@@ -67,6 +70,13 @@ enum sy_code typed_follow(struct typed *t, struct orch_call *call, const char *b
 void typed_fini(struct typed *t);
 /* Does a terminal hide what is typed to it? (termios(3): ECHO off, ICANON on, as for passwords) */
 bool typed_is_hidden(int terminal_fd);
+
+/* Its terminal (tty.c). Begin: before its command is submitted. Feed: what it wrote. */
+enum sy_code live_tty_begin(struct live *l, const struct orch_input *input,
+                            struct sy_error *err) SY_NODISCARD;
+void live_tty_feed(struct live *l, const char *bytes, size_t n);
+/* Has anything been written since the last look that the wait looks for? */
+bool live_tty_matches(struct live *l, struct live_wait *w);
 
 /* Something has happened that a wait may be for: looked at from the loop. */
 void live_look_soon(struct live *l);

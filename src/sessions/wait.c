@@ -4,8 +4,14 @@
 
 #define NS_PER_MS 1000000ULL
 
+/* A program that has written nothing for so long has done what it was going to do at once. */
+#define LIVE_QUIET_MS 30U
+/* How often a terminal is looked at that was quiet and is waited for. */
+#define LIVE_LOOK_MS 100U
+
 static const char *const reason_names[] = {
     [LIVE_EXIT] = "exit",           [LIVE_DEADLINE] = "timeout", [LIVE_IDLE] = "idle",
+    [LIVE_PATTERN] = "pattern",     [LIVE_PROMPT] = "prompt",    [LIVE_INPUT] = "input",
     [LIVE_CANCELLED] = "cancelled", [LIVE_REFUSED] = "refused",
 };
 
@@ -36,9 +42,41 @@ end_ns(const struct live *l, const struct live_wait *w, enum live_reason *ret_re
     return deadline;
 }
 
+/*
+ * A prompt counts once the terminal was seen otherwise since our turn began, or has been quiet for
+ * a moment: what was typed may not have been read yet, and its echo comes from the prompt before.
+ */
+static bool
+is_met(struct live *l, struct live_wait *w, uint64_t now_ns, enum live_reason *ret_reason,
+       uint64_t *ret_next)
+{
+    uint64_t quiet_ns = later(l->heard_ns, w->began_ns) + LIVE_QUIET_MS * NS_PER_MS;
+    struct live_terminal t;
+
+    if (live_tty_matches(l, w)) {
+        *ret_reason = LIVE_PATTERN;
+        return true;
+    }
+    if (!(w->until_prompt || w->until_input) || !live_get_terminal(l, &t)) {
+        return false;
+    }
+    w->saw_running = w->saw_running || !t.is_waiting;
+    if (!w->saw_running && now_ns < quiet_ns) {
+        *ret_next = quiet_ns;
+        return false;
+    }
+    *ret_reason = w->until_prompt && t.is_at_prompt ? LIVE_PROMPT : LIVE_INPUT;
+    if (*ret_reason == LIVE_PROMPT || (w->until_input && t.is_waiting && now_ns >= quiet_ns)) {
+        return true;
+    }
+    /* The kernel tells of no change: while a line is waited for, we look again. */
+    *ret_next = now_ns < quiet_ns ? quiet_ns : now_ns + LIVE_LOOK_MS * NS_PER_MS;
+    return false;
+}
+
 /* Is it over? Otherwise *ret_next is when to look again. */
 static bool
-is_done(struct live *l, const struct live_wait *w, uint64_t now_ns, enum live_reason *ret_reason,
+is_done(struct live *l, struct live_wait *w, uint64_t now_ns, enum live_reason *ret_reason,
         uint64_t *ret_next)
 {
     if (w->is_cancelled || l->is_removed) {
@@ -49,8 +87,18 @@ is_done(struct live *l, const struct live_wait *w, uint64_t now_ns, enum live_re
         *ret_reason = LIVE_EXIT;
         return true;
     }
+
+    uint64_t again = UINT64_MAX;
+
+    if (is_met(l, w, now_ns, ret_reason, &again)) {
+        return true;
+    }
     *ret_next = end_ns(l, w, ret_reason);
-    return now_ns >= *ret_next;
+    if (now_ns >= *ret_next) {
+        return true;
+    }
+    *ret_next = again < *ret_next ? again : *ret_next;
+    return false;
 }
 
 static void
@@ -134,6 +182,9 @@ live_wait(struct live *l, struct live_wait *w)
     w->next = NULL;
     w->began_ns = 0;
     w->is_cancelled = false;
+    w->saw_running = false;
+    w->has_scan_failed = false;
+    w->scanned = transcript_unread(l->transcript);
     l->used_ns = clock_mono_ns();
     live_look_soon(l);
 }

@@ -81,6 +81,58 @@ clamp(int64_t ms, const struct live_yield *y)
     return ms > y->max_ms ? y->max_ms : ms;
 }
 
+/* One of the words; *ret stays where the argument is absent. */
+static enum sy_code
+word(int *ret, const struct js *args, const char *name, const char *const *words,
+     struct sy_error *err)
+{
+    const struct js *v = js_get(args, name);
+    const char *text = v != NULL ? js_str(v) : NULL;
+    SY_AUTO(buf_fini) struct buf all = {.max = 128};
+
+    if (v == NULL || js_type(v) == JS_NULL) {
+        return SY_E_OK;
+    }
+    for (int i = 0; words[i] != NULL; i++) {
+        if (text != NULL && str_eq(words[i], text)) {
+            *ret = i;
+            return SY_E_OK;
+        }
+        if (buf_addf(&all, "%s\"%s\"", i > 0 ? ", " : "", words[i]) != SY_E_OK) {
+            return sy_err_nomem(err);
+        }
+    }
+    return sy_err_set(err, SY_E_ARG, "'%s' must be one of %s", name, buf_view(&all));
+}
+
+static enum sy_code
+conditions(struct live_order *ret, const struct js *args, struct sy_error *err)
+{
+    static const char *const untils[] = {"prompt", "input", NULL};
+    static const char *const views[] = {"auto", "stream", "screen", "diff", NULL};
+    const struct js *v = js_get(args, "pattern");
+    int until = -1;
+    int view = LIVE_VIEW_AUTO;
+    enum sy_code rc = word(&until, args, "until", untils, err);
+
+    if (rc == SY_E_OK) {
+        rc = word(&view, args, "view", views, err);
+    }
+    if (rc == SY_E_OK && v != NULL && js_type(v) != JS_NULL) {
+        ret->pattern = js_str(v);
+        if (ret->pattern == NULL || ret->pattern[0] == '\0') {
+            return sy_err_set(
+                err, SY_E_ARG,
+                "'pattern' must be a regular expression, e.g. \"ready|error\", not %s",
+                ret->pattern != NULL ? "an empty string" : js_type_name(js_type(v)));
+        }
+    }
+    ret->until_prompt = until == 0;
+    ret->until_input = until == 1;
+    ret->view = (enum live_view)view;
+    return rc;
+}
+
 enum sy_code
 live_args_wait(struct live_order *ret, const struct invocation *inv, const struct live_yield *yield,
                struct sy_error *err)
@@ -96,6 +148,9 @@ live_args_wait(struct live_order *ret, const struct invocation *inv, const struc
     }
     if (rc == SY_E_OK) {
         rc = number(&since, args, "since_seq", (const int64_t[2]){0, INT64_MAX}, err);
+    }
+    if (rc == SY_E_OK) {
+        rc = conditions(ret, args, err);
     }
     if (rc == SY_E_OK) {
         rc = request_fill_budget(&ret->max_bytes, inv, err);

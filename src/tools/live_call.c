@@ -7,8 +7,14 @@
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "output/pattern.h"
 #include "sessions/transcript.h"
+#include "terminal/terminal.h"
+#include "terminal/view.h"
 #include "tools/retry.h"
+
+/* A screen as text: of the largest, most is blank. */
+#define SCREEN_BYTES ((size_t)256 * 1024)
 
 struct live_call {
     struct tool_call *call; /* borrowed */
@@ -19,6 +25,9 @@ struct live_call {
     bool has_begun;
     struct live_order order; /* its texts are ours */
     struct buf input;
+    struct strv keys;
+    struct pattern *pattern; /* NULL: none */
+    struct pattern_scan *scan;
     enum live_reason reason;
     bool wrote_nothing;      /* it had ended by its turn */
     struct sy_error refused; /* what `begin` could not do */
@@ -30,6 +39,9 @@ live_call_free(struct live_call *lc)
 {
     if (lc != NULL) {
         buf_fini(&lc->input);
+        strv_fini(&lc->keys);
+        pattern_scan_free(lc->scan);
+        pattern_free(lc->pattern);
         mem_free(lc);
     }
 }
@@ -44,6 +56,21 @@ is_interrupt(const struct live_call *lc)
     return !state.has_terminal && lc->input.len == 1 && lc->input.data[0] == '\003';
 }
 
+/* As the program wants them now. */
+static enum sy_code
+add_keys(struct live_call *lc)
+{
+    const struct terminal *t = live_screen(lc->live);
+    const struct key_modes none = {.app_cursor = false};
+    const struct key_modes *modes = t != NULL ? &terminal_state(t)->keys : &none;
+    enum sy_code rc = SY_E_OK;
+
+    for (size_t i = 0; i < lc->keys.n && rc == SY_E_OK; i++) {
+        rc = key_encode(&lc->input, lc->keys.v[i], modes, &lc->refused);
+    }
+    return rc;
+}
+
 static bool
 give(struct live_call *lc)
 {
@@ -52,6 +79,10 @@ give(struct live_call *lc)
 
     if (o->rows > 0) {
         (void)live_resize(lc->live, o->rows, o->columns);
+    }
+    rc = add_keys(lc);
+    if (rc != SY_E_OK) {
+        return false;
     }
     if (is_interrupt(lc)) {
         (void)live_signal(lc->live, SIGINT);
@@ -103,14 +134,42 @@ await(struct live_call *lc)
     live_wait(lc->live, &lc->wait);
 }
 
-static struct live_call *
-live_call_new(struct tool_call *call, const struct live_order *order)
+/* What the order borrows, for as long as the call lives. */
+static enum sy_code
+keep(struct live_call *lc, const struct live_order *order, struct sy_error *err)
+{
+    enum sy_code rc = buf_add(&lc->input, order->input, order->input_len);
+
+    for (size_t i = 0; order->keys != NULL && i < js_count(order->keys) && rc == SY_E_OK; i++) {
+        rc = strv_add(&lc->keys, js_str(js_at(order->keys, i)));
+    }
+    if (rc != SY_E_OK) {
+        return rc == SY_E_LIMIT ? sy_err_set(err, rc, "more than %u bytes or %u keys at once",
+                                             LIMIT_INPUT_PENDING, LIMIT_ARGV)
+                                : sy_err_nomem(err);
+    }
+    lc->order.keys = NULL;
+    if (order->pattern == NULL) {
+        return SY_E_OK;
+    }
+    rc = pattern_new(&lc->pattern, order->pattern, strlen(order->pattern), NULL, err);
+    if (rc == SY_E_OK) {
+        lc->scan = pattern_scan_new(lc->pattern);
+        rc = lc->scan != NULL ? SY_E_OK : sy_err_nomem(err);
+    }
+    return rc;
+}
+
+static enum sy_code
+live_call_new(struct live_call **ret, struct tool_call *call, const struct live_order *order,
+              struct sy_error *err)
 {
     struct live_call *lc = mem_alloc_zero(1, sizeof(*lc));
 
     if (lc == NULL) {
-        return NULL;
+        return sy_err_nomem(err);
     }
+    lc->keys.max = LIMIT_ARGV;
     lc->call = call;
     lc->order = *order;
     lc->input.max = LIMIT_INPUT_PENDING;
@@ -121,13 +180,20 @@ live_call_new(struct tool_call *call, const struct live_order *order)
         .done = on_waited,
         .arg = lc,
     };
-    if (buf_add(&lc->input, order->input, order->input_len) != SY_E_OK) {
+
+    enum sy_code rc = keep(lc, order, err);
+
+    if (rc != SY_E_OK) {
         live_call_free(lc);
-        return NULL;
+        return rc;
     }
+    lc->wait.until_prompt = order->until_prompt;
+    lc->wait.until_input = order->until_input;
+    lc->wait.scan = lc->scan;
     call->live = lc;
     call->max_bytes = order->max_bytes;
-    return lc;
+    *ret = lc;
+    return SY_E_OK;
 }
 
 static void
@@ -188,13 +254,13 @@ live_call_start(struct tool_call *call, struct exec_request *request,
     const struct live_options options = {
         .id = order->id, .begun = on_begun, .over = on_over, .arg = call};
     struct live_store *store = tool_context_sessions(call->context);
-    struct live_call *lc = live_call_new(call, order);
+    struct live_call *lc = NULL;
+    enum sy_code rc = live_call_new(&lc, call, order, err);
 
-    if (lc == NULL) {
-        return sy_err_nomem(err);
+    if (rc != SY_E_OK) {
+        return rc;
     }
-
-    enum sy_code rc = live_new(&lc->live, store, &options, err);
+    rc = live_new(&lc->live, store, &options, err);
 
     if (rc != SY_E_OK) {
         lc->live = NULL;
@@ -230,10 +296,11 @@ live_call_drive(struct tool_call *call, const struct live_order *order, struct s
         return rc;
     }
 
-    struct live_call *lc = live_call_new(call, order);
+    struct live_call *lc = NULL;
 
-    if (lc == NULL) {
-        return sy_err_nomem(err);
+    rc = live_call_new(&lc, call, order, err);
+    if (rc != SY_E_OK) {
+        return rc;
     }
     lc->live = l;
     call->orch = live_call(l);
@@ -322,6 +389,53 @@ read_text(struct result_session *s, struct live_call *lc, bool is_running)
     return rc;
 }
 
+/* The screen in place of the stream; what it scrolled over counts as read. */
+static enum sy_code
+read_screen(struct result_session *s, struct live_call *lc)
+{
+    struct terminal *t = live_screen(lc->live);
+    struct transcript *all = live_transcript(lc->live);
+    struct terminal_screen screen;
+    struct jw w = {.out = &s->screen};
+    enum sy_code rc = terminal_look(t, &screen);
+
+    if (rc != SY_E_OK) {
+        return rc;
+    }
+    rc = lc->order.view == LIVE_VIEW_DIFF ? view_diff(t, &screen, live_seen(lc->live), &s->text)
+                                          : view_screen(t, &screen, &s->text);
+    if (rc == SY_E_OK) {
+        jw_object(&w);
+        rc = view_facts(&w, t, &screen);
+        jw_end_object(&w);
+    }
+    live_set_seen(lc->live, screen.seq);
+    transcript_mark_read(all, transcript_end(all));
+    s->next_seq = transcript_end(all);
+    s->stats.total_bytes = s->text.len;
+    return rc == SY_E_OK ? jw_done(&w) : rc;
+}
+
+static bool
+shows_screen(const struct live_call *lc, const struct live_state *state)
+{
+    struct terminal *t = live_screen(lc->live);
+
+    if (t == NULL || lc->order.has_since) {
+        return false;
+    }
+    switch (lc->order.view) {
+    case LIVE_VIEW_AUTO:
+        return state->is_running && terminal_state(t)->alt_screen;
+    case LIVE_VIEW_STREAM:
+        return false;
+    case LIVE_VIEW_SCREEN:
+    case LIVE_VIEW_DIFF:
+        break;
+    }
+    return true;
+}
+
 static void
 add_note(struct exec_output *o, const char *text)
 {
@@ -362,7 +476,9 @@ build(struct tool_output *ret, struct tool_call *call, struct exec_output *answe
     s.id = live_id(lc->live);
     s.is_running = state.is_running;
     s.pending_input = state.unwritten;
-    s.text.max = lc->order.max_bytes + 4096;
+    s.text.max = lc->order.max_bytes + SCREEN_BYTES;
+    s.screen.max = SCREEN_BYTES * 4;
+    (void)live_get_terminal(lc->live, &s.terminal);
     if (state.is_running) {
         (void)snprintf(s.next, sizeof(s.next),
                        "write_stdin {\"session_id\":\"%s\"} waits for more; chars types",
@@ -370,11 +486,18 @@ build(struct tool_output *ret, struct tool_call *call, struct exec_output *answe
     }
     add_notes(answer, lc, &state);
 
-    enum sy_code rc = read_text(&s, lc, state.is_running);
+    if (lc->wait.has_scan_failed) {
+        add_note(answer,
+                 "the pattern takes too many steps for this output: it may have been missed");
+    }
+
+    enum sy_code rc =
+        shows_screen(lc, &state) ? read_screen(&s, lc) : read_text(&s, lc, state.is_running);
 
     if (rc == SY_E_OK) {
         rc = result_build_session(ret, call, answer, &s);
     }
+    buf_fini(&s.screen);
     buf_fini(&s.text);
     return rc;
 }

@@ -10,17 +10,27 @@
  */
 struct live_call;
 
+/* What is shown: the stream of what it wrote, the screen as a person would see it, the rows of it
+ * that changed since the last answer, or (auto) the screen of one that draws and else the stream.
+ */
+enum live_view { LIVE_VIEW_AUTO, LIVE_VIEW_STREAM, LIVE_VIEW_SCREEN, LIVE_VIEW_DIFF };
+
 /* What such a call asks for. Texts are borrowed while it is started. */
 struct live_order {
     const char *id; /* of a new session, NULL: a number; of the one that is meant */
     uint64_t yield_ms;
     uint64_t idle_ms; /* 0: never */
     size_t max_bytes; /* of the model text */
+    bool until_prompt;
+    bool until_input;
+    const char *pattern; /* NULL: none */
+    enum live_view view;
     bool has_since;
     uint64_t since_seq; /* then: from there on, whatever was read before */
     /* What the session is given when it is this call's turn. */
     const char *input;
     size_t input_len;
+    const struct js *keys; /* names, behind the input; NULL: none. As the arguments */
     bool ends_input;
     int signal;    /* at once; 0: none */
     bool kills;    /* at once */
@@ -47,9 +57,20 @@ void live_call_free(struct live_call *lc);
  * Arguments of these tools (live_args.c). The names of a session's id, and of what is waited for,
  * are the same everywhere.
  */
-#define LIVE_ID_NAMES   "session_id", "process_id"
-#define LIVE_WAIT_NAMES "yield_time_ms", "idle_ms", "max_output_tokens", "since_seq"
+#define LIVE_ID_NAMES "session_id", "process_id"
+#define LIVE_WAIT_NAMES                                                                            \
+    "yield_time_ms", "idle_ms", "until", "pattern", "view", "max_output_tokens", "since_seq"
 /* The session's id as text, also where it is given as a number; NULL: none is. Into `room`. */
+/* As properties of an input schema. */
+#define LIVE_WAIT_SCHEMA                                                                           \
+    "\"idle_ms\":{\"type\":\"integer\",\"description\":"                                           \
+    "\"Answer once it was silent so long.\"},"                                                     \
+    "\"pattern\":{\"type\":\"string\",\"description\":"                                            \
+    "\"Answer once the output matches.\"},"                                                        \
+    "\"until\":{\"type\":\"string\",\"enum\":[\"prompt\",\"input\"],\"description\":"              \
+    "\"Answer once the shell's prompt is back, or it waits for input.\"},"                         \
+    "\"view\":{\"type\":\"string\",\"enum\":[\"auto\",\"stream\",\"screen\",\"diff\"]},"
+
 #define LIVE_ID_ROOM 24
 enum sy_code live_args_id(const char **ret, char room[LIVE_ID_ROOM], const struct invocation *inv,
                           struct sy_error *err) SY_NODISCARD;

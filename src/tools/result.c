@@ -54,7 +54,7 @@ struct facts {
 static enum sy_code
 gather(struct facts *f)
 {
-    f->output.max = f->call->max_bytes + 4096;
+    f->output.max = f->call->max_bytes + 4096 + (f->session != NULL ? f->session->text.len : 0);
     if (f->out->signal != 0) {
         exec_signal_name(f->signal_name, f->out->signal);
     }
@@ -146,6 +146,16 @@ write_session(struct jw *w, const struct result_session *s)
     jw_key_int(w, "next_seq", (int64_t)s->next_seq);
     if (s->omitted > 0) {
         jw_key_int(w, "omitted_bytes", (int64_t)s->omitted);
+    }
+    if (s->screen.len > 0) {
+        jw_key(w, "screen");
+        jw_raw(w, buf_view(&s->screen), s->screen.len);
+    }
+    if (s->terminal.is_waiting) {
+        jw_key_bool(w, "waiting_for_input", true);
+    }
+    if (s->terminal.echo_off) {
+        jw_key_bool(w, "echo_off", true);
     }
     if (s->pending_input > 0) {
         jw_key_int(w, "pending_input", (int64_t)s->pending_input);
@@ -278,6 +288,9 @@ write_text(struct buf *ret, const struct facts *f)
     if (rc == SY_E_OK) {
         rc = buf_addf(ret, "Wall time: %.1f seconds\n", (double)f->out->duration_ns / 1e9);
     }
+    if (rc == SY_E_OK && f->session != NULL && f->session->terminal.echo_off) {
+        rc = buf_add_str(ret, "It waits for something that is not shown: a password?\n");
+    }
     if (rc == SY_E_OK && f->session != NULL && f->session->next[0] != '\0') {
         rc = buf_addf(ret, "Next: %s\n", f->session->next);
     }
@@ -378,7 +391,8 @@ result_build_session(struct tool_output *ret, const struct tool_call *call,
 {
     struct facts f = {.call = call, .out = output, .session = session};
     /* Six-fold when every byte is escaped; refusals as much as there are. */
-    size_t max = (call->max_bytes + 4096) * 8 + output->denials.n * (size_t)LIMIT_PATH * 8;
+    size_t shown = session != NULL ? session->text.len + session->screen.len : 0;
+    size_t max = (call->max_bytes + shown + 4096) * 8 + output->denials.n * (size_t)LIMIT_PATH * 8;
 
     for (size_t i = 0; output->hooked.command != NULL && i < output->hooked.command->n; i++) {
         max += strlen(output->hooked.command->v[i]) * 6 + 4;

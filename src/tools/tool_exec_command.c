@@ -229,15 +229,13 @@ static const char input_schema[] =
     "\"tty\":{\"type\":\"boolean\",\"description\":"
     "\"Give it a terminal, so that it can be typed to. Default false: standard input is empty.\"},"
     "\"yield_time_ms\":{\"type\":\"integer\",\"description\":"
-    "\"Answer after that time even if it still runs. Default 10000, 250 to 30000.\"},"
-    "\"idle_ms\":{\"type\":\"integer\",\"description\":"
-    "\"Answer as soon as it has written nothing for so long.\"},"
+    "\"Answer after that time even if it still runs. Default 10000, 250 to 30000.\"}," LIVE_WAIT_SCHEMA
     "\"workdir\":{\"type\":\"string\",\"description\":\"Working directory. Default: the workspace.\"},"
     "\"term\":{\"type\":\"string\",\"description\":"
     "\"TERM for programs that draw, e.g. xterm-256color. Default dumb.\"},"
     "\"rows\":{\"type\":\"integer\"},\"cols\":{\"type\":\"integer\"},"
     "\"shell\":{\"type\":\"string\"},\"login\":{\"type\":\"boolean\"},"
-    "\"timeout_ms\":{\"type\":\"integer\",\"description\":\"Default: none.\"},"
+    "\"timeout_ms\":{\"type\":\"integer\"},"
     "\"stdin\":{\"type\":\"string\",\"enum\":[\"closed\",\"pipe\"]},"
     "\"session_id\":{\"type\":\"string\",\"description\":\"Its name. Default: a new number.\"}," REQUEST_MORE_SCHEMA
     "}}";

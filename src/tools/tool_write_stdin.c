@@ -2,16 +2,43 @@
 
 #include "base/limits.h"
 #include "base/str.h"
+#include "terminal/key.h"
 #include "tools/live_call.h"
 
 static const char *const argument_names[] = {
-    LIVE_ID_NAMES, LIVE_WAIT_NAMES, "chars", "input", "eof", "signal", "rows", "cols", NULL,
+    LIVE_ID_NAMES, LIVE_WAIT_NAMES, "chars", "input", "keys", "eof", "signal", "rows", "cols", NULL,
 };
 
 static bool
 matches_kind(enum payload_kind payload)
 {
     return payload == PAYLOAD_FUNCTION || payload == PAYLOAD_MCP;
+}
+
+/* A name that is none is no text: it is told before anything is typed. */
+static enum sy_code
+check_keys(const struct js *v, struct sy_error *err)
+{
+    const struct key_modes modes = {.app_cursor = false};
+    SY_AUTO(buf_fini) struct buf out = {.max = LIMIT_INPUT_PENDING};
+
+    if (v != NULL && js_type(v) != JS_NULL && js_type(v) != JS_ARRAY) {
+        return sy_err_set(err, SY_E_ARG,
+                          "'keys' must be a list of names, e.g. [\"C-c\", \"Enter\"], "
+                          "not %s",
+                          js_type_name(js_type(v)));
+    }
+    for (size_t i = 0; v != NULL && i < js_count(v); i++) {
+        const char *name = js_str(js_at(v, i));
+        enum sy_code rc = name != NULL
+                              ? key_encode(&out, name, &modes, err)
+                              : sy_err_set(err, SY_E_ARG, "'keys[%zu]' must be a string", i);
+
+        if (rc != SY_E_OK) {
+            return rc;
+        }
+    }
+    return SY_E_OK;
 }
 
 static enum sy_code
@@ -30,6 +57,10 @@ fill_input(struct live_order *order, const struct js *args, struct sy_error *err
         order->input = js_str_raw(v); /* NUL is Ctrl-@ */
         order->input_len = js_str_len(v);
     }
+    if (rc == SY_E_OK) {
+        rc = check_keys(js_get(args, "keys"), err);
+        order->keys = js_get(args, "keys");
+    }
     if (rc == SY_E_OK && signal_name != NULL && js_type(signal_name) != JS_NULL) {
         rc = live_args_signal(&order->signal, signal_name, err);
     }
@@ -43,7 +74,8 @@ fill_input(struct live_order *order, const struct js *args, struct sy_error *err
 static bool
 only_waits(const struct live_order *o)
 {
-    return o->input_len == 0 && o->signal == 0 && !o->ends_input;
+    return o->input_len == 0 && (o->keys == NULL || js_count(o->keys) == 0) && o->signal == 0 &&
+           !o->ends_input;
 }
 
 static enum sy_code
@@ -91,9 +123,9 @@ static const char input_schema[] =
     "\"chars\":{\"type\":\"string\",\"description\":"
     "\"What to type, with \\\\n for Enter and \\\\u0003 for Ctrl-C. Default \\\"\\\": only wait.\"},"
     "\"yield_time_ms\":{\"type\":\"integer\",\"description\":"
-    "\"Answer after that time. Default 250 (up to 30000), only waiting 5000 (up to 300000).\"},"
-    "\"idle_ms\":{\"type\":\"integer\",\"description\":"
-    "\"Answer as soon as it has written nothing for so long.\"},"
+    "\"Answer after that time. Default 250 (up to 30000), only waiting 5000 (up to 300000).\"}," LIVE_WAIT_SCHEMA
+    "\"keys\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},\"description\":"
+    "\"Keys to press after chars, as tmux names them: Enter, Up, C-c, F1.\"},"
     "\"signal\":{\"type\":\"string\",\"description\":\"INT, TERM, HUP, QUIT, KILL, STOP, CONT or "
     "WINCH, to what is in the foreground.\"},"
     "\"eof\":{\"type\":\"boolean\",\"description\":\"End its input (stdin pipe).\"},"

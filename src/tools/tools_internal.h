@@ -1,6 +1,7 @@
 #ifndef SY_TOOLS_TOOLS_INTERNAL_H
 #define SY_TOOLS_TOOLS_INTERNAL_H
 
+#include "sessions/sessions.h"
 #include "tools/tools.h"
 
 /* A started call: the tool's side of an orchestrator call. */
@@ -54,8 +55,10 @@ struct result_session {
     struct buf text;    /* what it wrote, for the model */
     bool is_truncated;
     struct output_stats stats;
-    uint64_t next_seq;      /* where the next reading begins */
-    uint64_t omitted;       /* bytes that were not kept */
+    uint64_t next_seq; /* where the next reading begins */
+    uint64_t omitted;  /* bytes that were not kept */
+    struct buf screen; /* the facts about the screen as JSON; "" where it is not shown */
+    struct live_terminal terminal;
     size_t pending_input;   /* bytes that it has not taken yet */
     char next[RESULT_NEXT]; /* the call that goes on; "" none */
 };

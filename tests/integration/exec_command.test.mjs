@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import test from 'node:test';
-import { SOON_MS, call, makeYard, processesOf, startMcp, textOf, waitFor } from './lib/client.mjs';
+import { SOON_MS, call, has, makeYard, mustRun, processesOf, startMcp, textOf, waitFor } from './lib/client.mjs';
 import { openProto } from './lib/proto.mjs';
 
 /** A server, and short words for what is asked of it. */
@@ -253,6 +253,92 @@ test('what is typed is judged by the rules, line by line (A31)', async (t) => {
 
   assert.doesNotMatch(all, /command not found|first/, 'nothing of what was refused was typed');
 });
+
+test('what a program asks its terminal is answered (A16)', async (t) => {
+  const s = await open(t);
+  const file = path.join(s.yard.ws, 'dsr.py');
+
+  fs.writeFileSync(file, `import os, select, tty
+tty.setraw(0)
+os.write(1, b'ab\\x1b[6n')
+got = os.read(0, 64) if select.select([0], [], [], 20)[0] else b'NO-REPLY'
+print('REPLY', repr(got), end='\\r\\n')
+`);
+
+  const r = await s.exec(`python3 ${file}`, { tty: true, yield_time_ms: 30_000 });
+
+  assert.match(r.output, /REPLY b'\\x1b\[1;3R'/);
+  assert.equal(r.output.match(/REPLY/g).length, 1);
+});
+
+test('a wait ends with what it waits for, and says which', async (t) => {
+  const s = await open(t);
+  const pattern = await s.exec('sleep 0.3; printf "\\033[1mready\\033[0m on 80"; sleep 300', { pattern: 'ready on \\d+$', yield_time_ms: 30_000 });
+
+  assert.equal(pattern.reason, 'pattern');
+  assert.equal(pattern.output, 'ready on 80');
+  assert.match((await s.exec('true', { pattern: '(' })).text, /pattern|parenthesis/i);
+
+  const shell = await s.tool('exec_command', { command: ['bash', '--norc', '-i'], tty: true, until: 'prompt', yield_time_ms: 30_000 });
+
+  assert.equal(shell.reason, 'prompt');
+  assert.equal(shell.waiting_for_input, true);
+
+  const done = await s.type(shell.session_id, 'sleep 0.4; echo done\n', { until: 'prompt', yield_time_ms: 30_000 });
+
+  assert.equal(done.reason, 'prompt');
+  assert.match(done.output, /^done$/m);
+
+  const secret = await s.type(shell.session_id, 'read -rs x\n', { until: 'input', yield_time_ms: 30_000 });
+
+  assert.equal(secret.reason, 'input');
+  assert.equal(secret.echo_off, true);
+});
+
+test('keys are pressed as the program wants them; one that is none is told', async (t) => {
+  const s = await open(t);
+  const wrong = await s.tool('write_stdin', { session_id: 'any', keys: ['Entr'] });
+
+  assert.equal(wrong.isError, true);
+  assert.match(wrong.text, /Entr.*Enter/);
+
+  const r = await s.exec("printf '\\033[?1h'; stty raw -echo; echo ready; head -c 5 | od -An -c", { tty: true, pattern: 'ready' });
+  const end = await s.tool('write_stdin', { session_id: r.session_id, keys: ['Up', 'C-c', 'Enter'], yield_time_ms: 30_000 });
+
+  assert.match(end.output, /033\s+O\s+A\s+003\s+\\r/);
+});
+
+for (const [name, cmd, mark] of [['less', 'seq 1 200 | less', /^1$/m], ['vim', 'vim -u NONE -n', /VIM|~/]]) {
+  test(`the screen of ${name} is shown as a person sees it`, async (t) => {
+    if (!mustRun(t, has(name), `no ${name}`)) {
+      return;
+    }
+    const s = await open(t);
+    const r = await s.exec(cmd, { tty: true, term: 'xterm-256color', env: { PAGER: '' }, idle_ms: 400, rows: 12, cols: 60, yield_time_ms: 30_000 });
+
+    assert.equal(r.screen?.alt_screen, true, JSON.stringify(r));
+    assert.deepEqual([r.screen.rows, r.screen.cols], [12, 60]);
+    assert.match(r.output, mark);
+
+    if (name === 'less') {
+      const next = await s.tool('write_stdin', { session_id: r.session_id, keys: ['Space'], idle_ms: 300, yield_time_ms: 10_000 });
+
+      assert.match(next.output, /^12$/m);
+      assert.doesNotMatch(next.output, /^1$/m);
+      assert.equal((await s.type(r.session_id, 'q', { yield_time_ms: 30_000 })).exit_code, 0);
+      return;
+    }
+    await s.tool('write_stdin', { session_id: r.session_id, chars: 'ihello there', keys: ['Escape'], idle_ms: 300, yield_time_ms: 10_000 });
+
+    const diff = await s.type(r.session_id, 'yyp', { view: 'diff', idle_ms: 300, yield_time_ms: 10_000 });
+
+    assert.match(diff.output, /^1: hello there$/m);
+
+    const end = await s.tool('write_stdin', { session_id: r.session_id, chars: ':q!', keys: ['Enter'], yield_time_ms: 30_000 });
+
+    assert.equal(end.exit_code, 0);
+  });
+}
 
 test('many short sessions leave neither descriptors nor processes (A18)', async (t) => {
   const s = await open(t);

@@ -1,0 +1,144 @@
+/* The terminal of a session: its screen, the answers to what programs ask it, what it waits for. */
+#include <string.h>
+#include <sys/ioctl.h>
+
+#include "base/mem.h"
+#include "output/pattern.h"
+#include "sessions/sessions_internal.h"
+#include "terminal/state.h"
+#include "terminal/strip.h"
+
+enum sy_code
+live_tty_begin(struct live *l, const struct orch_input *input, struct sy_error *err)
+{
+    const struct terminal_options options = {
+        .rows = input->rows > 0 ? input->rows : LIMIT_TERMINAL_ROWS_DEFAULT,
+        .cols = input->columns > 0 ? input->columns : LIMIT_TERMINAL_COLS_DEFAULT,
+    };
+
+    terminal_free(l->screen);
+    l->screen = NULL;
+    return input->kind == INPUT_TERMINAL ? terminal_new(&l->screen, &options, err) : SY_E_OK;
+}
+
+void
+live_tty_feed(struct live *l, const char *bytes, size_t n)
+{
+    struct buf *replies = NULL;
+
+    if (l->screen == NULL) {
+        return;
+    }
+    /* Memory out costs the screen, which says so (terminal_state.lost), not the command. */
+    (void)!terminal_feed(l->screen, bytes, n);
+    replies = terminal_replies(l->screen);
+    if (replies->len > 0) {
+        /* One that reads nothing any more gets no answer. */
+        (void)!orch_write(l->call, buf_view(replies), replies->len, NULL);
+        buf_drop(replies, replies->len);
+    }
+}
+
+struct terminal *
+live_screen(struct live *l)
+{
+    return l->screen;
+}
+
+uint64_t
+live_seen(const struct live *l)
+{
+    return l->seen;
+}
+
+void
+live_set_seen(struct live *l, uint64_t seq)
+{
+    l->seen = seq;
+}
+
+/* The process group of the session's first program: it leads the terminal's session. */
+static pid_t
+leader(int master)
+{
+    pid_t ret = 0;
+
+    return ioctl(master, TIOCGSID, &ret) == 0 ? ret : 0;
+}
+
+bool
+live_get_terminal(const struct live *l, struct live_terminal *ret)
+{
+    int master = l->driver != NULL ? orch_terminal_fd(l->call) : -1;
+    struct state_facts facts = {.reads = STATE_UNKNOWN};
+
+    *ret = (struct live_terminal){.is_waiting = false};
+    if (master < 0 || l->screen == NULL) {
+        return false;
+    }
+    ret->draws = terminal_state(l->screen)->alt_screen;
+    if (state_read(master, &facts, NULL) != SY_E_OK) {
+        return true;
+    }
+    facts.shell = leader(master);
+    switch (state_of(&facts)) {
+    case STATE_RUNNING:
+        break;
+    case STATE_PROMPT:
+        /* Without job control a program that draws is in the group of its shell. */
+        ret->is_at_prompt = !ret->draws;
+        ret->is_waiting = true;
+        break;
+    case STATE_PASSWORD:
+        ret->echo_off = true;
+        ret->is_waiting = true;
+        break;
+    case STATE_SCREEN:
+    case STATE_LINE:
+        ret->is_waiting = true;
+        break;
+    }
+    return true;
+}
+
+/* What was written since the last look, through the filter, into the search. */
+static bool
+scan(struct live_wait *w, const char *bytes, size_t n)
+{
+    SY_AUTO(buf_fini) struct buf text = {.max = n * 12 + 64};
+    struct strip strip = {.rc = SY_E_OK};
+    struct pattern_match match;
+    bool is_found = false;
+    enum sy_code rc = strip_feed(&strip, bytes, n, &text);
+
+    if (rc == SY_E_OK) {
+        rc = strip_finish(&strip, &text);
+    }
+    strip_fini(&strip);
+    for (size_t at = 0; rc == SY_E_OK && !is_found && at < text.len; at += LIMIT_PATTERN_WINDOW) {
+        size_t left = text.len - at;
+
+        rc = pattern_scan_feed(w->scan, text.data + at,
+                               left < LIMIT_PATTERN_WINDOW ? left : LIMIT_PATTERN_WINDOW);
+        if (rc == SY_E_OK) {
+            rc = pattern_scan_next(w->scan, &match, &is_found, NULL);
+        }
+    }
+    w->has_scan_failed = w->has_scan_failed || rc != SY_E_OK;
+    return is_found;
+}
+
+bool
+live_tty_matches(struct live *l, struct live_wait *w)
+{
+    uint64_t end = transcript_whole_end(l->transcript);
+    SY_AUTO(buf_fini) struct buf raw = {.max = (size_t)LIMIT_SESSION_KEEP_MOST * 2};
+    uint64_t omitted = 0;
+
+    if (w->scan == NULL || w->scanned >= end ||
+        transcript_read(l->transcript, w->scanned, end, &raw, &omitted) != SY_E_OK) {
+        return false;
+    }
+    w->scanned = end;
+    return scan(w, buf_view(&raw), raw.len);
+}

@@ -87,7 +87,8 @@ next_line(char **ret, struct buf *text, size_t *at)
     char *start = text->data + *at;
     char *end = memchr(start, '\n', text->len - *at);
 
-    if (end == NULL) {
+    /* What is cut by a NUL would say less than what was sent. */
+    if (end == NULL || memchr(start, '\0', (size_t)(end - start)) != NULL) {
         return false;
     }
     *end = '\0';
@@ -122,7 +123,8 @@ static enum sy_code
 check_body(const struct buf *text, size_t at, const char *last, uint64_t len, struct sy_error *err)
 {
     if (last == NULL || last[0] != '\0' || text->len - at != len) {
-        return sy_err_set(err, SY_E_PARSE, "its body is not as long as its head says");
+        return sy_err_set(err, SY_E_PARSE,
+                          "its head is cut, or its body is not as long as that says");
     }
     return SY_E_OK;
 }

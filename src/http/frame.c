@@ -145,7 +145,7 @@ take_line(struct frame_parsed *ret, struct numbers *n, const char *line, struct 
         is_good = str_eq(v, "POST");
     } else if ((v = value_of(line, "url")) != NULL) {
         ret->request.url = v;
-        is_good = true;
+        is_good = v[0] != '\0' && is_one_line(v); /* as it is written */
     } else if ((v = value_of(line, "timeout-ms")) != NULL) {
         is_good = str_to_u64(&n->timeout_ms, v, 1, UINT32_MAX);
     } else if ((v = value_of(line, "max-bytes")) != NULL) {

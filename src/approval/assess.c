@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "approval/assess.h"
+#include "approval/inner.h"
 #include "approval/rules_read.h"
 #include "base/clock.h"
 #include "base/limits.h"
@@ -200,6 +201,7 @@ struct commands {
     bool *is_trusted;
     bool *is_allowed;
     size_t n;
+    struct inner hidden; /* what they start in their turn */
     bool is_whole;
     bool is_script;
     bool is_literal;    /* no word of them is made by the shell */
@@ -212,6 +214,7 @@ commands_fini(struct commands *c)
     for (size_t i = 0; c->v != NULL && i < c->n; i++) {
         strv_fini(&c->v[i]);
     }
+    inner_fini(&c->hidden);
     mem_free(c->v);
     mem_free(c->is_trusted);
     mem_free(c->is_allowed);
@@ -233,10 +236,6 @@ commands_make(struct commands *c, size_t n)
     return SY_E_OK;
 }
 
-/* In front of a word that the shell makes: no rule can have such a word, since rules hold none
- * that people would not see. So "$X" is not what a rule allows as '$X'. */
-#define MADE_BY_SHELL "\x1f"
-
 /* To which command an assignment belongs is not kept: each that has one gets them all. A rule
  * that allows must name them, so that errs on the side of asking. */
 static enum sy_code
@@ -249,12 +248,7 @@ copy_command(struct strv *ret, const struct script *s, const struct script_comma
             rc = strv_add(ret, s->assigned[i].text);
         }
     }
-    for (size_t i = 0; i < from->n && rc == SY_E_OK; i++) {
-        bool is_made = (from->words[i].flags & WORD_DYNAMIC) != 0;
-
-        rc = strv_addf(ret, "%s%s", is_made ? MADE_BY_SHELL : "", from->words[i].text);
-    }
-    return rc;
+    return rc == SY_E_OK ? inner_add_words(ret, from->words, from->n) : rc;
 }
 
 static bool
@@ -350,6 +344,8 @@ ask_rules(struct rule_verdict *ret, const struct rules *rules, struct commands *
         .n = c->n,
         .is_whole = c->is_whole && c->n > 0,
         .has_assignments = c->is_script,
+        .hidden = c->hidden.v,
+        .hidden_n = c->hidden.n,
         .is_trusted = c->is_trusted,
         .cwd = c->cwd[0] != '\0' ? c->cwd : NULL,
         .now = clock_wall_ns() / 1000000000,
@@ -564,6 +560,9 @@ assessor_assess(void *arg, struct assessment *ret, const struct assess_input *in
     *ret = (struct assessment){.prefix = {.max = LIMIT_ARGV}, .better = {.max = LIMIT_ARGV}};
     if (rc == SY_E_OK) {
         rc = commands_find(&commands, a, in, &world, err);
+    }
+    if (rc == SY_E_OK && a->rules.n > 0) {
+        rc = inner_find(&commands.hidden, &world, in->argv, commands.is_script, err);
     }
     if (rc == SY_E_OK) {
         ask_rules(&rule, &a->rules, &commands, in->cwd);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "approval/inner.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/json.h"
@@ -425,10 +426,32 @@ resolve_cwd(char ret[LIMIT_PATH], const char *dir, struct sy_error *err)
     return SY_E_OK;
 }
 
+/* As for a call: what it starts in its turn is asked about and forbidden too. */
+static enum sy_code
+find_hidden(struct inner *ret, const struct strv *argv, const char *cwd, struct sy_error *err)
+{
+    struct script_reader *reader = script_reader_new();
+    char *const *words = strv_view(argv) + rule_assignments(argv);
+    const struct judge_world world = {
+        .reader = reader,
+        .cwd = cwd,
+        .path_list = getenv("PATH"),
+        .find_program = judge_find_program,
+        .has_file = judge_has_file,
+    };
+    enum sy_code rc = reader == NULL     ? sy_err_nomem(err)
+                      : words[0] == NULL ? SY_E_OK
+                                         : inner_find(ret, &world, words, false, err);
+
+    script_reader_free(reader);
+    return rc;
+}
+
 static int
 test_main(const struct cli_args *args)
 {
     static const bool is_trusted = true;
+    SY_AUTO(inner_fini) struct inner hidden = {0};
     SY_AUTO(rules_fini) struct rules rules = {0};
     SY_AUTO(buf_fini) struct buf text = {.max = LIMIT_CLI_TEXT};
     SY_AUTO(strv_fini) struct strv argv = {.max = LIMIT_ARGV};
@@ -451,9 +474,14 @@ test_main(const struct cli_args *args)
     if (rc == SY_E_OK && strv_add_all(&argv, args->operands) != SY_E_OK) {
         rc = sy_err_nomem(&err);
     }
+    if (rc == SY_E_OK) {
+        rc = find_hidden(&hidden, &argv, cwd, &err);
+    }
     if (rc != SY_E_OK) {
         return cli_fail(&err);
     }
+    script.hidden = hidden.v;
+    script.hidden_n = hidden.n;
     rules_decide(&v, &rules, &script);
     rc = cli_get(args, "json") != NULL ? verdict_json(&text, &v) : verdict_text(&text, &v);
     return finish(rc, &text, v.decision == RULE_ALLOW ? 0 : 1);

@@ -47,6 +47,7 @@ struct check {
     struct sy_error no_cgroups;  /* why */
     struct sy_error no_audit;    /* why nothing is read from the audit log; SY_E_OK: it is */
     struct sy_error err;         /* why workspace-write can't be held */
+    bool loses_deny_read;        /* since what it denies can't be */
 };
 
 static void
@@ -149,6 +150,37 @@ check_logged(struct check *c)
     }
 }
 
+/* Could it be held if it denied nothing to be read? Then that feature is not there, whatever the
+ * kernel has for it. */
+static bool
+check_is_denied(const struct check *c, const struct sandbox_policy *policy)
+{
+    SY_AUTO(sandbox_policy_fini) struct sandbox_policy open = {0};
+    struct sandbox_plan *plan = NULL;
+    struct sandbox_ready *ready = NULL;
+    bool ret = false;
+
+    if (sandbox_policy_copy(&open, policy) != SY_E_OK) {
+        return false;
+    }
+    strv_fini(&open.deny_read);
+    strv_fini(&open.deny_homes);
+    open.n_default_deny_read = 0;
+    open.denies_system = false;
+    ret = sandbox_plan_new(&plan, &open, &c->caps, NULL) == SY_E_OK &&
+          sandbox_ready_new(&ready, plan, NULL) == SY_E_OK;
+    sandbox_ready_free(ready);
+    sandbox_plan_free(plan);
+    return ret;
+}
+
+static enum feature_state
+check_state(const struct check *c, enum sandbox_feature f)
+{
+    return f == FEATURE_DENY_READ && c->loses_deny_read ? FEATURE_ABSENT
+                                                        : sandbox_plan_feature(c->plan, f);
+}
+
 /* Plans workspace-write and makes it ready, as a call would. */
 static bool
 check_run(struct check *c, const struct sandbox_policy *policy, bool reads_audit)
@@ -165,6 +197,7 @@ check_run(struct check *c, const struct sandbox_policy *policy, bool reads_audit
     is_held = sandbox_plan_new(&c->plan, policy, &c->caps, &c->err) == SY_E_OK &&
               sandbox_ready_new(&c->ready, c->plan, &c->err) == SY_E_OK &&
               sandbox_plan_adopt(c->plan, c->ready, &c->err) == SY_E_OK;
+    c->loses_deny_read = !is_held && check_is_denied(c, policy);
     check_logged(c);
     return is_held;
 }
@@ -177,9 +210,8 @@ check_features_text(struct buf *out, const struct check *c)
     for (int i = 0; i < FEATURE_COUNT && c->plan != NULL && rc == SY_E_OK; i++) {
         enum sandbox_feature f = (enum sandbox_feature)i;
 
-        rc =
-            buf_addf(out, "  %-15s %-9s %s\n", sandbox_feature_name(f),
-                     feature_state_name(sandbox_plan_feature(c->plan, f)), sandbox_feature_text(f));
+        rc = buf_addf(out, "  %-15s %-9s %s\n", sandbox_feature_name(f),
+                      feature_state_name(check_state(c, f)), sandbox_feature_text(f));
     }
     return rc;
 }
@@ -205,8 +237,7 @@ is_missing(const struct check *c, size_t row)
     enum sandbox_feature f = landlock_ladder[row].feature;
 
     return landlock_ladder[row].abi > c->caps.landlock_abi &&
-           (f == FEATURE_COUNT || c->plan == NULL ||
-            sandbox_plan_feature(c->plan, f) == FEATURE_ABSENT);
+           (f == FEATURE_COUNT || c->plan == NULL || check_state(c, f) == FEATURE_ABSENT);
 }
 
 static enum sy_code
@@ -224,23 +255,27 @@ check_missing_text(struct buf *out, const struct check *c)
     return rc;
 }
 
+/* Else the sentence itself says what to do. */
+static bool
+check_has_fix(const struct check *c)
+{
+    return c->err.code != SY_E_OK && (c->caps.landlock_abi == 0 || !c->caps.has_seccomp_filter);
+}
+
 /* The one thing to do when the kernel can't hold the policy. */
 static const char *
 check_fix(const struct check *c)
 {
-    if (c->err.code == SY_E_OK) {
-        return "";
+    if (!check_has_fix(c)) {
+        return c->err.code == SY_E_OK ? "" : "see 'error'";
     }
     if (c->caps.landlock_abi == 0) {
         return "use Linux 5.13 or newer with Landlock on: add 'landlock' to the 'lsm=' boot "
                "parameter (see /sys/kernel/security/lsm); inside a container, let its seccomp "
                "profile pass the landlock_* calls";
     }
-    if (!c->caps.has_seccomp_filter) {
-        return "use a kernel with CONFIG_SECCOMP_FILTER, or a container runtime that lets "
-               "seccomp(2) pass";
-    }
-    return "see 'error'";
+    return "use a kernel with CONFIG_SECCOMP_FILTER, or a container runtime that lets "
+           "seccomp(2) pass";
 }
 
 static enum sy_code
@@ -258,8 +293,14 @@ check_text(struct buf *out, const struct check *c)
         rc = c->err.code == SY_E_OK
                  ? buf_addf(out, "workspace-write: can be held (tier %s)\n",
                             sandbox_tier_name(sandbox_plan_tier(c->plan)))
-                 : buf_addf(out, "workspace-write: can NOT be held: %s\n  fix: %s\n", c->err.msg,
-                            check_fix(c));
+                 : buf_addf(out, "workspace-write: can NOT be held: %s\n", c->err.msg);
+    }
+    if (rc == SY_E_OK && check_has_fix(c)) {
+        rc = buf_addf(out, "  fix: %s\n", check_fix(c));
+    }
+    if (rc == SY_E_OK && c->err.code != SY_E_OK && c->plan != NULL) {
+        rc =
+            buf_add_str(out, "  so no command runs here; for what can be held this machine has:\n");
     }
     if (rc == SY_E_OK && !c->caps.has_full_tier && c->caps.full_reason[0] != '\0') {
         rc = buf_addf(out, "  tier full: can't be had: %s\n", c->caps.full_reason);
@@ -289,7 +330,7 @@ check_json_features(struct jw *w, const struct check *c)
 
         jw_key(w, sandbox_feature_name(f));
         jw_object(w);
-        jw_key_str(w, "state", feature_state_name(sandbox_plan_feature(c->plan, f)));
+        jw_key_str(w, "state", feature_state_name(check_state(c, f)));
         jw_key_str(w, "text", sandbox_feature_text(f));
         jw_end_object(w);
     }

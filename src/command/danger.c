@@ -238,20 +238,12 @@ judge_wrapped(struct danger *d, const char *name, struct words w, struct words i
     d->layers--;
 }
 
-void
-danger_words(struct danger *d, struct words w)
+static void
+judge_command(struct danger *d, struct words w)
 {
     char name[PROGRAM_NAME_MAX];
     size_t inner = 0;
 
-    if (w.n == 0 || (w.v[0].flags & WORD_DYNAMIC_START) != 0 || d->rc != SY_E_OK) {
-        return;
-    }
-    if (d->layers > LIMIT_SCRIPT_LAYERS) {
-        danger_found(d, DANGER_UNKNOWN, "script.layers", w, NULL,
-                     "programs that start programs, too deep to look into");
-        return;
-    }
     judge_program_name(name, w.v[0].text, d->world->is_windows);
     if (judge_script_words(d, name, w)) {
         return;
@@ -270,26 +262,62 @@ danger_words(struct danger *d, struct words w)
     }
 }
 
+void
+danger_words(struct danger *d, struct words w)
+{
+    if (w.n == 0 || (w.v[0].flags & WORD_DYNAMIC_START) != 0 || d->rc != SY_E_OK) {
+        return;
+    }
+    if (d->layers > LIMIT_SCRIPT_LAYERS) {
+        danger_found(d, DANGER_UNKNOWN, "script.layers", w, NULL,
+                     "programs that start programs, too deep to look into");
+        return;
+    }
+    if (d->seen != NULL && d->depth > 0) {
+        d->seen(d->arg, d->depth, w.v, w.n);
+    }
+    d->depth++;
+    judge_command(d, w);
+    d->depth--;
+}
+
 /* NOLINTEND(misc-no-recursion) */
+
+static enum sy_code
+walk(struct danger *d, char *const *argv, struct sy_error *err)
+{
+    struct words w = {0};
+    struct script_word *words = words_of_argv(argv, &w.n);
+
+    w.v = words;
+    d->rc = words != NULL ? places_init(&d->places, d->world->cwd) : SY_E_NOMEM;
+    if (d->rc == SY_E_OK) {
+        danger_words(d, w);
+    }
+    places_fini(&d->places);
+    mem_free(words);
+    if (d->rc == SY_E_NOMEM) {
+        return sy_err_nomem(err);
+    }
+    return SY_E_OK;
+}
 
 enum sy_code
 danger_judge(struct danger_verdict *ret, const struct judge_world *world, char *const *argv,
              danger_fn *fn, void *arg, struct sy_error *err)
 {
     struct danger d = {.out = ret, .world = world, .fn = fn, .arg = arg};
-    struct words w = {0};
-    struct script_word *words = words_of_argv(argv, &w.n);
 
     *ret = (struct danger_verdict){.level = DANGER_NONE, .verdict = {.rule = "none"}};
-    w.v = words;
-    d.rc = words != NULL ? places_init(&d.places, world->cwd) : SY_E_NOMEM;
-    if (d.rc == SY_E_OK) {
-        danger_words(&d, w);
-    }
-    places_fini(&d.places);
-    mem_free(words);
-    if (d.rc == SY_E_NOMEM) {
-        return sy_err_nomem(err);
-    }
-    return SY_E_OK;
+    return walk(&d, argv, err);
+}
+
+enum sy_code
+danger_walk(const struct judge_world *world, char *const *argv, danger_seen_fn *seen, void *arg,
+            struct sy_error *err)
+{
+    struct danger_verdict nobody = {.level = DANGER_NONE};
+    struct danger d = {.out = &nobody, .world = world, .seen = seen, .arg = arg};
+
+    return walk(&d, argv, err);
 }

@@ -40,4 +40,14 @@ enum sy_code danger_judge(struct danger_verdict *ret, const struct judge_world *
                           char *const *argv, danger_fn *fn, void *arg,
                           struct sy_error *err) SY_NODISCARD;
 
+/*
+ * Told of each command that another one starts, as far as words tell: behind wrappers (sudo, env,
+ * timeout), in scripts of shells, in eval, find -exec and the like, to LIMIT_SCRIPT_LAYERS. The
+ * depth is 1 for what the argument list itself starts, the commands of its script included.
+ * `words` are borrowed.
+ */
+typedef void danger_seen_fn(void *arg, unsigned depth, const struct script_word *words, size_t n);
+enum sy_code danger_walk(const struct judge_world *world, char *const *argv, danger_seen_fn *seen,
+                         void *arg, struct sy_error *err) SY_NODISCARD;
+
 #endif

@@ -12,7 +12,9 @@ struct danger {
     const struct script *script; /* the one whose commands are judged; NULL: an argument list */
     bool has_known_variables;    /* what it assigns is not changed behind our back */
     danger_fn *fn;
-    void *arg;
+    danger_seen_fn *seen;
+    void *arg;                           /* of either */
+    unsigned depth;                      /* commands around the one at hand */
     unsigned layers;                     /* scripts in scripts, programs in programs */
     bool reads_pipe;                     /* the command at hand */
     const struct script_command *before; /* what writes into that pipe; NULL: not known */

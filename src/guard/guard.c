@@ -108,11 +108,11 @@ fill(struct guard *g, const struct guard_options *o, struct sy_error *err)
     }
     g->root_nodes = mem_alloc_zero(g->roots.n + 1, sizeof(struct guard_node *));
     g->root_fds = mem_alloc_zero(g->roots.n + 1, sizeof(int));
+    for (size_t i = 0; g->root_fds != NULL && i < g->roots.n; i++) {
+        g->root_fds[i] = -1; /* first of all: guard_free would close 0 */
+    }
     if (g->root_nodes == NULL || g->root_fds == NULL) {
         return sy_err_nomem(err);
-    }
-    for (size_t i = 0; i < g->roots.n; i++) {
-        g->root_fds[i] = -1;
     }
     rc = lift(g, o->unprotected, err);
     if (rc != SY_E_OK || o->state_dir == NULL) {

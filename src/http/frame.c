@@ -87,7 +87,8 @@ next_line(char **ret, struct buf *text, size_t *at)
     char *start = text->data + *at;
     char *end = memchr(start, '\n', text->len - *at);
 
-    if (end == NULL) {
+    /* What is cut by a NUL would say less than what was sent. */
+    if (end == NULL || memchr(start, '\0', (size_t)(end - start)) != NULL) {
         return false;
     }
     *end = '\0';
@@ -122,7 +123,8 @@ static enum sy_code
 check_body(const struct buf *text, size_t at, const char *last, uint64_t len, struct sy_error *err)
 {
     if (last == NULL || last[0] != '\0' || text->len - at != len) {
-        return sy_err_set(err, SY_E_PARSE, "its body is not as long as its head says");
+        return sy_err_set(err, SY_E_PARSE,
+                          "its head is cut, or its body is not as long as that says");
     }
     return SY_E_OK;
 }
@@ -143,7 +145,7 @@ take_line(struct frame_parsed *ret, struct numbers *n, const char *line, struct 
         is_good = str_eq(v, "POST");
     } else if ((v = value_of(line, "url")) != NULL) {
         ret->request.url = v;
-        is_good = true;
+        is_good = v[0] != '\0' && is_one_line(v); /* as it is written */
     } else if ((v = value_of(line, "timeout-ms")) != NULL) {
         is_good = str_to_u64(&n->timeout_ms, v, 1, UINT32_MAX);
     } else if ((v = value_of(line, "max-bytes")) != NULL) {

@@ -202,6 +202,8 @@ jsonl_turn(struct jsonl *j, const struct jsonl_line *line)
         return;
     }
 
+    SY_ASSERT(s != NULL);
+
     enum sy_code rc = jsonl_wish_read(&wish, line->message, false, &err);
 
     if (rc == SY_E_OK && jsonl_session_is_refused(s->parent)) {

@@ -204,6 +204,25 @@ check_mode(const struct access_call *a, const struct sandbox_policy *base, struc
                : SY_E_OK;
 }
 
+/* Would it be of use? What hides or protects the object may be left in a wider sandbox too. */
+static enum sy_code
+check_use(struct access_call *a, const struct sandbox_policy *wide, const struct sandbox_plan *plan,
+          struct sy_error *err)
+{
+    struct place_shown_path shown;
+    bool is_free = false;
+    enum sy_code rc = is_allowed(&is_free, a, wide, plan, err);
+
+    if (rc != SY_E_OK || is_free) {
+        return rc;
+    }
+    return sy_err_set(err, SY_E_DENIED,
+                      "nobody is asked to %s %.80s: the sandbox would refuse it all the same "
+                      "(%.110s)",
+                      access_kind_name(a->kind), place_visible_path(&shown, a->found.access.object),
+                      a->rule);
+}
+
 /* The policy as it would be, and what is new in it. */
 static enum sy_code
 write_question(struct access_call *a, struct orch_call *call, const struct access_world *world,
@@ -227,6 +246,9 @@ write_question(struct access_call *a, struct orch_call *call, const struct acces
         (sandbox_plan_network(plan) != NETWORK_ALLOW_LIST || !network_is_built())) {
         rc = sy_err_set(err, SY_E_DENIED,
                         "no single host can be opened here: the network proxy can't be had");
+    }
+    if (rc == SY_E_OK) {
+        rc = check_use(a, &wide, plan, err);
     }
     if (rc != SY_E_OK) {
         return rc;

@@ -107,8 +107,14 @@ find_program(struct access_found *ret, const char *name, const char *path_list,
         if (n < sizeof(dir) && path_list[0] == '/') {
             memcpy(dir, path_list, n);
             dir[n] = '\0';
-            if (path_join(&path, dir, name) == SY_E_OK && stat(buf_view(&path), &st) == 0 &&
-                S_ISREG(st.st_mode) && (st.st_mode & 0111) != 0) {
+
+            enum sy_code rc = path_join(&path, dir, name);
+
+            if (rc == SY_E_NOMEM) {
+                return sy_err_nomem(err); /* not the one of another directory */
+            }
+            if (rc == SY_E_OK && stat(buf_view(&path), &st) == 0 && S_ISREG(st.st_mode) &&
+                (st.st_mode & 0111) != 0) {
                 return find_for_read(ret, buf_view(&path), true, err);
             }
         }

@@ -68,6 +68,29 @@ inTiers('a directory: for the session, that one and none beside it', async (t, s
   assert.equal(asked.length, 1, 'nobody is asked for what is allowed');
 });
 
+inTiers('what would be refused all the same is not asked about, with the reason', async (t, settings) => {
+  const yard = makeYard();
+  const [hidden, plain] = ['hidden', 'plain'].map((name) => path.join(yard.outside, name));
+  fs.mkdirSync(hidden);
+  fs.mkdirSync(plain);
+  fs.writeFileSync(path.join(plain, 'secret'), 'x');
+  const denied = [hidden, path.join(plain, 'secret')];
+  const { ask, asked } = await open(t, { yard, answer: says('session'), settings: { ...settings, 'sandbox.deny_read': JSON.stringify(denied) } });
+  for (const object of denied) {
+    const r = await ask('write', object);
+    assert.equal(r.status, 'denied', r.text);
+    assert.equal(r.applied, false);
+    assert.match(r.error, /the sandbox would refuse it all the same \(sandbox\.deny_read|lies below a writable root/);
+  }
+  // Without mounts a root can't hold something hidden at all.
+  const around = await ask('write', plain);
+  assert.equal(around.applied, settings['sandbox.tier'] === 'full', around.text);
+  assert.equal(asked.length, around.applied ? 1 : 0, 'who was asked was asked about what is applied');
+  const other = path.join(yard.outside, 'other');
+  fs.mkdirSync(other);
+  assert.equal((await ask('write', other)).applied, true, 'the control');
+});
+
 inTiers('one file: its content, not its neighbours', async (t, settings) => {
   const { run, ask, yard } = await open(t, { answer: says('session'), settings });
   const file = path.join(yard.outside, 'file');

@@ -69,6 +69,23 @@ test('sandbox check never calls missing what it says is enforced', limit, (t) =>
   look('-c', 'sandbox.network_access=true');
 });
 
+test('sandbox check says one thing of what can not be denied to read', limit, (t) => {
+  const yard = makeYard();
+  const secret = path.join(yard.ws, 'secret');
+  fs.writeFileSync(secret, 'x');
+  const look = (...words) => run(yard, ['sandbox', 'check', '-c', 'sandbox.tier=no-namespace', ...words]);
+  const denied = ['-c', `sandbox.deny_read=["${secret}"]`];
+  const text = look(...denied);
+  assert.equal(text.status === 0, false);
+  assert.match(text.stdout, /can NOT be held: '.*secret' lies below a writable root/);
+  assert.match(text.stdout, /so no command runs here/);
+  assert.match(text.stdout, /^ {2}deny_read +absent/m);
+  assert.match(text.stdout, /^ {2}fs_write +enforced/m, 'the control: what is not to blame');
+  assert.doesNotMatch(text.stdout, /see 'error'/);
+  assert.equal(JSON.parse(look('--json', ...denied).stdout).features.deny_read.state, 'absent');
+  assert.match(look().stdout, /^ {2}deny_read +enforced/m, 'the control: without it');
+});
+
 test('sandbox plan prints the plan of each platform', limit, (t) => {
   const yard = makeYard();
   const plan = (...words) => run(yard, ['sandbox', 'plan', ...words]);

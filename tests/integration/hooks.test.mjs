@@ -5,7 +5,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
-import { call, makeYard, program, STUCK_MS, waitFor } from './lib/client.mjs';
+import { call, makeYard, mustRun, program, STUCK_MS, waitFor } from './lib/client.mjs';
 import { says, startAsked } from './lib/person.mjs';
 import { openProto } from './lib/proto.mjs';
 
@@ -324,4 +324,131 @@ test('doctor tells which hooks there are, and which can not be trusted', limit, 
   assert.deepEqual(doctor().map((c) => c.level), ['ok']);
   fs.chmodSync(hook, 0o777);
   assert.deepEqual(doctor().map((c) => c.level), ['fail']);
+});
+
+const rules = (yard, text) => {
+  fs.mkdirSync(path.join(yard.home, '.config/shellyard'), { recursive: true });
+  fs.writeFileSync(path.join(yard.home, '.config/shellyard/rules.yaml'), text);
+};
+
+test('what a rule steers to is told to hooks, and what they make of it is judged anew', limit, async (t) => {
+  const yard = makeYard();
+  // It speaks of the better command alone: the first one never gets here, since a rule forbids it.
+  const change = (to) => makeHook(yard, 'change', `grep -q '"new"' "$0.json" || exit 0\n${answers({ decision: 'rewrite', command: to })}`);
+  const steer = '  - {program: touch, args: [old], decision: forbid, reason: made anew, steer: {command: [touch, new], run: true}}\n';
+  rules(yard, `rules:\n${steer}  - {program: touch, args: [never], decision: forbid, reason: it is the rule}\n`);
+  let hook = change(['touch', 'other']);
+  const { run, asked } = await open(t, { yard, hooks: { pre_exec: [hook] }, answer: says('deny') });
+  const r = await run('touch old');
+  assert.equal(r.exit_code, 0, r.text);
+  assert.match(r.note, /run instead: touch new/);
+  assert.deepEqual(r.hooks, { rewritten_by: hook, command: ['touch', 'other'] });
+  const made = () => fs.readdirSync(yard.ws).filter((name) => name[0] !== '.').sort();
+  assert.deepEqual(made(), ['other'], 'neither the first nor the second ran');
+  // The control: without an opinion the better command runs.
+  hook = makeHook(yard, 'change', '');
+  assert.equal((await run('touch old')).hooks, undefined);
+  assert.deepEqual(made(), ['new', 'other']);
+  assert.deepEqual(told(hook).argv.slice(-2), ['touch', 'new']);
+  // What it became is a rule's again, and a danger's.
+  hook = change(['touch', 'never']);
+  const forbidden = await run('touch old');
+  assert.equal(forbidden.status, 'denied');
+  assert.match(forbidden.error, /it is the rule/);
+  hook = change(['rm', '-rf', 'other']);
+  assert.equal((await run('touch old')).status, 'denied');
+  assert.match(asked[0].message, /rm -rf other/);
+  assert.deepEqual(made(), ['new', 'other']);
+});
+
+test('what a hook rewrites to is steered by a rule too', limit, async (t) => {
+  const yard = makeYard();
+  rules(yard, 'rules:\n  - {program: touch, args: [old], decision: forbid, reason: made anew, steer: {command: [touch, new], run: true}}\n');
+  const hook = makeHook(yard, 'change', `grep -q 'touch first' "$0.json" || exit 0\n${answers({ decision: 'rewrite', command: ['touch', 'old'] })}`);
+  const { run } = await open(t, { yard, hooks: { pre_exec: [hook] }, answer: says('deny') });
+  const r = await run('touch first');
+  assert.equal(r.exit_code, 0, r.text);
+  assert.match(r.note, /run instead: touch new/);
+  assert.ok(fs.existsSync(path.join(yard.ws, 'new')));
+  assert.ok(!fs.existsSync(path.join(yard.ws, 'old')) && !fs.existsSync(path.join(yard.ws, 'first')));
+});
+
+test('under granular a hook asks only where rules may be asked about, and answers only what may be asked', limit, async (t) => {
+  const granular = { 'approval.policy': 'granular' };
+  const asking = async (settings) => {
+    const yard = makeYard();
+    const hook = makeHook(yard, 'ask', answers({ decision: 'ask', reason: 'a look, please' }));
+    const server = await open(t, { yard, hooks: { pre_exec: [hook] }, answer: says('once'), settings: { ...granular, ...settings } });
+    return { r: await server.run('touch made'), asked: server.asked, isMade: () => fs.existsSync(path.join(yard.ws, 'made')) };
+  };
+  const none = await asking({});
+  assert.equal(none.r.status, 'denied');
+  assert.equal(none.asked.length, 0);
+  assert.ok(!none.isMade());
+  const sandboxOnly = await asking({ 'approval.granular_sandbox_approval': true });
+  assert.equal(sandboxOnly.r.status, 'denied', 'a hook is no question of the sandbox');
+  const some = await asking({ 'approval.granular_rules': true });
+  assert.equal(some.r.exit_code, 0, some.r.text);
+  assert.equal(some.asked.length, 1);
+  assert.match(some.asked[0].message, /a look, please/);
+  assert.ok(some.isMade());
+
+  const allowing = async (settings) => {
+    const yard = makeYard();
+    fs.mkdirSync(path.join(yard.ws, 'gone'));
+    const hook = makeHook(yard, 'yes', answers({ decision: 'allow' }));
+    const server = await open(t, { yard, hooks: { permission_request: [hook] }, answer: says('deny'), settings: { ...granular, ...settings } });
+    return { r: await server.run('rm -rf gone'), asked: server.asked, hook };
+  };
+  const refused = await allowing({});
+  assert.equal(refused.r.status, 'denied', 'a hook is not a person more than there is');
+  assert.equal(runs(refused.hook), 0);
+  const allowed = await allowing({ 'approval.granular_sandbox_approval': true });
+  assert.equal(allowed.r.exit_code, 0, allowed.r.text);
+  assert.equal(allowed.r.hooks.allowed_by, allowed.hook);
+  assert.equal(allowed.asked.length, 0);
+});
+
+/** Runs Shellyard where /etc is a copy with this system configuration. */
+function underSystem(yard, config, args, input = '') {
+  const namespace = process.getuid() === 0 ? ['-m'] : ['-rm'];
+  const etc = path.join(yard.dir, 'etc');
+  fs.mkdirSync(path.join(etc, 'shellyard'), { recursive: true });
+  for (const name of ['passwd', 'group', 'nsswitch.conf', 'ld.so.cache', 'hosts', 'localtime']) {
+    if (fs.existsSync(`/etc/${name}`)) {
+      fs.copyFileSync(`/etc/${name}`, path.join(etc, name));
+    }
+  }
+  fs.writeFileSync(path.join(etc, 'shellyard/config.yaml'), config, { mode: 0o644 });
+  return spawnSync('unshare', [...namespace, 'sh', '-c', 'mount --bind "$0" /etc && exec "$@"', etc, program, ...args], {
+    cwd: yard.ws, env: yard.env, encoding: 'utf8', input,
+  });
+}
+
+test('an administrator pins the hooks: whoever has others gets an error, and nothing runs', limit, (t) => {
+  const yard = makeYard();
+  const can = spawnSync('unshare', [process.getuid() === 0 ? '-m' : '-rm', 'mount', '-t', 'tmpfs', 'none', '/mnt']).status === 0;
+  if (!mustRun(t, can, 'no mount namespaces here')) {
+    return;
+  }
+  const theirs = '/usr/bin/true';
+  const system = `requirements: [hooks.pre_exec, hooks.permission_request, hooks.timeout_ms]\nhooks:\n  pre_exec: [${theirs}]\n  timeout_ms: 1000\n`;
+  const show = () => underSystem(yard, system, ['config', 'show', '--json']);
+  const value = (r, key) => JSON.parse(r.stdout)[key] ?? JSON.parse(r.stdout).config?.[key];
+  const alone = show();
+  assert.equal(alone.status, 0, alone.stderr);
+  assert.deepEqual(value(alone, 'hooks.pre_exec').value, [theirs], alone.stdout);
+  configure(yard, { pre_exec: [theirs] });
+  assert.equal(show().status, 0, 'the same is fine');
+  configure(yard, { pre_exec: [theirs, '/usr/bin/false'], timeout_ms: 500 });
+  assert.equal(show().status, 0, 'and more of them, with less time');
+  for (const [key, other] of [['pre_exec', ['/usr/bin/false']], ['pre_exec', []], ['permission_request', [theirs]], ['timeout_ms', 5000]]) {
+    configure(yard, { [key]: other });
+    const r = show();
+    assert.notEqual(r.status, 0, `${key}: ${JSON.stringify(other)}`);
+    assert.match(r.stderr, new RegExp(`hooks\\.${key} .*config\\.yaml:\\d+\\)`), r.stderr);
+    const talk = underSystem(yard, system, ['proto'], '{"type":"function_call","name":"shell_command","call_id":"a","arguments":"{\\"command\\":\\"touch made\\"}"}\n');
+    assert.notEqual(talk.status, 0);
+    assert.ok(!fs.existsSync(path.join(yard.ws, 'made')));
+  }
 });

@@ -64,6 +64,20 @@ test('rules that decide are found and named, the strictest first', limit, (t) =>
   assert.match(yard.run(['list']).stdout, /^forbid {2}git push {2}\(.*rules\.yaml:3\) ask first$/m);
 });
 
+test('a rule that forbids holds inside of other programs, one that allows does not', limit, (t) => {
+  const yard = makeHome(t);
+  yard.write('rules:\n'
+    + '  - {program: git, args: [push], decision: forbid, reason: ask first}\n'
+    + '  - {program: make, decision: allow}\n');
+  for (const words of [['sudo', 'git', 'push'], ['env', 'X=1', 'git', 'push'], ['timeout', '5', 'git', 'push'], ['bash', '-c', 'git push']]) {
+    const r = yard.run(['test', '--json', '--', ...words]);
+    assert.equal(JSON.parse(r.stdout).decision, 'forbid', words.join(' '));
+    assert.match(JSON.parse(r.stdout).reason, /ask first/);
+  }
+  assert.equal(yard.run(['test', 'make', 'all']).status, 0, 'the control');
+  assert.equal(JSON.parse(yard.run(['test', '--json', '--', 'sudo', 'make', 'all']).stdout).decision, 'none');
+});
+
 test('what is wrong in a file is told with its place', limit, (t) => {
   const yard = makeHome(t);
   yard.write('rules:\n  - program: git\n    decison: allow\n');

@@ -220,6 +220,113 @@ a_rule_lifts_the_question_for_its_own_commands_alone(void **state)
     must(y, "rm -rf build /", REQUIREMENT_NEEDS_APPROVAL, APPROVAL_CLASS_CATASTROPHIC);
 }
 
+/* Forms in which a command starts `git push`. */
+static const char *const inside[] = {
+    "sudo git push",
+    "sudo -u root git push",
+    "env X=1 git push",
+    "timeout 5 git push",
+    "nice -n 5 timeout -s KILL 5 git push",
+    "nohup git push &",
+    "bash -c 'git push'",
+    "sh -c \"sudo git push\"",
+    "sudo bash -c 'cd x && git push'",
+    "eval git push",
+    "echo x | xargs git push",
+    "find . -exec git push ';'",
+    "env -S 'git push'",
+    "bash -c 'bash -c \"env X=1 git push\"'",
+    "ls && sudo git push",
+};
+#define N_INSIDE (sizeof(inside) / sizeof(inside[0]))
+
+static enum requirement_kind
+kind_of(const struct yard *y, const char *script)
+{
+    const struct assess_input as = input(y, NULL);
+    struct assessment a;
+    enum requirement_kind kind = REQUIREMENT_SKIP;
+
+    judge_as(&a, y, script, &as);
+    kind = a.need.kind;
+    assessment_fini(&a);
+    return kind;
+}
+
+static void
+what_is_forbidden_or_asked_about_is_so_inside_of_others(void **state)
+{
+    const struct yard *y = *state;
+
+    for (size_t i = 0; i < N_INSIDE; i++) {
+        write_rules(y, "rules:\n  - {program: git, args: [push], decision: forbid}\n");
+        if (kind_of(y, inside[i]) != REQUIREMENT_FORBIDDEN) {
+            fail_msg("%s is not forbidden", inside[i]);
+        }
+        write_rules(y, "rules:\n  - {program: git, args: [push], decision: ask}\n");
+        if (kind_of(y, inside[i]) != REQUIREMENT_NEEDS_APPROVAL) {
+            fail_msg("%s is not asked about", inside[i]);
+        }
+        /* A rule for the one outside does not help, and the strictest wins. */
+        write_rules(y,
+                    "rules:\n  - {program: [sudo, env, timeout, bash, sh, ls, echo, find, eval], "
+                    "decision: allow}\n  - {program: git, args: [push], decision: forbid}\n");
+        if (kind_of(y, inside[i]) != REQUIREMENT_FORBIDDEN) {
+            fail_msg("%s is allowed", inside[i]);
+        }
+    }
+    /* The control: what only looks like it. */
+    write_rules(y, "rules:\n  - {program: git, args: [push], decision: forbid}\n");
+    must(y, "timeout 5 git status", REQUIREMENT_SKIP, APPROVAL_CLASS_OTHER);
+    must(y, "echo git push", REQUIREMENT_SKIP, APPROVAL_CLASS_SAFE);
+    must(y, "env X=1 echo sudo git push", REQUIREMENT_SKIP, APPROVAL_CLASS_OTHER);
+    must(y, "timeout 5 git \"$X\"", REQUIREMENT_SKIP, APPROVAL_CLASS_OTHER);
+}
+
+static void
+an_argument_list_is_looked_into_as_well(void **state)
+{
+    const struct yard *y = *state;
+    static const char *const sudo[] = {"sudo", "git", "push", NULL};
+    static const char *const dash[] = {"dash", "-c", "git push", NULL};
+    static const char *const *const lists[] = {sudo, dash};
+    struct assessment a;
+
+    write_rules(y, "rules:\n  - {program: git, args: [push], decision: forbid, reason: not now}\n");
+    for (size_t i = 0; i < 2; i++) {
+        const struct assess_input in = input(y, mem_unconst(lists[i]));
+
+        assert_int_equal(assessor_assess(y->a, &a, &in, NULL), SY_E_OK);
+        assert_int_equal(a.need.kind, REQUIREMENT_FORBIDDEN);
+        assert_non_null(strstr(a.need.reason, "not now"));
+        assessment_fini(&a);
+    }
+}
+
+static void
+what_is_allowed_is_not_so_inside_of_others(void **state)
+{
+    const struct yard *y = *state;
+
+    write_rules(y, "rules:\n  - {program: rm, args: [\"-rf\", build], decision: allow}\n");
+    must(y, "rm -rf build", REQUIREMENT_SKIP, APPROVAL_CLASS_OTHER);
+    must(y, "sudo rm -rf build", REQUIREMENT_NEEDS_APPROVAL, APPROVAL_CLASS_DANGEROUS);
+    must(y, "timeout 5 rm -rf build", REQUIREMENT_NEEDS_APPROVAL, APPROVAL_CLASS_DANGEROUS);
+    must(y, "bash -c 'bash -c \"rm -rf build\"'", REQUIREMENT_NEEDS_APPROVAL,
+         APPROVAL_CLASS_DANGEROUS);
+}
+
+static void
+a_rule_for_one_directory_is_no_stricter_for_the_script_itself(void **state)
+{
+    const struct yard *y = *state;
+
+    /* What the script itself runs has a known directory. */
+    write_rules(y, "rules:\n  - {program: make, cwd: /usr, decision: forbid}\n");
+    must(y, "make all", REQUIREMENT_SKIP, APPROVAL_CLASS_OTHER);
+    must(y, "timeout 5 make all", REQUIREMENT_FORBIDDEN, APPROVAL_CLASS_OTHER); /* unknown there */
+}
+
 static void
 rules_that_cannot_be_used_are_an_error(void **state)
 {
@@ -320,7 +427,8 @@ static enum sy_code
 assess_once(void *arg)
 {
     const struct yard *y = arg;
-    const char *const argv[] = {"/bin/bash", "-c", "A=1 ls | wc -l && git status; rm -rf x", NULL};
+    const char *const argv[] = {"/bin/bash", "-c",
+                                "A=1 ls | wc -l && git status; timeout 5 rm -rf x", NULL};
     const struct assess_input in = input(y, mem_unconst(argv));
     const struct assessor_options options = {.user_path = y->rules,
                                              .system_path = "/nonexistent/rules.yaml"};
@@ -358,6 +466,10 @@ main(void)
         TEST(what_cannot_be_read_is_dangerous_outside_of_a_sandbox),
         TEST(rules_of_the_file_count_as_soon_as_they_stand_there),
         TEST(a_rule_lifts_the_question_for_its_own_commands_alone),
+        TEST(what_is_forbidden_or_asked_about_is_so_inside_of_others),
+        TEST(an_argument_list_is_looked_into_as_well),
+        TEST(what_is_allowed_is_not_so_inside_of_others),
+        TEST(a_rule_for_one_directory_is_no_stricter_for_the_script_itself),
         TEST(rules_that_cannot_be_used_are_an_error),
         TEST(rules_from_elsewhere_follow_their_version),
         TEST(what_asks_for_more_rights_is_known_wherever_it_stands),

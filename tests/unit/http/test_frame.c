@@ -44,6 +44,25 @@ a_request_reads_as_it_was_written(void **state)
 }
 
 static void
+a_line_with_a_nul_is_refused(void **state)
+{
+    static const char request[] = "shellyard-http 1\nmethod POST\nurl http://a\0b/\ntimeout-ms 5\n"
+                                  "max-bytes 6\nbody 0\n\n";
+    static const char answer[] = "shellyard-http 1\nstatus 200\ntype a\0b\nbody 0\n\n";
+    SY_AUTO(buf_fini) struct buf text = {.max = 4096};
+    SY_AUTO(buf_fini) struct buf other = {.max = 4096};
+    SY_AUTO(frame_parsed_fini) struct frame_parsed p = {0};
+    struct frame_answer a;
+    struct sy_error err = {0};
+
+    (void)state;
+    assert_int_equal(buf_add(&text, request, sizeof(request) - 1), SY_E_OK);
+    assert_int_equal(frame_read_request(&p, &text, &err), SY_E_PARSE);
+    assert_int_equal(buf_add(&other, answer, sizeof(answer) - 1), SY_E_OK);
+    assert_int_equal(frame_read_answer(&a, &other, &err), SY_E_PARSE);
+}
+
+static void
 what_could_add_a_line_is_refused(void **state)
 {
     static const char *const bad[] = {"a: b\nmax-bytes 9", "a: b\r", "a b: c", ": c",
@@ -197,6 +216,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_request_reads_as_it_was_written),
+        cmocka_unit_test(a_line_with_a_nul_is_refused),
         cmocka_unit_test(what_could_add_a_line_is_refused),
         cmocka_unit_test(too_much_is_refused),
         cmocka_unit_test(requests_that_are_none_are_told),

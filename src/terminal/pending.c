@@ -259,6 +259,30 @@ is_printable(char c)
     return c >= 0x20 && c < 0x7F;
 }
 
+#define BLOCK 64U
+
+/* Where the printable bytes begin that s[0 .. n) ends with, not before `from`. */
+static size_t
+printable_from(const char *s, size_t from, size_t n)
+{
+    while (n - from >= BLOCK) {
+        const unsigned char *u = (const unsigned char *)s + n - BLOCK;
+        unsigned char other = 0;
+
+        for (size_t i = 0; i < BLOCK; i++) {
+            other |= (unsigned char)((unsigned char)(u[i] - 0x20U) > 0x5EU);
+        }
+        if (other != 0) {
+            break;
+        }
+        n -= BLOCK;
+    }
+    while (n > from && is_printable(s[n - 1])) {
+        n--;
+    }
+    return n;
+}
+
 /*
  * The same for a line without an end: each row full of characters that have one column is
  * as good as a newline, and leaves the column as it was. Whole rows are taken out of the
@@ -269,12 +293,9 @@ cut_line(struct terminal *t)
 {
     size_t cols = t->opt.cols;
     size_t keep = (2 * (size_t)t->opt.rows + 1) * cols;
-    size_t start = t->log.len;
+    size_t start = printable_from(t->log.data, t->plain_from, t->log.len);
     size_t cut = 0;
 
-    while (start > t->plain_from && is_printable(t->log.data[start - 1])) {
-        start--;
-    }
     if (start > 0 && t->log.data[start - 1] == '\x1b') {
         start += sequence_len(t->log.data + start - 1, t->log.len - start + 1) - 1;
     }

@@ -394,8 +394,17 @@ add_piece(struct terminal *t, const char *bytes, size_t n)
 void
 pending_add(struct terminal *t, const char *bytes, size_t n, enum pending_kind kind)
 {
-    size_t piece_max = pending_max(t) / 4;
+    size_t piece_max = 0;
 
+    /* Mostly there is room. */
+    if (t->log.len + n < t->log.cap && t->log.len + n <= LIMIT_TERMINAL_LOG) {
+        memcpy(t->log.data + t->log.len, bytes, n);
+        t->log.len += n;
+        t->log.data[t->log.len] = '\0';
+        n = 0;
+    } else {
+        piece_max = pending_max(t) / 4;
+    }
     while (n > 0) {
         size_t piece = n < piece_max ? n : piece_max;
 

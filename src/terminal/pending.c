@@ -111,19 +111,6 @@ pending_draw(struct terminal *t)
     return SY_E_OK;
 }
 
-/* Length of the sequence (ESC and what belongs to it) at s. Those of the log are whole. */
-static size_t
-sequence_len(const char *s, size_t n)
-{
-    size_t i = n > 1 && s[1] == '[' ? 2 : 1;
-    unsigned char low = i == 2 ? 0x40 : 0x30;
-
-    while (i < n && (unsigned char)s[i] < low) {
-        i++;
-    }
-    return i < n ? i + 1 : n;
-}
-
 /* The first character after `at` is there and needs none before it. */
 static bool
 begins_clean(const struct terminal *t, size_t at)
@@ -133,7 +120,7 @@ begins_clean(const struct terminal *t, size_t at)
     uint32_t c = 0;
 
     while (at < n && (unsigned char)s[at] < 0x20U) {
-        at += s[at] == '\x1b' ? sequence_len(s + at, n - at) : 1;
+        at += s[at] == '\x1b' ? vt_sequence_len(s + at, n - at) : 1;
     }
     if (at >= n) {
         return false;
@@ -192,7 +179,7 @@ next_sgr(const struct terminal *t, size_t *from, size_t to, size_t *ret_len)
             return false;
         }
         *from = (size_t)(esc - s);
-        *ret_len = sequence_len(esc, to - *from);
+        *ret_len = vt_sequence_len(esc, to - *from);
         if (is_sgr(esc, *ret_len)) {
             return true;
         }
@@ -297,7 +284,7 @@ cut_line(struct terminal *t)
     size_t cut = 0;
 
     if (start > 0 && t->log.data[start - 1] == '\x1b') {
-        start += sequence_len(t->log.data + start - 1, t->log.len - start + 1) - 1;
+        start += vt_sequence_len(t->log.data + start - 1, t->log.len - start + 1) - 1;
     }
     start = start + 1 > t->fed ? start + 1 : t->fed;
     if (start + keep >= t->log.len) {

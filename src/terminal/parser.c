@@ -14,7 +14,8 @@ is_text(unsigned char c)
     return (c >= 0x20U && c != 0x7FU) || (c >= '\b' && c <= '\r');
 }
 
-#define BLOCK 64U
+#define BLOCK      64U
+#define SHORT_TEXT 16U
 
 size_t
 parser_text_len(const char *bytes, size_t n)
@@ -22,6 +23,12 @@ parser_text_len(const char *bytes, size_t n)
     const unsigned char *u = (const unsigned char *)bytes;
     size_t i = 0;
 
+    /* Between colours are a few characters. */
+    for (; i < n && i < SHORT_TEXT; i++) {
+        if (!is_text(u[i])) {
+            return i;
+        }
+    }
     /* Without a way out of the inner loop, so that the compiler can use vectors. */
     for (; n - i >= BLOCK; i += BLOCK) {
         unsigned char special = 0;

@@ -111,19 +111,6 @@ pending_draw(struct terminal *t)
     return SY_E_OK;
 }
 
-/* Length of the sequence (ESC and what belongs to it) at s. Those of the log are whole. */
-static size_t
-sequence_len(const char *s, size_t n)
-{
-    size_t i = n > 1 && s[1] == '[' ? 2 : 1;
-    unsigned char low = i == 2 ? 0x40 : 0x30;
-
-    while (i < n && (unsigned char)s[i] < low) {
-        i++;
-    }
-    return i < n ? i + 1 : n;
-}
-
 /* The first character after `at` is there and needs none before it. */
 static bool
 begins_clean(const struct terminal *t, size_t at)
@@ -133,7 +120,7 @@ begins_clean(const struct terminal *t, size_t at)
     uint32_t c = 0;
 
     while (at < n && (unsigned char)s[at] < 0x20U) {
-        at += s[at] == '\x1b' ? sequence_len(s + at, n - at) : 1;
+        at += s[at] == '\x1b' ? vt_sequence_len(s + at, n - at) : 1;
     }
     if (at >= n) {
         return false;
@@ -192,7 +179,7 @@ next_sgr(const struct terminal *t, size_t *from, size_t to, size_t *ret_len)
             return false;
         }
         *from = (size_t)(esc - s);
-        *ret_len = sequence_len(esc, to - *from);
+        *ret_len = vt_sequence_len(esc, to - *from);
         if (is_sgr(esc, *ret_len)) {
             return true;
         }
@@ -259,6 +246,30 @@ is_printable(char c)
     return c >= 0x20 && c < 0x7F;
 }
 
+#define BLOCK 64U
+
+/* Where the printable bytes begin that s[0 .. n) ends with, not before `from`. */
+static size_t
+printable_from(const char *s, size_t from, size_t n)
+{
+    while (n - from >= BLOCK) {
+        const unsigned char *u = (const unsigned char *)s + n - BLOCK;
+        unsigned char other = 0;
+
+        for (size_t i = 0; i < BLOCK; i++) {
+            other |= (unsigned char)((unsigned char)(u[i] - 0x20U) > 0x5EU);
+        }
+        if (other != 0) {
+            break;
+        }
+        n -= BLOCK;
+    }
+    while (n > from && is_printable(s[n - 1])) {
+        n--;
+    }
+    return n;
+}
+
 /*
  * The same for a line without an end: each row full of characters that have one column is
  * as good as a newline, and leaves the column as it was. Whole rows are taken out of the
@@ -269,14 +280,11 @@ cut_line(struct terminal *t)
 {
     size_t cols = t->opt.cols;
     size_t keep = (2 * (size_t)t->opt.rows + 1) * cols;
-    size_t start = t->log.len;
+    size_t start = printable_from(t->log.data, t->plain_from, t->log.len);
     size_t cut = 0;
 
-    while (start > t->plain_from && is_printable(t->log.data[start - 1])) {
-        start--;
-    }
     if (start > 0 && t->log.data[start - 1] == '\x1b') {
-        start += sequence_len(t->log.data + start - 1, t->log.len - start + 1) - 1;
+        start += vt_sequence_len(t->log.data + start - 1, t->log.len - start + 1) - 1;
     }
     start = start + 1 > t->fed ? start + 1 : t->fed;
     if (start + keep >= t->log.len) {
@@ -373,8 +381,17 @@ add_piece(struct terminal *t, const char *bytes, size_t n)
 void
 pending_add(struct terminal *t, const char *bytes, size_t n, enum pending_kind kind)
 {
-    size_t piece_max = pending_max(t) / 4;
+    size_t piece_max = 0;
 
+    /* Mostly there is room. */
+    if (t->log.len + n < t->log.cap && t->log.len + n <= LIMIT_TERMINAL_LOG) {
+        memcpy(t->log.data + t->log.len, bytes, n);
+        t->log.len += n;
+        t->log.data[t->log.len] = '\0';
+        n = 0;
+    } else {
+        piece_max = pending_max(t) / 4;
+    }
     while (n > 0) {
         size_t piece = n < piece_max ? n : piece_max;
 

@@ -228,9 +228,8 @@ put(struct vt *v, const char *bytes, size_t n)
     }
 }
 
-/* Length of the sequence at s, which is ESC and what belongs to it. */
-static size_t
-sequence_len(const char *s, size_t n)
+size_t
+vt_sequence_len(const char *s, size_t n)
 {
     size_t i = 1;
     unsigned char low = 0x30;
@@ -253,7 +252,7 @@ put_ascii(struct vt *v, const char *s, size_t n)
 
     while (i < n && (unsigned char)s[i] < 0x80U) {
         if (s[i] == '\x1b') {
-            i += sequence_len(s + i, n - i);
+            i += vt_sequence_len(s + i, n - i);
         } else {
             v->marks = (unsigned char)s[i] >= 0x20U ? 0 : v->marks;
             i++;

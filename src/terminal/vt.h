@@ -46,6 +46,9 @@ bool vt_damage(struct vt *v, unsigned *ret_first, unsigned *ret_end);
 /* Bytes that are allocated for it. */
 size_t vt_memory(const struct vt *v);
 
+/* Length of the sequence at s, which is ESC and what belongs to it, of those that
+ * vt_write takes. */
+size_t vt_sequence_len(const char *s, size_t n);
 /* A character that goes into the cell of the one before it. */
 bool vt_is_zero_width(uint32_t c);
 

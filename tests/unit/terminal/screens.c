@@ -6,6 +6,16 @@
 
 #define ROW_MAX 65536
 
+struct terminal *
+screens_new(unsigned rows, unsigned cols)
+{
+    struct terminal_options o = {.rows = rows, .cols = cols};
+    struct terminal *t = NULL;
+
+    SY_ASSERT(terminal_new(&t, &o, NULL) == SY_E_OK);
+    return t;
+}
+
 static const char *
 rows_differ(struct terminal *a, struct terminal *b, unsigned row)
 {

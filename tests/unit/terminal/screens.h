@@ -3,6 +3,8 @@
 
 #include "terminal/terminal.h"
 
+/* A terminal of that size; ends the run when there is none. */
+struct terminal *screens_new(unsigned rows, unsigned cols);
 /* NULL: equal; else what differs first. Looks at both. */
 const char *screens_differ(struct terminal *a, struct terminal *b);
 /* The rows, one below the other, without blank ones at the end. Fails the run without memory. */

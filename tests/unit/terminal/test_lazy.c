@@ -189,19 +189,6 @@ make_stream(struct buf *out, const struct mix *m, size_t n)
     }
 }
 
-static struct terminal *
-make(unsigned rows, unsigned cols)
-{
-    struct terminal_options o = {.rows = rows, .cols = cols};
-    struct terminal *t = NULL;
-    struct sy_error err = {0};
-
-    if (terminal_new(&t, &o, &err) != SY_E_OK) {
-        fail_msg("%s", err.msg);
-    }
-    return t;
-}
-
 static unsigned compacted;
 
 static void
@@ -250,8 +237,8 @@ run_seed(uint64_t s)
     seed = s * 0x9E3779B97F4A7C15U + 1;
     m = &mixes[pick(sizeof(mixes) / sizeof(mixes[0]))];
     make_stream(&stream, m, 1 + pick(pick(4) == 0 ? STREAM_MAX : STREAM_MAX / 6));
-    lazy = make(1 + pick(26), 2 + pick(81));
-    eager = make(lazy->opt.rows, lazy->opt.cols);
+    lazy = screens_new(1 + pick(26), 2 + pick(81));
+    eager = screens_new(lazy->opt.rows, lazy->opt.cols);
     for (size_t i = 0; i < stream.len;) {
         size_t n = 1 + pick(pick(2) == 0 ? 40 : 9000);
 

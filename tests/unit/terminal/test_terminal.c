@@ -15,19 +15,6 @@
 #include "screens.h"
 #include "terminal/terminal_internal.h"
 
-static struct terminal *
-make(unsigned rows, unsigned cols)
-{
-    struct terminal_options o = {.rows = rows, .cols = cols};
-    struct terminal *t = NULL;
-    struct sy_error err = {0};
-
-    if (terminal_new(&t, &o, &err) != SY_E_OK) {
-        fail_msg("%s", err.msg);
-    }
-    return t;
-}
-
 static void
 feed(struct terminal *t, const char *s)
 {
@@ -58,7 +45,7 @@ static void
 check_answer(const char *stream, const char *answer)
 {
     for (size_t piece = 1; piece <= 64; piece += 63) {
-        struct terminal *t = make(24, 80);
+        struct terminal *t = screens_new(24, 80);
         size_t n = strlen(stream);
 
         for (size_t i = 0; i < n; i += piece) {
@@ -133,7 +120,7 @@ gives_nothing_back_that_a_program_wrote(void **state)
 static void
 drops_answers_that_nobody_reads(void **state)
 {
-    struct terminal *t = make(24, 80);
+    struct terminal *t = screens_new(24, 80);
 
     (void)state;
     for (int i = 0; i < 1000; i++) {
@@ -152,7 +139,7 @@ drops_answers_that_nobody_reads(void **state)
 static void
 knows_the_modes_without_a_look(void **state)
 {
-    struct terminal *t = make(24, 80);
+    struct terminal *t = screens_new(24, 80);
     const struct terminal_state *s = terminal_state(t);
 
     (void)state;
@@ -180,7 +167,7 @@ knows_the_modes_without_a_look(void **state)
 static void
 draws_text_and_keeps_the_alternate_screen_apart(void **state)
 {
-    struct terminal *t = make(5, 20);
+    struct terminal *t = screens_new(5, 20);
 
     (void)state;
     feed(t, "one\r\ntwo \x1b[7mthree\x1b[m   \r\n");
@@ -206,7 +193,7 @@ draws_text_and_keeps_the_alternate_screen_apart(void **state)
 static void
 finds_what_stands_out(void **state)
 {
-    struct terminal *t = make(4, 20);
+    struct terminal *t = screens_new(4, 20);
     struct terminal_run runs[4];
     struct terminal_screen s;
 
@@ -226,7 +213,7 @@ finds_what_stands_out(void **state)
 static void
 numbers_rows_by_when_they_changed(void **state)
 {
-    struct terminal *t = make(5, 20);
+    struct terminal *t = screens_new(5, 20);
     struct terminal_screen s;
 
     (void)state;
@@ -297,7 +284,7 @@ rejects_sizes_that_are_not_possible(void **state)
         {LIMIT_TERMINAL_ROWS + 1, 80                     },
         {24,                      LIMIT_TERMINAL_COLS + 1}
     };
-    struct terminal *t = make(LIMIT_TERMINAL_ROWS, LIMIT_TERMINAL_COLS);
+    struct terminal *t = screens_new(LIMIT_TERMINAL_ROWS, LIMIT_TERMINAL_COLS);
     struct sy_error err = {0};
 
     (void)state;
@@ -317,7 +304,7 @@ rejects_sizes_that_are_not_possible(void **state)
 static void
 shows_no_character_that_hides_or_turns_text(void **state)
 {
-    struct terminal *t = make(3, 20);
+    struct terminal *t = screens_new(3, 20);
 
     (void)state;
     feed(t, "a\342\200\256\342\200\254b\xC2\x9B"
@@ -333,7 +320,7 @@ shows_no_character_that_hides_or_turns_text(void **state)
 static void
 an_unfinished_character_waits_for_its_end(void **state)
 {
-    struct terminal *t = make(3, 20);
+    struct terminal *t = screens_new(3, 20);
 
     (void)state;
     feed(t, "a\xE6\xBC");
@@ -375,7 +362,7 @@ knows_which_characters_libvterm_joins(void **state)
 static void
 a_bash_session_at_rest_is_small(void **state)
 {
-    struct terminal *t = make(24, 80);
+    struct terminal *t = screens_new(24, 80);
     struct terminal_screen s;
     char line[128];
 
@@ -451,7 +438,7 @@ goes_on_when_memory_was_out(void **state)
 {
     (void)state;
     for (size_t nth = 1; nth < 40; nth++) {
-        struct terminal *t = make(6, 20);
+        struct terminal *t = screens_new(6, 20);
         struct terminal_screen s;
         enum sy_code rc = SY_E_OK;
 

@@ -8,18 +8,9 @@
 #include <cmocka.h>
 
 #include "fault.h"
+#include "screens.h"
 #include "terminal/strip.h"
 #include "terminal/view.h"
-
-static struct terminal *
-make(unsigned rows, unsigned cols)
-{
-    struct terminal_options o = {.rows = rows, .cols = cols};
-    struct terminal *t = NULL;
-
-    assert_int_equal(terminal_new(&t, &o, NULL), SY_E_OK);
-    return t;
-}
 
 static struct terminal_screen
 look(struct terminal *t, const char *s)
@@ -34,7 +25,7 @@ look(struct terminal *t, const char *s)
 static void
 shows_rows_without_what_is_blank(void **state)
 {
-    struct terminal *t = make(4, 20);
+    struct terminal *t = screens_new(4, 20);
     struct terminal_screen s = look(t, "one  \r\n\r\n  three ");
     SY_AUTO(buf_fini) struct buf out = {.max = 4096};
 
@@ -51,7 +42,7 @@ shows_rows_without_what_is_blank(void **state)
 static void
 tells_only_rows_that_changed_since(void **state)
 {
-    struct terminal *t = make(4, 20);
+    struct terminal *t = screens_new(4, 20);
     struct terminal_screen s = look(t, "one\r\ntwo\r\nthree");
     uint64_t since = s.seq;
     SY_AUTO(buf_fini) struct buf out = {.max = 4096};
@@ -71,7 +62,7 @@ tells_only_rows_that_changed_since(void **state)
 static void
 tells_the_facts_as_json(void **state)
 {
-    struct terminal *t = make(3, 20);
+    struct terminal *t = screens_new(3, 20);
     struct terminal_screen s =
         look(t, "\x1b]2;a \"title\"\x07\x1b[?25l\x1b[7m     \x1b[m\r\n a\x1b[7m b\xC3\xA4 \x1b[m");
     SY_AUTO(buf_fini) struct buf out = {.max = 4096};

@@ -34,6 +34,8 @@ node|command|npm|npm|nodejs-npm|npm
 node|node|node|nodejs|nodejs|nodejs
 check|command|git|git|git|git
 check|command|curl|curl|curl|curl
+check|command|less|less|less|less
+check|command|vim|vim|vim-enhanced|vim
 check|command|bwrap|bubblewrap|bubblewrap|bubblewrap
 check|command|strace|strace|strace|strace
 check|command|openssl|openssl|openssl|openssl

@@ -128,6 +128,9 @@ struct transcript *live_transcript(struct live *l);
 /* Input, as orch_write and the like. SY_E_CANCELLED: it has ended, or reads nothing. */
 enum sy_code live_write(struct live *l, const void *bytes, size_t n,
                         struct sy_error *err) SY_NODISCARD;
+/* Would its terminal lose some of it? It reads whole lines, and takes LIMIT_TERMINAL_LINE bytes of
+ * one (termios(3), MAX_CANON). */
+bool live_loses_input(const struct live *l, const char *bytes, size_t n);
 void live_close_input(struct live *l);
 bool live_signal(struct live *l, int signal);
 bool live_resize(struct live *l, unsigned rows, unsigned columns);

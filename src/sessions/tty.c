@@ -45,6 +45,22 @@ live_screen(struct live *l)
     return l->screen;
 }
 
+bool
+live_loses_input(const struct live *l, const char *bytes, size_t n)
+{
+    int master = l->driver != NULL ? orch_terminal_fd(l->call) : -1;
+    struct state_facts facts = {.reads = STATE_UNKNOWN};
+    size_t line = 0;
+
+    if (master < 0 || state_read(master, &facts, NULL) != SY_E_OK || !facts.canonical) {
+        return false;
+    }
+    for (size_t i = 0; i < n && line <= LIMIT_TERMINAL_LINE; i++) {
+        line = bytes[i] == '\n' || bytes[i] == '\r' ? 0 : line + 1;
+    }
+    return line > LIMIT_TERMINAL_LINE;
+}
+
 uint64_t
 live_seen(const struct live *l)
 {

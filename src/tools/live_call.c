@@ -29,6 +29,7 @@ struct live_call {
     struct pattern *pattern; /* NULL: none */
     struct pattern_scan *scan;
     enum live_reason reason;
+    bool loses_input;        /* a line of it is too long for the terminal */
     bool wrote_nothing;      /* it had ended by its turn */
     struct sy_error refused; /* what `begin` could not do */
     uint64_t began_ns;       /* when its turn came */
@@ -87,6 +88,7 @@ give(struct live_call *lc)
     if (is_interrupt(lc)) {
         (void)live_signal(lc->live, SIGINT);
     } else if (lc->input.len > 0) {
+        lc->loses_input = live_loses_input(lc->live, buf_view(&lc->input), lc->input.len);
         rc = live_write(lc->live, buf_view(&lc->input), lc->input.len, &lc->refused);
     }
     if (rc == SY_E_OK && o->ends_input) {
@@ -486,6 +488,11 @@ build(struct tool_output *ret, struct tool_call *call, struct exec_output *answe
     }
     add_notes(answer, lc, &state);
 
+    if (lc->loses_input) {
+        add_note(answer,
+                 "a line of it is longer than a terminal takes that reads whole lines (4095 "
+                 "bytes): the rest is lost; send it by a file, or with stdin pipe");
+    }
     if (lc->wait.has_scan_failed) {
         add_note(answer,
                  "the pattern takes too many steps for this output: it may have been missed");

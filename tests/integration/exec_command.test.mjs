@@ -138,7 +138,7 @@ test('Ctrl-C reaches what is in the foreground, of a terminal and without one (A
 
   assert.equal((await s.type(pipe.session_id, '\u0003', { yield_time_ms: 10_000 })).exit_code, 130);
 
-  const tty = await s.exec('tty; tty </dev/tty; ps -o tty= -p $$ | sed s,^,/dev/,', { tty: true });
+  const tty = await s.exec('tty; tty </dev/tty; readlink /proc/self/fd/0', { tty: true });
   const names = tty.output.trim().split('\n');
 
   assert.equal(names.length, 3, tty.output);
@@ -171,6 +171,14 @@ test('a big write holds nobody up and arrives whole (A17)', async (t) => {
 
   assert.equal(all.total_bytes, 200_000);
   assert.match(all.output, /^q+/);
+});
+
+test('a line that is too long for a terminal is warned about', async (t) => {
+  const s = await open(t);
+  const r = await s.exec('echo here; cat >/dev/null; sleep 300', { tty: true, pattern: 'here' });
+
+  assert.match((await s.type(r.session_id, `${'x'.repeat(5000)}\n`)).note, /longer than a terminal takes/);
+  assert.equal((await s.type(r.session_id, `${'x'.repeat(4000)}\n`)).note, undefined);
 });
 
 test('standard input by a pipe, with its end', async (t) => {

@@ -1,6 +1,7 @@
 #include "approval/rules_import.h"
 
 #include <string.h>
+#include <unistd.h>
 #include <sys/stat.h>
 
 #include "base/fd.h"
@@ -235,7 +236,7 @@ prepare(struct import *im, const struct cli_args *args, struct sy_error *err)
 {
     const struct rules_import_options options = {.lifts_sandbox =
                                                      cli_get(args, "outside-sandbox") != NULL};
-    enum sy_code rc = cli_rules_place_find(&im->place, err);
+    enum sy_code rc = cli_rules_place_find(&im->place, environ, err);
 
     if (rc == SY_E_OK && im->place.user_path == NULL) {
         rc = sy_err_set(err, SY_E_CONFIG, "no home directory, hence no file of rules: set HOME");

@@ -101,6 +101,9 @@ struct config {
         const char *otlp_headers_env; /* the name of a variable */
         int64_t otlp_interval_ms;
     } telemetry;
+    struct {
+        const char *use; /* auto | never */
+    } daemon;
     struct config_impl *impl; /* where each value comes from; owns the words */
 };
 

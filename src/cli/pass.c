@@ -90,7 +90,7 @@ wait_for_end(struct pass_client *c, struct pass_pumps *pumps)
         if (rc != SY_E_OK) {
             return cli_fail(&err);
         }
-        if (answer.number != 0) {
+        if (answer.sentence[0] != '\0') {
             cli_note("%s", answer.sentence);
         }
         return (int)answer.number;

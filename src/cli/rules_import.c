@@ -1,8 +1,8 @@
 #include "approval/rules_import.h"
 
 #include <string.h>
-#include <unistd.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/fd.h"
 #include "base/mem.h"

@@ -367,10 +367,13 @@
  * dozen. A client's first words: environment and arguments, of which the kernel takes 2 MiB by
  * default and people have some KiB. Arguments among them. Time for them, and for the answer. */
 #define LIMIT_DAEMON_CLIENTS 64U
-#define LIMIT_HELLO          1048576U /* 1 MiB */
-#define LIMIT_HELLO_ARGS     1024U
-#define LIMIT_HELLO_MS       5000U
-#define LIMIT_HELLO_WAIT_MS  10000U
+/* Descriptors that it allows itself, where its hard limit does: a client at work has some thirty.
+ */
+#define LIMIT_DAEMON_FILES  65536U
+#define LIMIT_HELLO         1048576U /* 1 MiB */
+#define LIMIT_HELLO_ARGS    1024U
+#define LIMIT_HELLO_MS      5000U
+#define LIMIT_HELLO_WAIT_MS 10000U
 /* Its log, when it runs in the background: emptied beyond that. Its answer to a verb that asks. */
 #define LIMIT_DAEMON_LOG    1048576U /* 1 MiB */
 #define LIMIT_DAEMON_ANSWER 4194304U /* 4 MiB */

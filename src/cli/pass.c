@@ -1,5 +1,6 @@
 #include "cli/pass.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -106,6 +107,11 @@ begin(int *ret_status, struct pass_client *c, struct sy_error *err)
 
     for (;;) {
         if (pass_read(&answer, c, deadline_ns, err) != SY_E_OK) {
+            if (err->sys == EPIPE) {
+                /* Before it said that it serves us it has touched nothing of ours. */
+                cli_note("not served by the daemon: it ended before it answered");
+                return PASS_OWN;
+            }
             *ret_status = cli_fail(err);
             return PASS_DONE;
         }
@@ -142,14 +148,15 @@ failed_to_open(int *ret_status, enum sy_code rc, const struct sy_error *err)
 }
 
 enum cli_pass
-cli_pass(int *ret_status, const char *protocol, char *const *words, const struct stat *program)
+cli_pass(int *ret_status, const char *protocol, char *const *words, const struct stat *program,
+         const int stdio[2])
 {
     struct pass_pumps pumps = PASS_PUMPS_NONE;
     struct pass_client c;
     struct sy_error err = {0};
     int fds[2];
     int far[2] = {-1, -1};
-    enum sy_code rc = pass_pumps_open(&pumps, fds, far, &err);
+    enum sy_code rc = pass_pumps_open(&pumps, fds, far, stdio, &err);
 
     if (rc == SY_E_OK) {
         rc = pass_open(&c, protocol, words, program, fds, &err);

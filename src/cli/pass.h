@@ -22,9 +22,10 @@ enum cli_pass {
     PASS_OWN,   /* the daemon is not for us; that was told */
 };
 
-/* `words` as they follow the verb, `program` is the file of the full program. */
+/* `words` as they follow the verb, `program` is the file of the full program, `stdio` are standard
+ * input and output, wherever they are. */
 enum cli_pass cli_pass(int *ret_status, const char *protocol, char *const *words,
-                       const struct stat *program);
+                       const struct stat *program, const int stdio[2]);
 
 /* What all clients of the daemon do. (pass_client.c) */
 struct pass_client {
@@ -40,7 +41,8 @@ struct pass_client {
 enum sy_code pass_open(struct pass_client *ret, const char *protocol, char *const *words,
                        const struct stat *program, const int *fds,
                        struct sy_error *err) SY_NODISCARD;
-/* The daemon's next line. SY_E_SYS: it has ended, or says nothing until the deadline. */
+/* The daemon's next line. SY_E_SYS: it has ended (`sys` is EPIPE), or says nothing until the
+ * deadline. */
 enum sy_code pass_read(struct hello_answer *ret, struct pass_client *c, uint64_t deadline_ns,
                        struct sy_error *err) SY_NODISCARD;
 /* The line, if it has come. SY_E_LIMIT: not yet. */
@@ -66,10 +68,10 @@ struct pass_pumps {
         .in_from = -1, .in_to = -1, .out_from = -1, .out_to = -1                                   \
     }
 
-/* What to hand over for descriptors 0 and 1: themselves, or pipes that are pumped from and to
- * them. ret_far has descriptors to be closed, -1 for those that are handed over themselves. */
+/* What to hand over for `stdio`: themselves, or pipes that are pumped from and to them. ret_far has
+ * descriptors to be closed, -1 for those that are handed over themselves. */
 enum sy_code pass_pumps_open(struct pass_pumps *ret, int ret_fds[2], int ret_far[2],
-                             struct sy_error *err) SY_NODISCARD;
+                             const int stdio[2], struct sy_error *err) SY_NODISCARD;
 /* Two entries for poll(2), and what to do afterwards. */
 
 void pass_pumps_want(const struct pass_pumps *p, struct pollfd ret[2]);

@@ -165,9 +165,11 @@ pass_try_read(struct hello_answer *ret, struct pass_client *c, struct sy_error *
         if (n > 0) {
             c->n += (size_t)n;
         } else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
-            return sy_err_set(err, SY_E_SYS,
-                              "the daemon has ended without a word, and what it ran for this "
-                              "client with it");
+            (void)sy_err_set(err, SY_E_SYS,
+                             "the daemon has ended without a word, and what it ran for this "
+                             "client with it");
+            err->sys = EPIPE;
+            return SY_E_SYS;
         } else if (errno == EAGAIN) {
             return SY_E_LIMIT;
         }

@@ -20,46 +20,47 @@ can_be_handed_over(int fd)
 }
 
 static enum sy_code
-open_in(struct pass_pumps *p, int *ret_fd, int *ret_far, struct sy_error *err)
+open_in(struct pass_pumps *p, int from, int *ret_fd, int *ret_far, struct sy_error *err)
 {
     enum sy_code rc = fd_pipe(ret_far, &p->in_to, err);
 
     if (rc == SY_E_OK) {
         rc = fd_set_nonblock(p->in_to, err);
-        p->in_from = STDIN_FILENO;
+        p->in_from = from;
         *ret_fd = *ret_far;
     }
     return rc;
 }
 
 static enum sy_code
-open_out(struct pass_pumps *p, int *ret_fd, int *ret_far, struct sy_error *err)
+open_out(struct pass_pumps *p, int to, int *ret_fd, int *ret_far, struct sy_error *err)
 {
     enum sy_code rc = fd_pipe(&p->out_from, ret_far, err);
 
-    p->out_to = STDOUT_FILENO;
+    p->out_to = to;
     *ret_fd = *ret_far;
     return rc;
 }
 
 enum sy_code
-pass_pumps_open(struct pass_pumps *ret, int ret_fds[2], int ret_far[2], struct sy_error *err)
+pass_pumps_open(struct pass_pumps *ret, int ret_fds[2], int ret_far[2], const int stdio[2],
+                struct sy_error *err)
 {
-    bool has_in = !can_be_handed_over(STDIN_FILENO);
-    bool has_out = !can_be_handed_over(STDOUT_FILENO);
+    bool has_in = !can_be_handed_over(stdio[0]);
+    bool has_out = !can_be_handed_over(stdio[1]);
     enum sy_code rc = SY_E_OK;
 
-    ret_fds[0] = STDIN_FILENO;
-    ret_fds[1] = STDOUT_FILENO;
+    ret_fds[0] = stdio[0];
+    ret_fds[1] = stdio[1];
     if (has_in || has_out) {
         ret->bytes = mem_alloc(CHUNK);
         rc = ret->bytes != NULL ? SY_E_OK : sy_err_nomem(err);
     }
     if (rc == SY_E_OK && has_in) {
-        rc = open_in(ret, &ret_fds[0], &ret_far[0], err);
+        rc = open_in(ret, stdio[0], &ret_fds[0], &ret_far[0], err);
     }
     if (rc == SY_E_OK && has_out) {
-        rc = open_out(ret, &ret_fds[1], &ret_far[1], err);
+        rc = open_out(ret, stdio[1], &ret_fds[1], &ret_far[1], err);
     }
     return rc;
 }

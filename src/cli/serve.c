@@ -11,6 +11,7 @@
 #include "cli/daemon.h"
 #include "cli/verbs.h"
 #include "guard/guard.h"
+#include "process/process.h"
 #include "store/store.h"
 
 /* `serve`: the daemon, in the foreground or in the background; and asking one. */
@@ -92,6 +93,7 @@ run(const struct cli_args *args, int ready_fd)
     if (rc == SY_E_OK && chdir("/") != 0) {
         rc = sy_err_sys(&err, errno, "entering /");
     }
+    process_raise_open_files(LIMIT_DAEMON_FILES);
     if (rc == SY_E_OK && ready_fd >= 0) {
         rc = go_to_background(d, &err);
     }

@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -5,6 +6,8 @@
 #include <uv.h>
 
 #include "base/fd.h"
+#include "base/str.h"
+#include "cli/daemon_start.h"
 #include "cli/pass.h"
 #include "cli/serve_engine.h"
 #include "cli/verbs.h"
@@ -122,47 +125,89 @@ run_engine(struct serve *s, protocol_new_fn *front, int in_fd, int out_fd, struc
     return rc;
 }
 
+/* Serves in this process; takes the descriptors. */
+static enum sy_code
+serve_here(struct serve *s, protocol_new_fn *front, const int stdio[2], struct sy_error *err)
+{
+    int uv = uv_loop_init(&s->loop);
+
+    serve_set_log(&s->engine.base.config);
+    cli_warn_of_wide_roots(&s->engine.base);
+
+    enum sy_code rc = uv == 0 ? run_engine(s, front, stdio[0], stdio[1], err)
+                              : sy_err_sys(err, -uv, "making the event loop");
+
+    if (uv == 0) {
+        (void)uv_loop_close(&s->loop);
+    }
+    return rc;
+}
+
+/* Is a daemon to be started, and does it serve us then? */
+static bool
+is_passed_on_demand(int *ret_status, const struct serve *s, const struct cli_args *args,
+                    const int stdio[2], int start_fd)
+{
+    const struct config *config = &s->engine.base.config;
+    struct sy_error err = {0};
+    struct stat program;
+
+    if (cli_get(args, "no-daemon") != NULL || str_eq(config->daemon.use, "never") ||
+        str_eq(config->daemon.start, "never")) {
+        return false;
+    }
+    if (daemon_start(&err) != SY_E_OK || stat("/proc/self/exe", &program) != 0) {
+        cli_note("not served by a daemon: %s", err.msg);
+        return false;
+    }
+    /* Where the words were said: -C is among them. */
+    if (fchdir(start_fd) != 0) {
+        return false;
+    }
+
+    bool is_passed =
+        cli_pass(ret_status, args->verb->name, args->words, &program, stdio) == PASS_DONE;
+
+    return is_passed || chdir(s->engine.base.cwd) != 0;
+}
+
 static int
 serve(const struct cli_args *args, protocol_new_fn *front)
 {
     struct serve s;
     struct sy_error err = {0};
-    int in_fd = -1;
-    int out_fd = -1;
+    SY_FD start_fd = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int stdio[] = {-1, -1};
+    int status = sy_code_status(SY_E_CWD);
 
     memset(&s, 0, sizeof(s));
     /* First of all: nothing that follows can write to the peer by accident. */
-    if (transport_claim_stdio(&in_fd, &out_fd, &err) != SY_E_OK) {
+    if (transport_claim_stdio(&stdio[0], &stdio[1], &err) != SY_E_OK) {
         return cli_fail(&err);
     }
 
     enum sy_code rc =
         cli_engine_load(&s.engine.base, args, cli_get(args, "cwd"), cli_get(args, "sandbox"), &err);
+    bool is_passed = rc == SY_E_OK && is_passed_on_demand(&status, &s, args, stdio, start_fd);
 
-    if (rc == SY_E_OK) {
-        int uv = uv_loop_init(&s.loop);
-
-        serve_set_log(&s.engine.base.config);
-        cli_warn_of_wide_roots(&s.engine.base);
-        rc = uv == 0 ? run_engine(&s, front, in_fd, out_fd, &err)
-                     : sy_err_sys(&err, -uv, "making the event loop");
-        if (uv == 0) {
-            (void)uv_loop_close(&s.loop);
-        }
+    if (rc == SY_E_OK && !is_passed) {
+        status = 0;
+        rc = serve_here(&s, front, stdio, &err);
     }
     serve_engine_fini(&s.engine);
-    return rc == SY_E_OK ? 0 : cli_fail(&err);
+    return rc == SY_E_OK ? status : cli_fail(&err);
 }
 
 /* A daemon that is up does it. */
 static int
-pass_or_serve(const struct cli_args *args, const char *protocol, protocol_new_fn *front)
+pass_or_serve(const struct cli_args *args, protocol_new_fn *front)
 {
+    static const int stdio[] = {STDIN_FILENO, STDOUT_FILENO};
     struct stat program;
     int status = 0;
 
     if (cli_get(args, "no-daemon") == NULL && stat("/proc/self/exe", &program) == 0 &&
-        cli_pass(&status, protocol, args->words, &program) == PASS_DONE) {
+        cli_pass(&status, args->verb->name, args->words, &program, stdio) == PASS_DONE) {
         return status;
     }
     return serve(args, front);
@@ -171,13 +216,13 @@ pass_or_serve(const struct cli_args *args, const char *protocol, protocol_new_fn
 static int
 mcp_main(const struct cli_args *args)
 {
-    return pass_or_serve(args, "mcp", protocol_mcp_new);
+    return pass_or_serve(args, protocol_mcp_new);
 }
 
 static int
 proto_main(const struct cli_args *args)
 {
-    return pass_or_serve(args, "proto", protocol_jsonl_new);
+    return pass_or_serve(args, protocol_jsonl_new);
 }
 
 const struct cli_verb verb_mcp = {

@@ -102,7 +102,8 @@ struct config {
         int64_t otlp_interval_ms;
     } telemetry;
     struct {
-        const char *use; /* auto | never */
+        const char *use;   /* auto | never */
+        const char *start; /* auto | never */
     } daemon;
     struct config_impl *impl; /* where each value comes from; owns the words */
 };

@@ -207,6 +207,29 @@ test('with --exit-empty the daemon ends with its last client', limit, async (t) 
   assert.equal((await daemon.ended).code, 0);
 });
 
+test('with daemon.start the first clients start one daemon, which ends with the last', limit, async (t) => {
+  const yard = makeYard();
+  fs.mkdirSync(path.join(yard.ws, 'sub'));
+  const settings = { 'daemon.start': 'auto' };
+  const servers = await Promise.all(Array.from({ length: 5 }, () => startMcp({
+    cwd: yard.ws, env: yard.env, args: ['-C', 'sub'], settings: { ...BASH, ...settings },
+  })));
+  const clients = clientsOf(yard);
+  assert.equal(clients.length, 5);
+  assert.deepEqual(new Set(clients.map((c) => c.cwd)), new Set([path.join(yard.ws, 'sub')]));
+  const answers = await Promise.all(servers.map((s) => run(s, 'pwd')));
+  assert.deepEqual(answers.map((a) => a.output), Array(5).fill(`${yard.ws}/sub\n`));
+  assert.deepEqual(servers.map((s) => s.stderr()), Array(5).fill(''));
+  await Promise.all(servers.map((s) => s.close()));
+  await waitFor(() => !fs.existsSync(socketOf(yard)), 'the daemon has ended');
+  for (const more of [{ args: ['--no-daemon'] }, { settings: { ...settings, 'daemon.use': 'never' } }]) {
+    const alone = await open(yard, { settings, ...more });
+    assert.equal((await run(alone, 'echo alone')).output, 'alone\n');
+    assert.equal(fs.existsSync(socketOf(yard)), false);
+    await alone.close();
+  }
+});
+
 test('files and terminals as input and output work as ever', limit, async (t) => {
   const yard = makeYard();
   await startDaemon(t, yard);
@@ -259,6 +282,17 @@ test('whoever would be served differently does the work by itself, and says why'
   assert.equal(other.status, 0, other.stderr);
   const asked = spawnSync(path.join(copy, path.basename(program)), ['serve', '--status'], { env: yard.env, encoding: 'utf8' });
   assert.equal(asked.status, 0, `another build can still ask: ${asked.stderr}`);
+});
+
+test('forty clients at work fit into a daemon whose commands may open 256 files', limit, async (t) => {
+  const yard = makeYard();
+  const daemon = await startDaemon(t, yard, { wrap: ['sh', '-c', 'ulimit -Sn 256; exec "$0" "$@"'] });
+  const servers = await Promise.all(Array.from({ length: 40 }, () => open(yard)));
+  t.after(() => Promise.all(servers.map((s) => s.close())));
+  const answers = await Promise.all(servers.map((s) => run(s, 'ulimit -Sn', { timeout_ms: 100_000 })));
+  assert.deepEqual(answers.map((a) => a.output), Array(40).fill('256\n'));
+  assert.ok(fs.readdirSync(`/proc/${daemon.pid}/fd`).length > 256);
+  assert.equal((await run(servers[0], 'ulimit -Sn 64; ulimit -Sn')).output, '64\n');
 });
 
 test('wrong flags and configuration are errors of the client, with their status', limit, async (t) => {

@@ -166,13 +166,14 @@ pass_here(int *ret_status, const char *protocol, char **words, char **argv, size
 {
     const struct cli_verb verb = {.name = protocol, .options = cli_pass_options};
     SY_AUTO(cli_args_fini) struct cli_args args;
+    static const int stdio[] = {STDIN_FILENO, STDOUT_FILENO};
     struct stat program;
 
     if (cli_parse(&args, &verb, protocol, words, NULL) != SY_E_OK || args.wants_help ||
         cli_get(&args, "no-daemon") != NULL || !try_places(is_there, &program, false)) {
         return false;
     }
-    switch (cli_pass(ret_status, protocol, argv + 2, &program)) {
+    switch (cli_pass(ret_status, protocol, argv + 2, &program, stdio)) {
     case PASS_DONE:
         return true;
     case PASS_OWN:

@@ -58,6 +58,17 @@ take_client(struct daemon *d, int fd)
     fd_close(&fd);
 }
 
+/* Is it for want of something that a client which goes gives back? Then that is waited for. */
+static void
+look_why_none_came(struct daemon *d, int errnum)
+{
+    if (errnum == EMFILE || errnum == ENFILE || errnum == ENOMEM || errnum == ENOBUFS) {
+        LOG(LOG_WARN, "daemon", "a client has to wait", kv_str("error", sy_errno_text(errnum)));
+        d->is_paused = true;
+        uv_poll_stop(&d->accept_poll);
+    }
+}
+
 static void
 on_listening(uv_poll_t *poll, int status, int events)
 {
@@ -68,16 +79,11 @@ on_listening(uv_poll_t *poll, int status, int events)
     for (int i = 0; i < ACCEPTS; i++) {
         int fd = accept4(d->listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
-        if (fd >= 0) {
-            take_client(d, fd);
-            continue;
+        if (fd < 0) {
+            look_why_none_came(d, errno);
+            return;
         }
-        if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
-            LOG(LOG_WARN, "daemon", "a client has to wait", kv_str("error", sy_errno_text(errno)));
-            d->is_paused = true; /* until a connection is gone */
-            uv_poll_stop(&d->accept_poll);
-        }
-        return;
+        take_client(d, fd);
     }
 }
 

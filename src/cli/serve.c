@@ -74,45 +74,59 @@ go_to_background(struct daemon *d, struct sy_error *err)
     return SY_E_OK;
 }
 
-/* `ready_fd` is closed once clients are served; -1: nobody waits. */
+/* Serves until its end. `ready_fd` gets a byte and is closed once clients are served; -1: in the
+ * foreground, where a person is told. */
+static enum sy_code
+serve(struct daemon *d, int ready_fd, struct sy_error *err)
+{
+    enum sy_code rc = SY_E_OK;
+    int uv = uv_loop_init(&d->loop);
+
+    if (uv != 0) {
+        return sy_err_sys(err, -uv, "making the event loop");
+    }
+    rc = daemon_open(d, err);
+    if (rc == SY_E_OK && ready_fd >= 0) {
+        rc = fd_write_all(ready_fd, "", 1, err);
+        fd_close(&ready_fd);
+    } else if (rc == SY_E_OK) {
+        cli_note("serving at %s, process %d", d->socket_path, (int)getpid());
+    }
+    if (rc == SY_E_OK) {
+        uv_run(&d->loop, UV_RUN_DEFAULT);
+        (void)uv_loop_close(&d->loop);
+    }
+    return rc;
+}
+
 static int
 run(const struct cli_args *args, int ready_fd)
 {
     struct daemon *d = mem_alloc_zero(1, sizeof(*d));
     struct sy_error err = {0};
-    enum sy_code rc = d != NULL ? load_log(args, &err) : sy_err_nomem(&err);
 
-    if (rc != SY_E_OK) {
-        mem_free(d);
+    if (d == NULL) {
+        (void)sy_err_nomem(&err);
         return cli_fail(&err);
     }
     d->listener = (struct local_listener)LOCAL_LISTENER_NONE;
     d->ends_when_empty = cli_get(args, "exit-empty") != NULL;
-    rc = listen_there(d, &err);
+    process_raise_open_files(LIMIT_DAEMON_FILES);
+
+    enum sy_code rc = load_log(args, &err);
+
+    if (rc == SY_E_OK) {
+        rc = listen_there(d, &err);
+    }
     /* No directory is held, and none that is removed is missed. */
     if (rc == SY_E_OK && chdir("/") != 0) {
         rc = sy_err_sys(&err, errno, "entering /");
     }
-    process_raise_open_files(LIMIT_DAEMON_FILES);
     if (rc == SY_E_OK && ready_fd >= 0) {
         rc = go_to_background(d, &err);
     }
     if (rc == SY_E_OK) {
-        int uv = uv_loop_init(&d->loop);
-
-        rc = uv == 0 ? daemon_open(d, &err) : sy_err_sys(&err, -uv, "making the event loop");
-    }
-    if (rc == SY_E_OK) {
-        if (ready_fd >= 0) {
-            rc = fd_write_all(ready_fd, "", 1, &err);
-            fd_close(&ready_fd);
-        } else {
-            cli_note("serving at %s, process %d", d->socket_path, (int)getpid());
-        }
-    }
-    if (rc == SY_E_OK) {
-        uv_run(&d->loop, UV_RUN_DEFAULT);
-        (void)uv_loop_close(&d->loop);
+        rc = serve(d, ready_fd, &err);
     }
     local_listener_fini(&d->listener);
     mem_free(d);

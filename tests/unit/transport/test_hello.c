@@ -225,7 +225,7 @@ other_lines_are_no_answers(void **state)
     static const char *const lines[] = {"",      "ok",       "ok 1",           "OK 1 ",
                                         "ok x ", "ok -1 x",  "ok 1x ",         "ok  1 ",
                                         "no 1 ", "okay 1 x", "ok 4294967296 x"};
-    char long_line[HELLO_ANSWER_MAX + 10];
+    char long_line[HELLO_ANSWER_MAX + 10] = "ok 1 ";
     struct hello_answer got;
 
     (void)state;
@@ -233,8 +233,7 @@ other_lines_are_no_answers(void **state)
         assert_false(hello_answer_read(&got, lines[i], strlen(lines[i])));
     }
     assert_false(hello_answer_read(&got, "ok 1 a\0b", 8));
-    memset(long_line, 'x', sizeof(long_line));
-    memcpy(long_line, "ok 1 ", 5);
+    memset(long_line + 5, 'x', sizeof(long_line) - 5);
     assert_false(hello_answer_read(&got, long_line, sizeof(long_line)));
     assert_false(hello_answer_read(&got, long_line, SY_ERR_MSG_MAX + 5));
 }

@@ -51,7 +51,7 @@ enum guest_state {
     GUEST_HELLO,     /* its hello is not whole */
     GUEST_SERVING,   /* its protocol runs */
     GUEST_ANSWERING, /* a verb's answer goes out */
-    GUEST_ENDING,    /* all is over but a last export */
+    GUEST_ENDING,    /* nothing is served any more; what still runs, and a last export, end */
     GUEST_CLOSED,    /* until its handles are */
 };
 
@@ -65,6 +65,7 @@ struct guest {
     int fd;
     uv_poll_t poll;
     uv_timer_t timer;
+    uv_prepare_t prepare; /* runs while the end of what the engine still runs is waited for */
     unsigned n_handles;
     struct buf in;  /* the hello; lives as long as we do */
     struct buf out; /* GUEST_ANSWERING: from out_at on */
@@ -73,6 +74,7 @@ struct guest {
     struct hello hello;
     struct serve_engine engine;
     struct stdio_server *server;
+    struct sy_error why; /* how it ended */
 };
 
 /* Takes a connected socket. */

@@ -69,6 +69,7 @@ guest_close(struct guest *c)
         c->state = GUEST_CLOSED;
         uv_close((uv_handle_t *)&c->poll, on_handle_closed);
         uv_close((uv_handle_t *)&c->timer, on_handle_closed);
+        uv_close((uv_handle_t *)&c->prepare, on_handle_closed);
     }
 }
 
@@ -335,7 +336,9 @@ guest_open(struct daemon *d, int fd, const struct peer *peer)
         return;
     }
     SY_ASSERT(uv_timer_init(&d->loop, &c->timer) == 0);
-    c->n_handles = 2;
+    SY_ASSERT(uv_prepare_init(&d->loop, &c->prepare) == 0);
+    c->n_handles = 3;
+    c->prepare.data = c;
     c->poll.data = c;
     c->timer.data = c;
     c->id = ++d->last_id;

@@ -88,21 +88,35 @@ end_engine(struct guest *c)
     guest_end(c, serve_engine_end(&c->engine) ? LIMIT_EXPORT_END_MS : 0);
 }
 
+/* Before each wait of the loop: has all ended that the engine ran? Then the client hears of it. */
+static void
+on_prepare(uv_prepare_t *prepare)
+{
+    struct guest *c = prepare->data;
+    bool is_failed = c->why.code != SY_E_OK;
+    const char *sentence = c->daemon->is_stopping ? "the daemon was stopped" : "";
+
+    if (!tool_context_is_over(c->engine.context)) {
+        return;
+    }
+    uv_prepare_stop(prepare);
+    (void)guest_say(c->fd, HELLO_END, is_failed ? (unsigned)sy_code_status(c->why.code) : 0,
+                    is_failed ? c->why.msg : sentence);
+    LOG(LOG_INFO, "daemon", "a client has ended", kv_int("id", c->id), kv_int("pid", c->peer.pid));
+    end_engine(c);
+}
+
 static void
 on_ended(void *arg, const struct sy_error *why)
 {
     struct guest *c = arg;
-    unsigned status = why->code == SY_E_OK ? 0 : (unsigned)sy_code_status(why->code);
-    const char *sentence = why->msg;
 
+    c->why = *why;
+    c->state = GUEST_ENDING;
     stdio_server_free(c->server);
     c->server = NULL;
-    if (status == 0) {
-        sentence = c->daemon->is_stopping ? "the daemon was stopped" : "";
-    }
-    (void)guest_say(c->fd, HELLO_END, status, sentence);
-    LOG(LOG_INFO, "daemon", "a client has ended", kv_int("id", c->id), kv_int("pid", c->peer.pid));
-    end_engine(c);
+    tool_context_end_sessions(c->engine.context);
+    SY_ASSERT(uv_prepare_start(&c->prepare, on_prepare) == 0);
 }
 
 /* Between the client's last word and ours it may have given up, and may be reading by itself. */

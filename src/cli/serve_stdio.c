@@ -53,7 +53,7 @@ on_ended(void *arg, const struct sy_error *why)
     struct serve *s = arg;
 
     s->why = *why;
-    tool_context_end_sessions(s->context);
+    tool_context_end_sessions(s->engine.context);
     stdio_server_free(s->server);
     s->server = NULL;
     forget_signals(s);

@@ -11,6 +11,7 @@
 #include "cli/pass.h"
 #include "cli/serve_engine.h"
 #include "cli/verbs.h"
+#include "transport/local.h"
 #include "transport/transport.h"
 
 /* `mcp` and `proto`: one engine, one front, standard input and output. */
@@ -206,7 +207,8 @@ pass_or_serve(const struct cli_args *args, protocol_new_fn *front)
     struct stat program;
     int status = 0;
 
-    if (cli_get(args, "no-daemon") == NULL && stat("/proc/self/exe", &program) == 0 &&
+    if (cli_get(args, "no-daemon") == NULL && local_is_there(environ) &&
+        stat("/proc/self/exe", &program) == 0 &&
         cli_pass(&status, args->verb->name, args->words, &program, stdio) == PASS_DONE) {
         return status;
     }

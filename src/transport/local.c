@@ -7,7 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/fd.h"
+#include "base/limits.h"
 #include "transport/local_internal.h"
 
 bool
@@ -25,6 +27,38 @@ local_address(struct sockaddr_un *ret, socklen_t *ret_len, int dir_fd, const cha
     }
     *ret_len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + (size_t)n + 1);
     return true;
+}
+
+/* Appends `text`, with its NUL; false: it does not fit. */
+static bool
+append(char path[LIMIT_PATH], size_t *n, const char *text)
+{
+    size_t len = strlen(text);
+
+    if (len >= LIMIT_PATH - *n) {
+        return false;
+    }
+    memcpy(path + *n, text, len + 1);
+    *n += len;
+    return true;
+}
+
+bool
+local_is_there(char *const *environ_list)
+{
+    const char *state = strv_env_find(environ_list, "XDG_STATE_HOME");
+    const char *home = strv_env_find(environ_list, "HOME");
+    bool has_state = state != NULL && state[0] == '/';
+    char path[LIMIT_PATH];
+    size_t n = 0;
+
+    /* As guard_state_dir has it (guard/guard.h), which is asked once something is there. */
+    if (!has_state && (home == NULL || home[0] != '/')) {
+        return false;
+    }
+    return append(path, &n, has_state ? state : home) &&
+           append(path, &n, has_state ? "/shellyard/" : "/.local/state/shellyard/") &&
+           append(path, &n, LOCAL_SOCKET) && access(path, F_OK) == 0;
 }
 
 void

@@ -17,6 +17,12 @@
 /* Of a client. */
 
 /*
+ * Is there a daemon's socket in the state directory of this environment? For whoever starts and
+ * must not pay for the answer no: one system call, and no memory.
+ */
+bool local_is_there(char *const *environ_list);
+
+/*
  * Connects to the daemon of this user, without waiting; the descriptor blocks. SY_E_NOTFOUND:
  * there is none (no directory, no socket, nobody listens). SY_E_DENIED: directory or daemon
  * belong to somebody else. `dir` is the state directory.

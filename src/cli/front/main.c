@@ -13,6 +13,7 @@
 #include "cli/exec.h"
 #include "cli/pass.h"
 #include "cli/verbs.h"
+#include "transport/local.h"
 
 /*
  * The small program that users call. It does `exec` by itself, as long as that
@@ -193,7 +194,9 @@ main(int argc, char **argv)
 {
     bool is_exec = argc >= 2 && str_eq(argv[1], verb_exec.name);
 
-    if (argc < 2 || (!is_exec && !str_eq(argv[1], "mcp") && !str_eq(argv[1], "proto"))) {
+    bool is_server = argc >= 2 && (str_eq(argv[1], "mcp") || str_eq(argv[1], "proto"));
+
+    if (!is_exec && (!is_server || !local_is_there(environ))) {
         return hand_over(argv);
     }
 

@@ -13,6 +13,8 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/limits.h"
+#include "base/mem.h"
 #include "transport/local.h"
 #include "transport/peer.h"
 
@@ -91,6 +93,40 @@ a_daemon_is_found_however_long_its_path_is(void **state)
         connect_and_end(&y);
         yard_remove(&y);
     }
+}
+
+static void
+whether_one_may_be_up_is_told_by_the_name_alone(void **state)
+{
+    struct yard y;
+    char home[80];
+    char xdg[80];
+    char path[300];
+    char long_home[LIMIT_PATH + 16] = "HOME=/";
+    char *by_home[] = {home, NULL};
+    char *by_state[] = {home, xdg, NULL};
+    char *by_long[] = {long_home, NULL};
+    char *none[] = {mem_unconst("HOME=relative"), mem_unconst("XDG_STATE_HOME=here"), NULL};
+
+    (void)state;
+    yard_make(&y, 0);
+    (void)snprintf(home, sizeof(home), "HOME=%s", y.top);
+    (void)snprintf(xdg, sizeof(xdg), "XDG_STATE_HOME=%s", y.top);
+    memset(long_home + 6, 'x', sizeof(long_home) - 7);
+    assert_false(local_is_there(none));
+    assert_false(local_is_there(by_long));
+    assert_false(local_is_there(by_home));
+    assert_false(local_is_there(by_state));
+    (void)snprintf(path, sizeof(path), "%s/shellyard", y.top);
+    assert_int_equal(mkdir(path, 0700), 0);
+    (void)snprintf(path, sizeof(path), "%s/shellyard/" LOCAL_SOCKET, y.top);
+    assert_int_equal(mkdir(path, 0700), 0);
+    assert_true(local_is_there(by_state));
+    assert_false(local_is_there(by_home));
+    assert_int_equal(rmdir(path), 0);
+    *strrchr(path, '/') = '\0';
+    assert_int_equal(rmdir(path), 0);
+    yard_remove(&y);
 }
 
 /* A record lock is of a process, so the second daemon is one. */
@@ -316,6 +352,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_daemon_is_found_however_long_its_path_is),
+        cmocka_unit_test(whether_one_may_be_up_is_told_by_the_name_alone),
         cmocka_unit_test(a_second_daemon_is_told_who_is_up),
         cmocka_unit_test(what_a_killed_daemon_left_is_replaced),
         cmocka_unit_test(a_directory_that_others_may_write_is_not_believed),

@@ -20,7 +20,7 @@ all: ## build the program: build/shellyard
 	@tools/build.sh $(BUILD) --prefix=$(PREFIX) $(STRICT) $(MESON_ARGS)
 	@$(NINJA) $(BUILD)
 
-serve: ## install what is missing, build, show a first sandboxed command over MCP
+serve: ## install what is missing, build, start the daemon, show a first sandboxed command over MCP
 	@tools/setup.sh build front node
 	@$(MAKE) --no-print-directory all
 	@tools/node.sh tools/serve.mjs $(abspath $(BUILD))/shellyard

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
-// `make serve`: starts the given program as an MCP server under the official SDK
-// client, as an agent would, shows what a first sandboxed command gives and that
-// a write outside is refused, and prints what the common clients need.
+// `make serve`: starts the daemon of the given program, unless one is up, and has it serve the
+// official SDK client, as an agent would; shows what a first sandboxed command gives and that
+// a write outside is refused, and prints how the daemon is stopped and what the common clients need.
 //
 //     tools/serve.mjs build/shellyard
 import { spawnSync } from 'node:child_process';
@@ -71,10 +71,28 @@ async function call(client, command, workdir) {
   return client.callTool({ name: 'shell_command', arguments: { command, workdir } }, undefined, { timeout: CALL_MS });
 }
 
-async function demo(program) {
+function verb(program, ...words) {
+  return spawnSync(program, words, { encoding: 'utf8', timeout: CALL_MS });
+}
+
+/** A daemon of this very build; another one that is up has work of its own and stays. */
+function startDaemon(program) {
   if (!fs.existsSync(program)) {
     throw new Failure(`${program} is not built`);
   }
+  const up = verb(program, 'serve', '--status');
+  if (up.status === 0) {
+    return `a daemon was up already: ${up.stdout.trim()}`;
+  }
+  const started = verb(program, 'serve', '--background');
+  if (started.status !== 0) {
+    throw new Failure(`the daemon did not start: ${(started.stderr || String(started.error ?? '')).trim()}`);
+  }
+  return verb(program, 'serve', '--status').stdout.trim();
+}
+
+async function demo(program, daemon) {
+  show('The daemon:', daemon);
   const { Client, StdioClientTransport } = load();
   const folder = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), 'shellyard-serve-')));
   const workspace = path.join(folder, 'workspace');
@@ -95,6 +113,8 @@ async function demo(program) {
     await client.connect(transport, { timeout: CALL_MS });
     const { name, version } = client.getServerVersion();
     const { tools } = await client.listTools();
+    const served = verb(program, 'list').stdout.split('\n').find((line) => line.includes(`process ${transport.pid} `));
+    show('What it serves now (`shellyard list`):', served ?? `not this client: ${log.trim() || 'no word about why'}`);
     show(`${name} ${version} answers over MCP; its tools:`,
       tools.map((t) => `${t.name.padEnd(16)} ${(t.description ?? '').split(/(?<=\.)\s/)[0]}`).join('\n'));
 
@@ -131,7 +151,8 @@ async function demo(program) {
 
 async function main() {
   const program = path.resolve(process.argv[2] ?? 'build/shellyard');
-  await demo(program);
+  await demo(program, startDaemon(program));
+  console.log(`\nThe daemon goes on, for all clients; \`${path.relative(process.cwd(), program)} serve --stop\` ends it.`);
   console.log('\nTo use it, add to your client (or let `shellyard setup CLIENT --write` do it):');
   for (const { client, title, file, snippet } of clientSetups(program)) {
     show(`${title} (${client}): ${file}`, snippet);

@@ -389,4 +389,19 @@
 /* Findings of one run that are told; more are counted. */
 #define LIMIT_GUARD_FINDINGS 64U
 
+/* The daemon. Clients at a time, each with an engine of its own; agents of one person are some
+ * dozen. A client's first words: environment and arguments, of which the kernel takes 2 MiB by
+ * default and people have some KiB. Arguments among them. Time for them, and for the answer. */
+#define LIMIT_DAEMON_CLIENTS 64U
+/* Descriptors that it allows itself, where its hard limit does: a client at work has some thirty.
+ */
+#define LIMIT_DAEMON_FILES  65536U
+#define LIMIT_HELLO         1048576U /* 1 MiB */
+#define LIMIT_HELLO_ARGS    1024U
+#define LIMIT_HELLO_MS      5000U
+#define LIMIT_HELLO_WAIT_MS 10000U
+/* Its log, when it runs in the background: emptied beyond that. Its answer to a verb that asks. */
+#define LIMIT_DAEMON_LOG    1048576U /* 1 MiB */
+#define LIMIT_DAEMON_ANSWER 4194304U /* 4 MiB */
+
 #endif

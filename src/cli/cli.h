@@ -67,6 +67,7 @@ struct cli_args {
     const struct cli_verb *verb;
     const char *values[CLI_OPTIONS_MAX]; /* by row of verb->options; NULL: not given */
     struct strv overrides;               /* the values of -c, in order */
+    char *const *words;                  /* all of it, while there are no operands */
     char *const *operands;               /* NULL-terminated */
     size_t n_operands;
     bool wants_help;
@@ -155,11 +156,17 @@ struct cli_engine {
     struct config config;
     struct turn_context turn;
     struct strv overrides;
+    char *const *environ_list; /* borrowed: our own, or a client's */
     char cwd[LIMIT_PATH];
 };
 
 enum sy_code cli_engine_load(struct cli_engine *ret, const struct cli_args *args, const char *dir,
                              const char *mode, struct sy_error *err) SY_NODISCARD;
+/* The same for a client whose working directory is `cwd` and environment `environ_list`: this
+ * process stays where it is. */
+enum sy_code cli_engine_load_for(struct cli_engine *ret, const struct cli_args *args,
+                                 const char *cwd, char *const *environ_list,
+                                 struct sy_error *err) SY_NODISCARD;
 enum sy_code cli_engine_turn(struct cli_engine *e, struct sy_error *err) SY_NODISCARD;
 void cli_engine_fini(struct cli_engine *e);
 

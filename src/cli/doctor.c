@@ -311,7 +311,7 @@ check_rules(struct doctor *d)
     SY_AUTO(cli_rules_place_fini) struct cli_rules_place place = {0};
     SY_AUTO(rules_fini) struct rules rules = {0};
     struct sy_error err = {0};
-    enum sy_code rc = cli_rules_place_find(&place, &err);
+    enum sy_code rc = cli_rules_place_find(&place, environ, &err);
     const struct rules_sources sources = {
         .user_path = place.user_path, .workspace = d->engine.cwd, .home = place.home};
 

@@ -1,8 +1,10 @@
 #include <errno.h>
-#include <stdlib.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/mem.h"
 #include "cli/cli.h"
 #include "command/command.h"
@@ -33,48 +35,97 @@ enter(struct cli_engine *e, const char *dir, struct sy_error *err)
     return SY_E_OK;
 }
 
-enum sy_code
-cli_engine_load(struct cli_engine *ret, const struct cli_args *args, const char *dir,
-                const char *mode, struct sy_error *err)
+/* What a program would have in getcwd(3) after entering `dir` from `cwd`. */
+static enum sy_code
+resolve(struct cli_engine *e, const char *cwd, const char *dir, struct sy_error *err)
 {
-    memset(ret, 0, sizeof(*ret));
-    ret->overrides.max = LIMIT_ARGV;
+    SY_FD from = open(cwd, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    SY_FD to = from < 0 ? -1 : openat(from, dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    char link[32];
 
-    enum sy_code rc = enter(ret, dir, err);
-
-    if (rc != SY_E_OK) {
-        return rc;
+    if (to < 0 || faccessat(to, ".", X_OK, 0) != 0) {
+        sy_err_sys(err, errno, "can't enter the working directory '%s'", from < 0 ? cwd : dir);
+        err->code = SY_E_CWD;
+        return err->code;
     }
-    if (strv_add_all(&ret->overrides, strv_view(&args->overrides)) != SY_E_OK ||
-        (mode != NULL && strv_addf(&ret->overrides, "sandbox.mode=%s", mode) != SY_E_OK)) {
+    (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", to);
+
+    ssize_t n = readlink(link, e->cwd, sizeof(e->cwd));
+
+    if (n <= 0 || (size_t)n >= sizeof(e->cwd) || e->cwd[0] != '/') {
+        return sy_err_set(err, SY_E_CWD, "the working directory '%s' can't be named", dir);
+    }
+    e->cwd[n] = '\0';
+    return SY_E_OK;
+}
+
+/* Configuration, once the place is known. */
+static enum sy_code
+load(struct cli_engine *e, const struct cli_args *args, const char *mode, struct sy_error *err)
+{
+    if (strv_add_all(&e->overrides, strv_view(&args->overrides)) != SY_E_OK ||
+        (mode != NULL && strv_addf(&e->overrides, "sandbox.mode=%s", mode) != SY_E_OK)) {
         return sy_err_nomem(err);
     }
 
-    const char *home = getenv("HOME");
+    const char *home = strv_env_find(e->environ_list, "HOME");
     SY_AUTO(mem_free_charp) char *passwd_shell = NULL;
     SY_AUTO(mem_free_charp) char *passwd_home = NULL;
 
     if (home == NULL || home[0] != '/') {
-        rc = passwd_lookup(getuid(), &passwd_shell, &passwd_home, err);
+        enum sy_code rc = passwd_lookup(getuid(), &passwd_shell, &passwd_home, err);
+
         if (rc != SY_E_OK) {
             return rc;
         }
     }
 
     const struct config_sources sources = {
-        .workspace = ret->cwd,
-        .environ_list = environ,
+        .workspace = e->cwd,
+        .environ_list = e->environ_list,
         .home = passwd_home,
-        .overrides = strv_view(&ret->overrides),
+        .overrides = strv_view(&e->overrides),
     };
 
-    return config_load(&ret->config, &sources, err);
+    return config_load(&e->config, &sources, err);
+}
+
+static void
+begin(struct cli_engine *e, char *const *environ_list)
+{
+    memset(e, 0, sizeof(*e));
+    e->overrides.max = LIMIT_ARGV;
+    e->environ_list = environ_list;
+}
+
+enum sy_code
+cli_engine_load(struct cli_engine *ret, const struct cli_args *args, const char *dir,
+                const char *mode, struct sy_error *err)
+{
+    begin(ret, environ);
+
+    enum sy_code rc = enter(ret, dir, err);
+
+    return rc == SY_E_OK ? load(ret, args, mode, err) : rc;
+}
+
+enum sy_code
+cli_engine_load_for(struct cli_engine *ret, const struct cli_args *args, const char *cwd,
+                    char *const *environ_list, struct sy_error *err)
+{
+    const char *dir = cli_get(args, "cwd");
+
+    begin(ret, environ_list);
+
+    enum sy_code rc = resolve(ret, cwd, dir != NULL ? dir : ".", err);
+
+    return rc == SY_E_OK ? load(ret, args, cli_get(args, "sandbox"), err) : rc;
 }
 
 enum sy_code
 cli_engine_turn(struct cli_engine *e, struct sy_error *err)
 {
-    return turn_from_config(&e->turn, &e->config, e->cwd, environ, err);
+    return turn_from_config(&e->turn, &e->config, e->cwd, e->environ_list, err);
 }
 
 void

@@ -90,7 +90,7 @@ cli_telemetry_new(struct telemetry **ret, const struct cli_engine *engine,
 {
     SY_AUTO(buf_fini) struct buf dir = {.max = LIMIT_PATH};
     char http[LIMIT_PATH];
-    enum sy_code rc = guard_state_dir(&dir, environ);
+    enum sy_code rc = guard_state_dir(&dir, engine->environ_list);
 
     if (rc != SY_E_OK && rc != SY_E_NOTFOUND) {
         return sy_err_nomem(err);
@@ -102,7 +102,7 @@ cli_telemetry_new(struct telemetry **ret, const struct cli_engine *engine,
         .loop = loop,
         .state_dir = rc == SY_E_OK ? buf_view(&dir) : NULL,
         .http_path = engine->config.telemetry.otlp_endpoint[0] != '\0' ? cli_http_path(http) : NULL,
-        .environ_list = environ,
+        .environ_list = engine->environ_list,
         .warn = warn,
     };
 

@@ -186,9 +186,14 @@ cli_parse(struct cli_args *ret, const struct cli_verb *verb, const char *path, c
             }
         }
     }
-    *kept = NULL;
-    ret->operands = argv;
+    ret->words = argv;
     ret->n_operands = (size_t)(kept - argv);
+    if (ret->n_operands == 0) {
+        ret->operands = p.next; /* the NULL at the end: the words stay as they are */
+    } else {
+        *kept = NULL;
+        ret->operands = argv;
+    }
     return check_operands(&p, err);
 }
 

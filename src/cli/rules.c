@@ -25,11 +25,11 @@ cli_rules_place_fini(struct cli_rules_place *p)
 }
 
 enum sy_code
-cli_rules_place_find(struct cli_rules_place *ret, struct sy_error *err)
+cli_rules_place_find(struct cli_rules_place *ret, char *const *environ_list, struct sy_error *err)
 {
     SY_AUTO(mem_free_charp) char *passwd_shell = NULL;
     SY_AUTO(mem_free_charp) char *passwd_home = NULL;
-    struct config_sources sources = {.environ_list = environ};
+    struct config_sources sources = {.environ_list = environ_list};
     enum sy_code rc = SY_E_OK;
 
     *ret = (struct cli_rules_place){0};
@@ -58,7 +58,7 @@ static enum sy_code
 load(struct rules *ret, const char *workspace, struct sy_error *err)
 {
     SY_AUTO(cli_rules_place_fini) struct cli_rules_place place = {0};
-    enum sy_code rc = cli_rules_place_find(&place, err);
+    enum sy_code rc = cli_rules_place_find(&place, environ, err);
     const struct rules_sources sources = {
         .user_path = place.user_path, .workspace = workspace, .home = place.home};
 
@@ -336,7 +336,7 @@ read_one(struct rules *ret, const char *path, struct sy_error *err)
 {
     SY_AUTO(cli_rules_place_fini) struct cli_rules_place place = {0};
     SY_AUTO(buf_fini) struct buf text = {.max = LIMIT_RULES_FILE};
-    enum sy_code rc = cli_rules_place_find(&place, err);
+    enum sy_code rc = cli_rules_place_find(&place, environ, err);
 
     if (rc == SY_E_OK) {
         rc = fd_read_file(path, &text, err);

@@ -13,7 +13,8 @@ struct cli_rules_place {
 };
 
 void cli_rules_place_fini(struct cli_rules_place *p);
-enum sy_code cli_rules_place_find(struct cli_rules_place *ret, struct sy_error *err) SY_NODISCARD;
+enum sy_code cli_rules_place_find(struct cli_rules_place *ret, char *const *environ_list,
+                                  struct sy_error *err) SY_NODISCARD;
 
 /* rules_import.c */
 extern const struct cli_verb verb_rules_import;

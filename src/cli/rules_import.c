@@ -2,6 +2,7 @@
 
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/fd.h"
 #include "base/mem.h"
@@ -235,7 +236,7 @@ prepare(struct import *im, const struct cli_args *args, struct sy_error *err)
 {
     const struct rules_import_options options = {.lifts_sandbox =
                                                      cli_get(args, "outside-sandbox") != NULL};
-    enum sy_code rc = cli_rules_place_find(&im->place, err);
+    enum sy_code rc = cli_rules_place_find(&im->place, environ, err);
 
     if (rc == SY_E_OK && im->place.user_path == NULL) {
         rc = sy_err_set(err, SY_E_CONFIG, "no home directory, hence no file of rules: set HOME");

@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -5,13 +6,12 @@
 #include <uv.h>
 
 #include "base/fd.h"
-#include "base/log.h"
 #include "base/str.h"
-#include "cli/metrics.h"
-#include "cli/rules.h"
+#include "cli/daemon_start.h"
+#include "cli/pass.h"
+#include "cli/serve_engine.h"
 #include "cli/verbs.h"
-#include "protocol/protocol.h"
-#include "tools/tools.h"
+#include "transport/local.h"
 #include "transport/transport.h"
 
 /* `mcp` and `proto`: one engine, one front, standard input and output. */
@@ -21,12 +21,10 @@ static const int stop_signals[] = {SIGTERM, SIGINT, SIGHUP};
 #define STOP_SIGNALS (sizeof(stop_signals) / sizeof(stop_signals[0]))
 
 struct serve {
-    struct cli_engine engine;
+    struct serve_engine engine;
     uv_loop_t loop;
     uv_signal_t signals[STOP_SIGNALS];
     size_t n_signals; /* of them on the loop */
-    struct tool_context *context;
-    struct telemetry *telemetry; /* NULL: none */
     struct stdio_server *server;
     struct sy_error why; /* how it ended */
 };
@@ -56,7 +54,7 @@ on_ended(void *arg, const struct sy_error *why)
     struct serve *s = arg;
 
     s->why = *why;
-    tool_context_end_sessions(s->context);
+    tool_context_end_sessions(s->engine.context);
     stdio_server_free(s->server);
     s->server = NULL;
     forget_signals(s);
@@ -80,24 +78,13 @@ watch_signals(struct serve *s, struct sy_error *err)
     return SY_E_OK;
 }
 
-static void
-set_log(const struct config *config)
-{
-    enum log_level level = LOG_WARN;
-
-    /* The words have been checked by config_load. */
-    if (log_level_parse(&level, config->log.level)) {
-        log_set(level, str_eq(config->log.format, "json") ? LOG_JSON : LOG_LOGFMT);
-    }
-}
-
 /* Serves until it ends; takes the descriptors. */
 static enum sy_code
 run_loop(struct serve *s, protocol_new_fn *front, int in_fd, int out_fd, struct sy_error *err)
 {
     struct stdio_server_options options = {
         .loop = &s->loop,
-        .context = s->context,
+        .context = s->engine.context,
         .front = front,
         .in_fd = in_fd,
         .out_fd = out_fd,
@@ -121,56 +108,68 @@ run_loop(struct serve *s, protocol_new_fn *front, int in_fd, int out_fd, struct 
     return err->code;
 }
 
-static enum sy_code
-use_approval(struct tool_context *context, struct sy_error *err)
-{
-    SY_AUTO(cli_rules_place_fini) struct cli_rules_place place = {0};
-    enum sy_code rc = cli_rules_place_find(&place, err);
-    char http[LIMIT_PATH];
-    const struct tool_approval options = {
-        .home = place.home,
-        .rules_path = place.user_path,
-        .http_path = cli_http_path(http),
-    };
-
-    return rc == SY_E_OK ? tool_context_use_approval(context, &options, err) : rc;
-}
-
 /* The loop exists; what hangs on it is freed before it. */
 static enum sy_code
 run_engine(struct serve *s, protocol_new_fn *front, int in_fd, int out_fd, struct sy_error *err)
 {
-    char launcher[LIMIT_PATH];
-    enum sy_code rc =
-        tool_context_new(&s->context, &s->engine.config, s->engine.cwd, environ, &s->loop, err);
+    enum sy_code rc = serve_engine_start(&s->engine, &s->loop, err);
 
     if (rc == SY_E_OK) {
-        rc = tool_context_use_launcher(s->context, cli_launcher_path(launcher), err);
-        if (rc != SY_E_OK) {
-            tool_context_free(s->context);
-        }
-    }
-    if (rc == SY_E_OK) {
-        rc = use_approval(s->context, err);
-        if (rc == SY_E_OK) {
-            rc = cli_telemetry_new(&s->telemetry, &s->engine, s->context, &s->loop, err);
-        }
-        if (rc != SY_E_OK) {
-            tool_context_free(s->context);
-        }
-    }
-    if (rc == SY_E_OK) {
         rc = run_loop(s, front, in_fd, out_fd, err);
-        telemetry_end(s->telemetry);
-        tool_context_free(s->context);
     } else {
         fd_close(&in_fd);
         fd_close(&out_fd);
     }
+    (void)serve_engine_end(&s->engine);
     /* What hung on the loop is freed by its close callbacks. */
     uv_run(&s->loop, UV_RUN_DEFAULT);
-    telemetry_free(s->telemetry);
     return rc;
+}
+
+/* Serves in this process; takes the descriptors. */
+static enum sy_code
+serve_here(struct serve *s, protocol_new_fn *front, const int stdio[2], struct sy_error *err)
+{
+    int uv = uv_loop_init(&s->loop);
+
+    serve_set_log(&s->engine.base.config);
+    cli_warn_of_wide_roots(&s->engine.base);
+
+    enum sy_code rc = uv == 0 ? run_engine(s, front, stdio[0], stdio[1], err)
+                              : sy_err_sys(err, -uv, "making the event loop");
+
+    if (uv == 0) {
+        (void)uv_loop_close(&s->loop);
+    }
+    return rc;
+}
+
+/* Is a daemon to be started, and does it serve us then? */
+static bool
+is_passed_on_demand(int *ret_status, const struct serve *s, const struct cli_args *args,
+                    const int stdio[2], int start_fd)
+{
+    const struct config *config = &s->engine.base.config;
+    struct sy_error err = {0};
+    struct stat program;
+
+    if (cli_get(args, "no-daemon") != NULL || str_eq(config->daemon.use, "never") ||
+        str_eq(config->daemon.start, "never")) {
+        return false;
+    }
+    if (daemon_start(&err) != SY_E_OK || stat("/proc/self/exe", &program) != 0) {
+        cli_note("not served by a daemon: %s", err.msg);
+        return false;
+    }
+    /* Where the words were said: -C is among them. */
+    if (fchdir(start_fd) != 0) {
+        return false;
+    }
+
+    bool is_passed =
+        cli_pass(ret_status, args->verb->name, args->words, &program, stdio) == PASS_DONE;
+
+    return is_passed || chdir(s->engine.base.cwd) != 0;
 }
 
 static int
@@ -178,52 +177,55 @@ serve(const struct cli_args *args, protocol_new_fn *front)
 {
     struct serve s;
     struct sy_error err = {0};
-    int in_fd = -1;
-    int out_fd = -1;
+    SY_FD start_fd = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int stdio[] = {-1, -1};
+    int status = sy_code_status(SY_E_CWD);
 
     memset(&s, 0, sizeof(s));
     /* First of all: nothing that follows can write to the peer by accident. */
-    if (transport_claim_stdio(&in_fd, &out_fd, &err) != SY_E_OK) {
+    if (transport_claim_stdio(&stdio[0], &stdio[1], &err) != SY_E_OK) {
         return cli_fail(&err);
     }
 
     enum sy_code rc =
-        cli_engine_load(&s.engine, args, cli_get(args, "cwd"), cli_get(args, "sandbox"), &err);
+        cli_engine_load(&s.engine.base, args, cli_get(args, "cwd"), cli_get(args, "sandbox"), &err);
+    bool is_passed = rc == SY_E_OK && is_passed_on_demand(&status, &s, args, stdio, start_fd);
 
-    if (rc == SY_E_OK) {
-        int uv = uv_loop_init(&s.loop);
-
-        set_log(&s.engine.config);
-        cli_warn_of_wide_roots(&s.engine);
-        rc = uv == 0 ? run_engine(&s, front, in_fd, out_fd, &err)
-                     : sy_err_sys(&err, -uv, "making the event loop");
-        if (uv == 0) {
-            (void)uv_loop_close(&s.loop);
-        }
+    if (rc == SY_E_OK && !is_passed) {
+        status = 0;
+        rc = serve_here(&s, front, stdio, &err);
     }
-    cli_engine_fini(&s.engine);
-    return rc == SY_E_OK ? 0 : cli_fail(&err);
+    serve_engine_fini(&s.engine);
+    return rc == SY_E_OK ? status : cli_fail(&err);
+}
+
+/* A daemon that is up does it. */
+static int
+pass_or_serve(const struct cli_args *args, protocol_new_fn *front)
+{
+    static const int stdio[] = {STDIN_FILENO, STDOUT_FILENO};
+    struct stat program;
+    int status = 0;
+
+    if (cli_get(args, "no-daemon") == NULL && local_is_there(environ) &&
+        stat("/proc/self/exe", &program) == 0 &&
+        cli_pass(&status, args->verb->name, args->words, &program, stdio) == PASS_DONE) {
+        return status;
+    }
+    return serve(args, front);
 }
 
 static int
 mcp_main(const struct cli_args *args)
 {
-    return serve(args, protocol_mcp_new);
+    return pass_or_serve(args, protocol_mcp_new);
 }
 
 static int
 proto_main(const struct cli_args *args)
 {
-    return serve(args, protocol_jsonl_new);
+    return pass_or_serve(args, protocol_jsonl_new);
 }
-
-static const struct cli_option serve_options[] = {
-    {'s', "sandbox", "MODE", "read-only|workspace-write|danger-full-access|external-sandbox",
-     "sandbox mode, instead of the configured one"                                                                                      },
-    {'C', "cwd",     "DIR",  "DIR",                                                           "work in DIR, which is then the workspace"},
-    CLI_OPTION_CONFIG,
-    CLI_OPTION_END,
-};
 
 const struct cli_verb verb_mcp = {
     .name = "mcp",
@@ -231,7 +233,7 @@ const struct cli_verb verb_mcp = {
     .operands = "",
     .text = "Started by the client; 'shellyard setup CLIENT' connects one.\n",
     .page = "shellyard-mcp.1",
-    .options = serve_options,
+    .options = cli_pass_options,
     .run = mcp_main,
 };
 
@@ -243,6 +245,6 @@ const struct cli_verb verb_proto = {
             "shutdown, one JSON object a line; writes events and answers likewise.\n",
     .examples = "  shellyard proto < calls.jsonl\n",
     .page = "shellyard-proto.1",
-    .options = serve_options,
+    .options = cli_pass_options,
     .run = proto_main,
 };

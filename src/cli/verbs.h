@@ -7,6 +7,9 @@
 extern const struct cli_verb verb_exec;
 extern const struct cli_verb verb_mcp;
 extern const struct cli_verb verb_proto;
+extern const struct cli_verb verb_serve;
+extern const struct cli_verb verb_list;
+extern const struct cli_verb verb_kill;
 extern const struct cli_verb verb_sandbox;
 extern const struct cli_verb verb_rules;
 extern const struct cli_verb verb_approvals;

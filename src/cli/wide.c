@@ -53,14 +53,14 @@ cli_wide_roots(struct cli_wide ret[CLI_WIDE_MAX], const struct cli_engine *e)
     };
     SY_AUTO(buf_fini) struct buf named = {.max = LIMIT_PATH};
     char home[PATH_MAX];
-    const char *tmp = getenv("TMPDIR");
+    const char *tmp = strv_env_find(e->environ_list, "TMPDIR");
     size_t n = 0;
 
     if (!str_eq(e->config.sandbox.mode, "workspace-write")) {
         return 0;
     }
-    if (client_home(&named, environ, NULL) != SY_E_OK || realpath(buf_view(&named), home) == NULL ||
-        str_eq(home, "/")) {
+    if (client_home(&named, e->environ_list, NULL) != SY_E_OK ||
+        realpath(buf_view(&named), home) == NULL || str_eq(home, "/")) {
         home[0] = '\0';
     }
     look_at(ret, &n, &workspace, e->cwd, home);

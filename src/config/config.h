@@ -101,6 +101,10 @@ struct config {
         const char *otlp_headers_env; /* the name of a variable */
         int64_t otlp_interval_ms;
     } telemetry;
+    struct {
+        const char *use;   /* auto | never */
+        const char *start; /* auto | never */
+    } daemon;
     struct config_impl *impl; /* where each value comes from; owns the words */
 };
 

@@ -21,6 +21,7 @@ static const char *const shell_types[] = {"default", "shell_command", "unified_e
                                           "all",     "disabled",      NULL};
 static const char *const log_levels[] = {"error", "warn", "info", "debug", "trace", NULL};
 static const char *const log_formats[] = {"logfmt", "json", NULL};
+static const char *const daemon_words[] = {"auto", "never", NULL};
 
 #define OUTPUT_BYTES_MIN  1000
 #define OUTPUT_BYTES_MAX  ((int64_t)LIMIT_MODEL_TOKENS * LIMIT_BYTES_PER_TOKEN)
@@ -441,11 +442,23 @@ const struct config_row config_rows[CONFIG_KEYS] = {
      .order = CONFIG_ORDER_EQUAL,
      .content = CONFIG_NAME_OR_EMPTY,
      .offset = AT(telemetry.otlp_headers_env)                                                                                                                                                                                                     },
+    {.info = {"daemon.use", "choice", "auto|never", "auto",
+              "Whether mcp and proto let the daemon work that is up"},
+     .type = CONFIG_CHOICE,
+     .order = CONFIG_ORDER_EQUAL,
+     .words = daemon_words,
+     .offset = AT(daemon.use)                                                                                                                                                                                                           },
+    {.info = {"daemon.start", "choice", "auto|never", "never",
+              "Whether mcp and proto start the daemon where none is up"},
+     .type = CONFIG_CHOICE,
+     .order = CONFIG_ORDER_EQUAL,
+     .words = daemon_words,
+     .offset = AT(daemon.start)                                                                                                                       },
 };
 
 static const char *const sections[] = {
-    "sandbox", "network",  "approval", "assessment", "hooks", "shell",     "environment",
-    "tools",   "sessions", "output",   "limits",     "log",   "telemetry", "requirements"};
+    "sandbox",  "network", "approval", "assessment", "hooks",     "shell",  "environment", "tools",
+    "sessions", "output",  "limits",   "log",        "telemetry", "daemon", "requirements"};
 /* `requirements` is no section of keys. */
 #define SECTIONS (sizeof(sections) / sizeof(sections[0]) - 1)
 

@@ -33,6 +33,26 @@
 #define NPROC_TIMES 4U
 #define NPROC_SLACK 1024U
 
+/* What commands begin with, if not with our own limit. */
+static struct rlimit open_files = {.rlim_cur = RLIM_INFINITY, .rlim_max = RLIM_INFINITY};
+
+void
+process_raise_open_files(uint64_t want)
+{
+    struct rlimit before;
+
+    if (getrlimit(RLIMIT_NOFILE, &before) != 0 || before.rlim_cur >= want) {
+        return;
+    }
+
+    struct rlimit raised = {.rlim_cur = want < before.rlim_max ? want : before.rlim_max,
+                            .rlim_max = before.rlim_max};
+
+    if (setrlimit(RLIMIT_NOFILE, &raised) == 0) {
+        open_files = before;
+    }
+}
+
 static void
 add_rlimit(struct keeper_job *job, int resource, uint64_t soft, uint64_t hard)
 {
@@ -69,6 +89,8 @@ add_rlimits(struct process *p)
 
     if (most[RESOURCE_OPEN_FILES] != 0) {
         add_rlimit(&p->job, RLIMIT_NOFILE, most[RESOURCE_OPEN_FILES], most[RESOURCE_OPEN_FILES]);
+    } else if (open_files.rlim_cur != RLIM_INFINITY) {
+        add_rlimit(&p->job, RLIMIT_NOFILE, open_files.rlim_cur, open_files.rlim_max);
     }
     if (most[RESOURCE_FILE_SIZE] != 0) {
         add_rlimit(&p->job, RLIMIT_FSIZE, most[RESOURCE_FILE_SIZE], most[RESOURCE_FILE_SIZE]);

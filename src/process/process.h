@@ -129,6 +129,11 @@ bool process_is_prepared(struct process *p, const struct sandbox_base *base);
  */
 enum resource_means process_limit_means(enum resource r, const struct cgroup_home *cgroups);
 /*
+ * For a program that serves many: raises its own limit of descriptors to `want`, or as far as it
+ * may. Commands still begin with the limit that was there before. Before the first process.
+ */
+void process_raise_open_files(uint64_t want);
+/*
  * Gives a prepared process its command. Output goes to `chain`; it, the plan, the gate and the
  * strings of `env` are borrowed and must outlive the process. Never blocks on the
  * child; a failure of its set-up comes as PROCESS_FAILED later. After an error

@@ -33,7 +33,9 @@ enum sy_code live_store_new(struct live_store **ret, const struct live_store_opt
                             struct sy_error *err) SY_NODISCARD;
 /* Ends all of them. Run the loop then: until they have ended, they keep it. */
 void live_store_end(struct live_store *s);
-/* After live_store_end and the loop's end. */
+/* After live_store_end: have all of them ended? For a loop that goes on. */
+bool live_store_is_over(const struct live_store *s);
+/* Then, or after the loop's end. */
 void live_store_free(struct live_store *s);
 /* How many run; of at most how many that are known. */
 size_t live_store_running(const struct live_store *s);

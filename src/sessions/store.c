@@ -38,13 +38,19 @@ live_store_end(struct live_store *s)
     }
 }
 
+bool
+live_store_is_over(const struct live_store *s)
+{
+    return s == NULL || (s->first == NULL && s->leaving == NULL);
+}
+
 void
 live_store_free(struct live_store *s)
 {
     if (s == NULL) {
         return;
     }
-    SY_ASSERT(s->first == NULL && s->leaving == NULL);
+    SY_ASSERT(live_store_is_over(s));
     mem_free(s->memories);
     mem_free(s);
 }

@@ -212,8 +212,7 @@ make_files(char ret_path[LIMIT_PATH], int *ret_fd, int dir_fd, const char *dir,
 }
 
 enum sy_code
-store_place_prepare(char ret_path[LIMIT_PATH], int *ret_changes_fd, const char *dir,
-                    struct sy_error *err)
+store_dir_open(int *ret_fd, const char *dir, struct sy_error *err)
 {
     enum sy_code rc = make_dirs(dir, err);
 
@@ -233,5 +232,18 @@ store_place_prepare(char ret_path[LIMIT_PATH], int *ret_changes_fd, const char *
         return failed_at(err, errno, "opening the state directory", dir);
     }
     rc = check_dir(dir_fd, dir, err);
+    if (rc == SY_E_OK) {
+        *ret_fd = fd_take(&dir_fd);
+    }
+    return rc;
+}
+
+enum sy_code
+store_place_prepare(char ret_path[LIMIT_PATH], int *ret_changes_fd, const char *dir,
+                    struct sy_error *err)
+{
+    SY_FD dir_fd = -1;
+    enum sy_code rc = store_dir_open(&dir_fd, dir, err);
+
     return rc == SY_E_OK ? make_files(ret_path, ret_changes_fd, dir_fd, dir, err) : rc;
 }

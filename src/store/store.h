@@ -38,6 +38,9 @@ enum sy_code store_open(struct store **ret, const struct store_options *options,
 /* Accepts NULL. */
 void store_close(struct store *st);
 
+/* The directory itself, made and judged as store_open does it; a descriptor to be closed. */
+enum sy_code store_dir_open(int *ret_fd, const char *dir, struct sy_error *err) SY_NODISCARD;
+
 /* Is there a database in that directory? */
 bool store_exists(const char *dir);
 /* Another number after each commit of another connection. */

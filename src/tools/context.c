@@ -148,6 +148,12 @@ tool_context_end_within(struct tool_context *c, const struct session *s)
     live_end_within(c->sessions, s);
 }
 
+bool
+tool_context_is_over(const struct tool_context *c)
+{
+    return live_store_is_over(c->sessions);
+}
+
 enum sy_code
 tool_context_use_launcher(struct tool_context *c, const char *path, struct sy_error *err)
 {

@@ -125,6 +125,8 @@ void tool_context_free(struct tool_context *c);
 void tool_context_end_sessions(struct tool_context *c);
 /* Of those, what was begun in this session (orchestrator.h) or below it. */
 void tool_context_end_within(struct tool_context *c, const struct session *s);
+/* Have they ended? For a loop that has other things to do. */
+bool tool_context_is_over(const struct tool_context *c);
 const struct config *tool_context_config(const struct tool_context *c);
 struct session *tool_context_session(struct tool_context *c);
 /* The turn that configuration and the engine's cwd give. */

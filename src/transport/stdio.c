@@ -4,6 +4,8 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -31,6 +33,8 @@ struct stdio_server {
     uv_timer_t timer; /* tells the front that the peer is gone; then the drain deadline */
     bool in_is_pollable;
     bool out_is_pollable;
+    bool in_is_socket; /* never waits, whatever others do to the flags that they share with us */
+    bool out_is_socket;
     bool has_half_close; /* the peer shut its sending side of our output socket */
     bool has_ended_input;
     bool is_gone;
@@ -183,13 +187,23 @@ watch_out(struct stdio_server *s)
     }
 }
 
+static ssize_t
+send_parts(int fd, const struct iovec *parts, int n)
+{
+    /* As writev: nothing of it is changed. */
+    struct msghdr message = {.msg_iov = mem_unconst(parts), .msg_iovlen = (size_t)n};
+
+    return sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
 /* Writes what goes without waiting; returns the bytes that went, -1 with the
  * reason set when the peer is gone. */
 static ssize_t
 write_some(struct stdio_server *s, const struct iovec *parts, int n)
 {
     for (;;) {
-        ssize_t done = writev(s->options.out_fd, parts, n);
+        ssize_t done = s->out_is_socket ? send_parts(s->options.out_fd, parts, n)
+                                        : writev(s->options.out_fd, parts, n);
 
         if (done >= 0) {
             return done;
@@ -371,7 +385,8 @@ stop_reading(struct stdio_server *s)
 static void
 read_some(struct stdio_server *s)
 {
-    ssize_t n = read(s->options.in_fd, s->chunk, CHUNK);
+    ssize_t n = s->in_is_socket ? recv(s->options.in_fd, s->chunk, CHUNK, MSG_DONTWAIT)
+                                : read(s->options.in_fd, s->chunk, CHUNK);
 
     if (n > 0) {
         lines_push(&s->lines, s->chunk, (size_t)n);
@@ -451,6 +466,14 @@ open_handles(struct stdio_server *s)
     watch_out(s);
 }
 
+static bool
+is_socket(int fd)
+{
+    struct stat st;
+
+    return fstat(fd, &st) == 0 && S_ISSOCK(st.st_mode);
+}
+
 static enum sy_code
 server_init(struct stdio_server *s, struct sy_error *err)
 {
@@ -472,6 +495,8 @@ server_init(struct stdio_server *s, struct sy_error *err)
     if (s->chunk == NULL) {
         return sy_err_nomem(err);
     }
+    s->in_is_socket = is_socket(s->options.in_fd);
+    s->out_is_socket = is_socket(s->options.out_fd);
     s->in_flags = fcntl(s->options.in_fd, F_GETFL);
     s->out_flags = fcntl(s->options.out_fd, F_GETFL);
     if (s->in_flags < 0 || s->out_flags < 0) {

@@ -86,7 +86,28 @@ let marks = 0;
 // A test's hooks run in the order in which they were registered, so that a yard would go before the
 // servers that work in it: all of them go when the file's tests have ended.
 const yards = [];
-after(() => yards.forEach((dir) => fs.rmSync(dir, { recursive: true, force: true, maxRetries: 5 })));
+const daemons = []; // of yards whose tests go through one (TESTS_DAEMON=1)
+after(() => {
+  const served = daemons.map(({ env, home }) => {
+    const stop = spawnSync(program, ['serve', '--stop'], { env, encoding: 'utf8' });
+    const log = fs.readFileSync(path.join(home, '.local/state/shellyard/daemon.log'), 'utf8');
+    return stop.status === 0 && log.includes('a client is served') ? 1 : 0;
+  });
+  yards.forEach((dir) => fs.rmSync(dir, { recursive: true, force: true, maxRetries: 5 }));
+  if (served.includes(0)) {
+    throw new Error(`${served.filter((n) => n === 0).length} of ${served.length} daemons have served nobody, or are gone`);
+  }
+});
+
+/** All of the yard's clients are served by a daemon, until the file's tests have ended. */
+function startYardDaemon(yard) {
+  const { TEST_MARK, ...env } = yard.env;
+  const started = spawnSync(program, ['serve', '--background', '-c', 'log.level=info'], { env, encoding: 'utf8' });
+  if (started.status !== 0) {
+    throw new Error(`no daemon: ${started.stderr}`);
+  }
+  daemons.push({ env, home: yard.home });
+}
 
 /**
  * A fresh directory below /var/tmp (so not below /tmp, which commands may
@@ -104,6 +125,9 @@ export function makeYard() {
   marks += 1;
   yard.mark = `mark-${process.pid}-${marks}-${path.basename(dir)}`;
   yard.env = { PATH: testPath, HOME: yard.home, LANG: 'C.UTF-8', TEST_MARK: yard.mark };
+  if (process.env.TESTS_DAEMON === '1') {
+    startYardDaemon(yard);
+  }
   return yard;
 }
 

@@ -109,7 +109,9 @@ text_tells_each_value_and_where_it_comes_from(void **state)
         "telemetry.otlp_endpoint: \"\"                  # default\n"
         "telemetry.otlp_headers_file: \"\"              # default\n"
         "telemetry.otlp_interval_ms: 60000            # default\n"
-        "telemetry.otlp_headers_env: \"\"               # default\n";
+        "telemetry.otlp_headers_env: \"\"               # default\n"
+        "daemon.use: auto                             # default\n"
+        "daemon.start: never                          # default\n";
     SY_AUTO(config_fini) struct config c = {0};
     SY_AUTO(buf_fini) struct buf out = {.max = 100000};
     SY_AUTO(buf_fini) struct buf shown = {.max = 100000};
@@ -187,7 +189,9 @@ json_has_the_types_of_the_values(void **state)
         "\"telemetry.otlp_endpoint\":{\"value\":\"\",\"source\":\"default\"},"
         "\"telemetry.otlp_headers_file\":{\"value\":\"\",\"source\":\"default\"},"
         "\"telemetry.otlp_interval_ms\":{\"value\":60000,\"source\":\"default\"},"
-        "\"telemetry.otlp_headers_env\":{\"value\":\"\",\"source\":\"default\"}}\n";
+        "\"telemetry.otlp_headers_env\":{\"value\":\"\",\"source\":\"default\"},"
+        "\"daemon.use\":{\"value\":\"auto\",\"source\":\"default\"},"
+        "\"daemon.start\":{\"value\":\"never\",\"source\":\"default\"}}\n";
     SY_AUTO(config_fini) struct config c = {0};
     SY_AUTO(buf_fini) struct buf out = {.max = 100000};
     SY_AUTO(buf_fini) struct buf shown = {.max = 100000};

@@ -181,7 +181,7 @@ unlink_from(struct live **list, struct live *l)
     while (*list != NULL && *list != l) {
         list = &(*list)->next;
     }
-    if (*list == l) {
+    if (*list != NULL) {
         *list = l->next;
         l->next = NULL;
     }

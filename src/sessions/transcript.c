@@ -94,6 +94,12 @@ drop(struct transcript *t, size_t i)
     t->n--;
 }
 
+static struct block *
+last_block(const struct transcript *t)
+{
+    return t->blocks != NULL && t->n > 0 ? &t->blocks[t->n - 1] : NULL;
+}
+
 /*
  * Makes room for n bytes. The first block goes while it was read; then the first one behind the
  * first half of what was not. A block at the border stays whole.
@@ -101,7 +107,7 @@ drop(struct transcript *t, size_t i)
 static void
 make_room(struct transcript *t, size_t n)
 {
-    while (t->n > 1 && t->kept + n > t->max) {
+    while (t->blocks != NULL && t->n > 1 && t->kept + n > t->max) {
         size_t i = 0;
 
         if (block_end(&t->blocks[0]) > t->unread) {
@@ -116,7 +122,8 @@ make_room(struct transcript *t, size_t n)
 static enum sy_code
 add_block(struct transcript *t)
 {
-    size_t size = t->n > 0 ? t->blocks[t->n - 1].cap * 2 : FIRST_BLOCK;
+    const struct block *last = last_block(t);
+    size_t size = last != NULL ? last->cap * 2 : FIRST_BLOCK;
 
     size = size > LAST_BLOCK ? LAST_BLOCK : size;
     if (t->n == t->cap) {
@@ -139,18 +146,27 @@ add_block(struct transcript *t)
     return SY_E_OK;
 }
 
+/* A block that is not full; NULL: no memory. */
+static struct block *
+open_block(struct transcript *t)
+{
+    struct block *last = last_block(t);
+
+    if (last != NULL && last->len < last->cap) {
+        return last;
+    }
+    make_room(t, LAST_BLOCK);
+    return add_block(t) == SY_E_OK ? last_block(t) : NULL;
+}
+
 enum sy_code
 transcript_push(struct transcript *t, const char *bytes, size_t n)
 {
     while (n > 0) {
-        struct block *last = t->n > 0 ? &t->blocks[t->n - 1] : NULL;
+        struct block *last = open_block(t);
 
-        if (last == NULL || last->len == last->cap) {
-            make_room(t, LAST_BLOCK);
-            if (add_block(t) != SY_E_OK) {
-                return SY_E_NOMEM;
-            }
-            last = &t->blocks[t->n - 1];
+        if (last == NULL) {
+            return SY_E_NOMEM;
         }
 
         size_t now = last->cap - last->len < n ? last->cap - last->len : n;

@@ -169,7 +169,8 @@ live_call_new(struct live_call **ret, struct tool_call *call, const struct live_
     struct live_call *lc = mem_alloc_zero(1, sizeof(*lc));
 
     if (lc == NULL) {
-        return sy_err_nomem(err);
+        (void)sy_err_nomem(err);
+        return SY_E_NOMEM;
     }
     lc->keys.max = LIMIT_ARGV;
     lc->call = call;

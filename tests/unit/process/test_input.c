@@ -100,8 +100,7 @@ hears_by_a_pipe_what_we_write_until_its_end(void **state)
     struct sy_error err = {0};
 
     (void)state;
-    feed_start(&f, NULL, INPUT_PIPE,
-               "while read -r line; do echo \"<$line>\"; done; echo over");
+    feed_start(&f, NULL, INPUT_PIPE, "while read -r line; do echo \"<$line>\"; done; echo over");
     feed_line(&f, "one\n");
     drive(&f.command, "<one>");
     feed_line(&f, "two\nthree\n");

@@ -51,9 +51,3 @@ orch_terminal_fd(const struct orch_call *c)
 {
     return runs(c) ? process_terminal_fd(c->process) : -1;
 }
-
-int
-orch_pid(const struct orch_call *c)
-{
-    return c->process != NULL ? process_pid(c->process) : 0;
-}

@@ -399,8 +399,6 @@ size_t orch_unwritten(const struct orch_call *call);
 void orch_close_input(struct orch_call *call);
 bool orch_resize(struct orch_call *call, unsigned rows, unsigned columns);
 int orch_terminal_fd(const struct orch_call *call);
-/* The command's process, as its sandbox numbers it; 0: none. */
-int orch_pid(const struct orch_call *call);
 enum orch_state orch_state(const struct orch_call *call);
 const struct exec_output *orch_output(const struct orch_call *call);
 /* Once it is over: its request back, for a second attempt. */

@@ -4,9 +4,9 @@
  * known. The sandbox holds whatever is run.
  */
 #include <string.h>
-#include <termios.h>
 
 #include "sessions/sessions_internal.h"
+#include "terminal/state.h"
 
 void
 typed_fini(struct typed *t)
@@ -18,10 +18,10 @@ typed_fini(struct typed *t)
 bool
 typed_is_hidden(int terminal_fd)
 {
-    struct termios t;
+    struct state_facts facts = {.reads = STATE_UNKNOWN};
 
-    return terminal_fd >= 0 && tcgetattr(terminal_fd, &t) == 0 && (t.c_lflag & ECHO) == 0 &&
-           (t.c_lflag & ICANON) != 0;
+    return terminal_fd >= 0 && state_read(terminal_fd, &facts, NULL) == SY_E_OK && !facts.echo &&
+           facts.canonical;
 }
 
 /* Is the byte part of an escape sequence? Those have no part in the line. */

@@ -15,13 +15,6 @@ matches_kind(enum payload_kind payload)
     return payload == PAYLOAD_FUNCTION || payload == PAYLOAD_MCP;
 }
 
-static bool
-is_mutating(const struct invocation *inv)
-{
-    (void)inv;
-    return true;
-}
-
 static enum sy_code
 handle(const struct invocation *inv, struct tool_call *call, struct sy_error *err)
 {
@@ -72,6 +65,6 @@ const struct tool_handler tool_kill_session = {
     .shell_types = "unified_exec|all",
     .kind = TOOL_FUNCTION,
     .matches_kind = matches_kind,
-    .is_mutating = is_mutating,
+    .is_mutating = request_is_mutating,
     .handle = handle,
 };

@@ -106,14 +106,6 @@ handle(const struct invocation *inv, struct tool_call *call, struct sy_error *er
     return rc == SY_E_OK ? live_call_drive(call, &order, err) : rc;
 }
 
-/* It does not run a new command: those that do need not wait for it. */
-static bool
-is_mutating(const struct invocation *inv)
-{
-    (void)inv;
-    return true;
-}
-
 static const char *const aliases[] = {NULL};
 
 static const char input_schema[] =
@@ -149,6 +141,6 @@ const struct tool_handler tool_write_stdin = {
     .shell_types = "unified_exec|all",
     .kind = TOOL_FUNCTION,
     .matches_kind = matches_kind,
-    .is_mutating = is_mutating,
+    .is_mutating = request_is_mutating,
     .handle = handle,
 };

@@ -6,17 +6,7 @@
 #include <sys/types.h>
 
 #include "process/keeper.h"
-
-/*
- * Code of the keeper and its child runs while the engine's threads run on in
- * the same memory: no libc, no errno, no heap, no sanitizer.
- */
-#if defined(__clang__)
-#    define RAW_CODE __attribute__((no_sanitize("address", "undefined", "thread"), noinline))
-#else
-#    define RAW_CODE                                                                               \
-        __attribute__((no_sanitize_address, no_sanitize_undefined, no_sanitize_thread, noinline))
-#endif
+#include "sandbox/linux/raw_syscall.h"
 
 /* The keeper's own descriptors; 0-2 are the command's until it has started. */
 enum {

@@ -17,7 +17,7 @@
 #include "sandbox/linux/raw_syscall.h"
 #include "sandbox/linux/ready.h"
 
-static long
+RAW_CODE static long
 no_core_dumps(void)
 {
     const struct {
@@ -28,7 +28,7 @@ no_core_dumps(void)
     return sy_raw4(SYS_prlimit64, 0, RLIMIT_CORE, sy_raw_ptr(&none), 0);
 }
 
-static long
+RAW_CODE static long
 control(int option, long a, long b)
 {
     return sy_raw5(SYS_prctl, option, a, b, 0, 0);
@@ -38,7 +38,7 @@ control(int option, long a, long b)
  * Clears what a later exec could bring back. All of it needs CAP_SETPCAP;
  * where that is missing, no_new_privs alone keeps exec from adding any.
  */
-static long
+RAW_CODE static long
 bound_capabilities(void)
 {
     static const long bits = SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |
@@ -62,7 +62,7 @@ bound_capabilities(void)
     return 0;
 }
 
-static long
+RAW_CODE static long
 drop_capabilities(void)
 {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
@@ -89,7 +89,7 @@ drop_capabilities(void)
     return sy_raw2(SYS_capset, sy_raw_ptr(&header), sy_raw_ptr(none));
 }
 
-static long
+RAW_CODE static long
 load_filter(const struct seccomp_program *program, unsigned long flags)
 {
     const struct {
@@ -104,7 +104,7 @@ load_filter(const struct seccomp_program *program, unsigned long flags)
 #    define SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV (1UL << 5)
 #endif
 
-static int
+RAW_CODE static int
 failed(enum sandbox_stage *ret_stage, enum sandbox_stage stage, long r)
 {
     *ret_stage = stage;
@@ -116,7 +116,7 @@ failed(enum sandbox_stage *ret_stage, enum sandbox_stage stage, long r)
  * has one already (EBUSY: a process tree has one listener) or an outer sandbox
  * forbids it: then connect(2) is refused, which needs no broker.
  */
-static long
+RAW_CODE static long
 load_filters(const struct sandbox_base *base, volatile int *ret_listener)
 {
     if (ret_listener != NULL && base->broker_program != NULL) {
@@ -136,7 +136,7 @@ load_filters(const struct sandbox_base *base, volatile int *ret_listener)
     return load_filter(base->program, 0);
 }
 
-int
+RAW_CODE int
 sandbox_apply_privileges(enum sandbox_stage *ret_stage)
 {
     long r = drop_capabilities();
@@ -148,7 +148,7 @@ sandbox_apply_privileges(enum sandbox_stage *ret_stage)
     return r < 0 ? failed(ret_stage, STAGE_NO_NEW_PRIVS, r) : 0;
 }
 
-int
+RAW_CODE int
 sandbox_apply_base(const struct sandbox_base *base, volatile int *ret_listener,
                    enum sandbox_stage *ret_stage)
 {
@@ -172,7 +172,7 @@ sandbox_apply_base(const struct sandbox_base *base, volatile int *ret_listener,
     return 0;
 }
 
-int
+RAW_CODE int
 sandbox_apply_paths(const struct sandbox_base *base, int ruleset_fd, enum sandbox_stage *ret_stage)
 {
     if (base->program == NULL) {
@@ -184,7 +184,7 @@ sandbox_apply_paths(const struct sandbox_base *base, int ruleset_fd, enum sandbo
     return r < 0 ? failed(ret_stage, STAGE_LANDLOCK, r) : 0;
 }
 
-int
+RAW_CODE int
 sandbox_apply(const struct sandbox_ready *ready, enum sandbox_stage *ret_stage)
 {
     static const struct sandbox_base none;

@@ -88,14 +88,14 @@ landlock_allow_beneath(int ruleset_fd, int path_fd, uint64_t access)
     return sy_raw4(NR_ADD_RULE, ruleset_fd, RULE_PATH_BENEATH, sy_raw_ptr(&rule), 0);
 }
 
-long
+RAW_CODE long
 landlock_restrict_logged(int ruleset_fd)
 {
     return sy_raw2(NR_RESTRICT_SELF, ruleset_fd,
                    RESTRICT_LOG_NEW_EXEC_ON | RESTRICT_LOG_SUBDOMAINS_OFF);
 }
 
-long
+RAW_CODE long
 landlock_restrict(int ruleset_fd)
 {
     return sy_raw2(NR_RESTRICT_SELF, ruleset_fd, 0);

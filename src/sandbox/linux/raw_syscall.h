@@ -13,6 +13,18 @@
  * frame in which the call was made, or it overwrites the parent's.
  */
 
+/*
+ * Such code is marked RAW_CODE, all of it: it runs on the thread-local storage
+ * of a thread that runs on at the same time, where a sanitizer keeps its fake
+ * stack.
+ */
+#if defined(__clang__)
+#    define RAW_CODE __attribute__((no_sanitize("address", "undefined", "thread"), noinline))
+#else
+#    define RAW_CODE                                                                               \
+        __attribute__((no_sanitize_address, no_sanitize_undefined, no_sanitize_thread, noinline))
+#endif
+
 #if defined(__x86_64__)
 
 static inline __attribute__((always_inline)) long

@@ -403,5 +403,12 @@
 /* Its log, when it runs in the background: emptied beyond that. Its answer to a verb that asks. */
 #define LIMIT_DAEMON_LOG    1048576U /* 1 MiB */
 #define LIMIT_DAEMON_ANSWER 4194304U /* 4 MiB */
+/* How long the daemon waits for its hosts to say what they have, in milliseconds: longer than a
+ * busy machine needs, shorter than a person's patience. How long after a client it makes a spare
+ * host: not while that one starts. How long sessions are known that have ended without their
+ * client: one hour. */
+#define LIMIT_HOSTS_ASKED_MS 3000U
+#define LIMIT_SPARE_HOST_MS  100U
+#define LIMIT_KEPT_MS        3600000U
 
 #endif

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -38,21 +39,20 @@ take_client(struct daemon *d, int fd)
     switch (peer_judge(&peer, fd, &d->self, &err)) {
     case PEER_STRANGER:
         LOG(LOG_WARN, "daemon", "a stranger was refused", kv_str("error", err.msg));
-        (void)guest_say(fd, HELLO_ERROR, (unsigned)sy_code_status(SY_E_DENIED), err.msg);
+        (void)host_say(fd, HELLO_ERROR, (unsigned)sy_code_status(SY_E_DENIED), err.msg);
         break;
     case PEER_UNLIKE:
         LOG(LOG_INFO, "daemon", "a client was refused", kv_int("pid", peer.pid),
             kv_str("error", err.msg));
-        (void)guest_say(fd, HELLO_OWN, 0, err.msg);
+        (void)host_say(fd, HELLO_OWN, 0, err.msg);
         break;
     case PEER_SAME:
-        if (d->n_guests < LIMIT_DAEMON_CLIENTS) {
-            guest_open(d, fd, &peer);
+        if (d->n_callers < LIMIT_DAEMON_CLIENTS) {
+            caller_open(d, fd, &peer);
             return;
         }
-        (void)sy_err_set(&err, SY_E_LIMIT, "it serves %u clients already, and no more",
-                         LIMIT_DAEMON_CLIENTS);
-        (void)guest_say(fd, HELLO_OWN, 0, err.msg);
+        (void)sy_err_set(&err, SY_E_LIMIT, "%u callers wait for it already", LIMIT_DAEMON_CLIENTS);
+        (void)host_say(fd, HELLO_OWN, 0, err.msg);
         break;
     }
     fd_close(&fd);
@@ -63,7 +63,7 @@ static void
 look_why_none_came(struct daemon *d, int errnum)
 {
     if (errnum == EMFILE || errnum == ENFILE || errnum == ENOMEM || errnum == ENOBUFS) {
-        LOG(LOG_WARN, "daemon", "a client has to wait", kv_str("error", sy_errno_text(errnum)));
+        LOG(LOG_WARN, "daemon", "a caller has to wait", kv_str("error", sy_errno_text(errnum)));
         d->is_paused = true;
         uv_poll_stop(&d->accept_poll);
     }
@@ -87,17 +87,6 @@ on_listening(uv_poll_t *poll, int status, int events)
     }
 }
 
-static bool
-is_empty(const struct daemon *d)
-{
-    for (size_t i = 0; i < daemon_kinds_n; i++) {
-        if (daemon_kinds[i].count(d) > 0) {
-            return false;
-        }
-    }
-    return true;
-}
-
 /* A log that grows for ever would fill the disk; what is told last counts. */
 static void
 trim_log(const struct daemon *d)
@@ -118,22 +107,26 @@ end_loop(struct daemon *d)
     for (size_t i = 0; i < STOP_SIGNALS; i++) {
         uv_close((uv_handle_t *)&d->signals[i], NULL);
     }
+    uv_close((uv_handle_t *)&d->child_signal, NULL);
+    uv_close((uv_handle_t *)&d->spare_timer, NULL);
     uv_close((uv_handle_t *)&d->idle_timer, NULL);
 }
 
 static void
 look_whether_over(struct daemon *d)
 {
-    if (d->is_stopping && d->n_guests == 0 && !uv_is_closing((uv_handle_t *)&d->idle_timer)) {
+    if (d->is_stopping && d->n_callers == 0 && d->n_hosts == 0 &&
+        !uv_is_closing((uv_handle_t *)&d->idle_timer)) {
         end_loop(d);
-    } else if (!d->is_stopping && d->ends_when_empty && is_empty(d)) {
+    } else if (!d->is_stopping && d->ends_when_empty && d->may_end && d->n_callers == 0 &&
+               daemon_hosts_are_idle(d)) {
         LOG(LOG_INFO, "daemon", "nothing is left to do", kv_int("pid", getpid()));
         daemon_stop(d);
     }
 }
 
 void
-daemon_guest_gone(struct daemon *d)
+daemon_look(struct daemon *d)
 {
     trim_log(d);
     if (d->is_paused && !d->is_stopping) {
@@ -146,7 +139,10 @@ daemon_guest_gone(struct daemon *d)
 static void
 on_idle(uv_timer_t *timer)
 {
-    look_whether_over(timer->data);
+    struct daemon *d = timer->data;
+
+    d->may_end = true;
+    look_whether_over(d);
 }
 
 void
@@ -161,12 +157,13 @@ daemon_stop(struct daemon *d)
      * has ended: the lock is kept. */
     (void)unlinkat(d->listener.dir_fd, LOCAL_SOCKET, 0);
 
-    struct guest *next = NULL;
+    struct caller *next = NULL;
 
-    for (struct guest *c = d->guests; c != NULL; c = next) {
+    for (struct caller *c = d->callers; c != NULL; c = next) {
         next = c->next;
-        guest_stop(c);
+        caller_stop(c);
     }
+    daemon_hosts_stop(d);
     /* From the loop: whoever stops may be a connection. */
     SY_ASSERT(uv_timer_start(&d->idle_timer, on_idle, 0, 0) == 0);
 }
@@ -176,6 +173,16 @@ on_signal(uv_signal_t *handle, int number)
 {
     (void)number;
     daemon_stop(handle->data);
+}
+
+/* Hosts are our children; how they ended says the end of their channel. */
+static void
+on_child(uv_signal_t *handle, int number)
+{
+    (void)handle;
+    (void)number;
+    while (waitpid(-1, NULL, WNOHANG) > 0) {
+    }
 }
 
 enum sy_code
@@ -195,15 +202,20 @@ daemon_open(struct daemon *d, struct sy_error *err)
     rc = uv_poll_init(&d->loop, &d->accept_poll, d->listener.fd);
     SY_ASSERT(uv_timer_init(&d->loop, &d->idle_timer) == 0);
     d->accept_poll.data = d;
+    SY_ASSERT(uv_timer_init(&d->loop, &d->spare_timer) == 0);
     d->idle_timer.data = d;
+    d->spare_timer.data = d;
     for (size_t i = 0; i < STOP_SIGNALS && rc == 0; i++) {
         rc = uv_signal_init(&d->loop, &d->signals[i]);
         d->signals[i].data = d;
         rc = rc == 0 ? uv_signal_start(&d->signals[i], on_signal, stop_signals[i]) : rc;
     }
+    rc = rc == 0 ? uv_signal_init(&d->loop, &d->child_signal) : rc;
+    rc = rc == 0 ? uv_signal_start(&d->child_signal, on_child, SIGCHLD) : rc;
     if (rc != 0) {
         return sy_err_sys(err, -rc, "making the daemon's event loop");
     }
+    daemon_hosts_open(d);
     watch_listener(d);
     /* Whoever started it is about to come. */
     SY_ASSERT(uv_timer_start(&d->idle_timer, on_idle, LIMIT_HELLO_WAIT_MS, 0) == 0);

@@ -7,15 +7,14 @@
 #include <uv.h>
 
 #include "base/json.h"
-#include "cli/serve_engine.h"
+#include "cli/host_wire.h"
 #include "transport/hello.h"
 #include "transport/local.h"
 #include "transport/peer.h"
-#include "transport/transport.h"
 
 /*
- * The daemon: what all connections share, and the connections. Everything runs on the loop's
- * thread; nothing waits for a client.
+ * The daemon: takes callers, passes those that are clients on to hosts (host.h), and answers verbs
+ * that ask. Everything runs on the loop's thread; nothing waits for a caller or a host.
  */
 struct daemon {
     uv_loop_t loop;
@@ -24,91 +23,107 @@ struct daemon {
     char build[LOCAL_BUILD_MAX];
     struct peer_facts self;
     uint64_t started_ns;
+    const char *log_level; /* for hosts; words of the configuration */
+    const char *log_format;
 
-    struct guest *guests;
-    size_t n_guests;
-    unsigned last_id;
+    struct caller *callers;
+    size_t n_callers;
+    struct host_link *hosts;
+    size_t n_hosts;
+    uint64_t last_id;  /* of a client */
+    uint64_t last_ask; /* of a question to hosts */
 
     uv_poll_t accept_poll;
     uv_signal_t signals[3];
+    uv_signal_t child_signal;
     uv_timer_t idle_timer;
+    uv_timer_t spare_timer;
     bool has_log_file;    /* standard error is a file of ours */
     bool ends_when_empty; /* once no client is there and nothing is kept */
-    bool is_paused;       /* no descriptor was left for another client */
+    bool is_paused;       /* no descriptor was left for another caller */
+    bool may_end;         /* somebody came, or has had the time to */
     bool is_stopping;
 };
 
 /* Makes the loop serve; the listener is there. daemon_stop has its end brought about, and the
  * loop ends by itself then. (daemon.c) */
 enum sy_code daemon_open(struct daemon *d, struct sy_error *err) SY_NODISCARD;
-/* No new clients; those that are there see the end of their calls. */
+/* No new clients; those that are there see the end of their calls, and all hosts end. */
 void daemon_stop(struct daemon *d);
-/* A connection is no more. */
-void daemon_guest_gone(struct daemon *d);
+/* A caller or a host is no more, or a host has less to do. */
+void daemon_look(struct daemon *d);
 
-/* One client. (daemon_guest.c) */
-enum guest_state {
-    GUEST_HELLO,     /* its hello is not whole */
-    GUEST_SERVING,   /* its protocol runs */
-    GUEST_ANSWERING, /* a verb's answer goes out */
-    GUEST_ENDING,    /* nothing is served any more; what still runs, and a last export, end */
-    GUEST_CLOSED,    /* until its handles are */
+/* A host, as the daemon knows it. (daemon_hosts.c) */
+struct host_link {
+    struct daemon *daemon;
+    struct host_link *next;
+    int fd;
+    uv_poll_t poll;
+    pid_t pid;
+    struct host_message state;
+    bool has_state;    /* it has said how it stands */
+    bool is_spare;     /* it waits for its first client */
+    bool is_stopping;  /* it was told to end */
+    bool is_closed;    /* until its handle is */
+    uint32_t sent;     /* clients */
+    uint64_t asked;    /* the last question */
+    uint64_t answered; /* the last answer */
 };
 
-struct guest {
+/* Finds the hosts that an earlier daemon left, and makes a spare one. */
+void daemon_hosts_open(struct daemon *d);
+void daemon_hosts_stop(struct daemon *d);
+/* Passes a caller on, with a hello that is whole; its descriptors stay the caller's. */
+enum sy_code daemon_route(struct caller *c, struct sy_error *err) SY_NODISCARD;
+/* To one host. */
+enum sy_code daemon_pass(struct host_link *l, struct caller *c, struct sy_error *err) SY_NODISCARD;
+struct host_link *daemon_host(struct daemon *d, pid_t pid);
+/* Is there nothing that this daemon must be up for? */
+bool daemon_hosts_are_idle(const struct daemon *d);
+/* Asks all hosts what they have; returns how many will answer, to caller_heard. */
+size_t daemon_ask(struct daemon *d, uint64_t number);
+
+/* One connection, until it is passed on or answered. (daemon_caller.c) */
+enum caller_state {
+    CALLER_HELLO,     /* its hello is not whole */
+    CALLER_ASKING,    /* hosts are asked what it wants to know */
+    CALLER_ANSWERING, /* a verb's answer goes out */
+    CALLER_CLOSED,    /* until its handles are */
+};
+
+struct caller {
     struct daemon *daemon;
-    struct guest *next;
-    unsigned id;
-    enum guest_state state;
+    struct caller *next;
+    enum caller_state state;
     struct peer peer;
     uint64_t since_ns;
     int fd;
     uv_poll_t poll;
     uv_timer_t timer;
-    uv_prepare_t prepare; /* runs while the end of what the engine still runs is waited for */
     unsigned n_handles;
-    struct buf in;  /* the hello; lives as long as we do */
-    struct buf out; /* GUEST_ANSWERING: from out_at on */
+    struct buf in;  /* the hello */
+    struct buf out; /* CALLER_ANSWERING: from out_at on */
     size_t out_at;
-    int fds[2]; /* of the client's, -1 once they are somebody's */
+    int fds[2]; /* of the client's */
     struct hello hello;
-    struct serve_engine engine;
-    struct stdio_server *server;
-    struct sy_error why; /* how it ended */
+    struct question *question; /* CALLER_ASKING (daemon_ctl.c) */
 };
 
 /* Takes a connected socket. */
-void guest_open(struct daemon *d, int fd, const struct peer *peer);
-/* Its calls are ended, then it is closed. */
-void guest_stop(struct guest *c);
-/* One line, which fits into an empty socket. False: it can't be reached. */
-bool guest_say(int fd, enum hello_kind kind, unsigned number, const char *sentence);
-/* Frees the engine, if any, and closes, from the loop. */
-void guest_end(struct guest *c, uint64_t after_ms);
+void caller_open(struct daemon *d, int fd, const struct peer *peer);
+/* Ends one that has not been understood yet. */
+void caller_stop(struct caller *c);
+void caller_close(struct caller *c);
 /* A verb's answer is whole in c->out: it goes out, then the connection ends. */
-void guest_answer(struct guest *c);
-void guest_refuse(struct guest *c, enum hello_kind kind, const struct sy_error *err);
+void caller_answer(struct caller *c);
+void caller_refuse(struct caller *c, enum hello_kind kind, const struct sy_error *err);
 
-/* The protocols of the hello. (daemon_serve.c, daemon_ctl.c) */
-enum sy_code guest_start_mcp(struct guest *c, struct sy_error *err) SY_NODISCARD;
-enum sy_code guest_start_proto(struct guest *c, struct sy_error *err) SY_NODISCARD;
-enum sy_code guest_start_ctl(struct guest *c, struct sy_error *err) SY_NODISCARD;
-
-/*
- * What the daemon keeps and `list` shows and `kill` ends: one row a kind in daemon_kinds.c. An id
- * is the kind's letter and a number.
- */
-struct daemon_kind {
-    const char *name; /* the member of the answer: "clients" */
-    char letter;
-    /* Appends one object each to an array: id, kind, pid, cwd, age_ms. */
-    void (*list)(struct daemon *d, struct jw *w);
-    /* False: there is none of this number. */
-    bool (*kill)(struct daemon *d, unsigned number);
-    /* How many are there that a daemon must not end for? */
-    size_t (*count)(const struct daemon *d);
-};
-extern const struct daemon_kind daemon_kinds[];
-extern const size_t daemon_kinds_n;
+/* What verbs ask. (daemon_ctl.c) */
+enum sy_code caller_start_ctl(struct caller *c, struct sy_error *err) SY_NODISCARD;
+/* A host's answer to that question; NULL: it gave none. */
+void caller_heard(struct daemon *d, uint64_t number, const struct js *answer);
+/* No more answers are waited for. */
+void caller_stop_asking(struct caller *c);
+void question_free(struct question *q);
 
 #endif

@@ -1,13 +1,17 @@
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "base/str.h"
 #include "cli/daemon.h"
 
 /*
  * What verbs ask the daemon: one request a connection, in the hello's arguments. The answer is
- * HELLO_OK and one line of JSON, or HELLO_ERROR.
+ * HELLO_OK and one line of JSON, or HELLO_ERROR. What there is only the hosts know: a question goes
+ * to all of them, and what it is for is done once all have answered, or LIMIT_HOSTS_ASKED_MS later.
  */
 
 static void
@@ -19,75 +23,320 @@ write_status(struct daemon *d, struct jw *w)
     jw_key_int(w, "age_ms", (int64_t)((clock_mono_ns() - d->started_ns) / 1000000));
 }
 
-static enum sy_code
-on_status(struct daemon *d, const char *id, struct jw *w, struct sy_error *err)
-{
-    (void)id;
-    (void)err;
-    write_status(d, w);
-    return SY_E_OK;
-}
-
-static enum sy_code
-on_list(struct daemon *d, const char *id, struct jw *w, struct sy_error *err)
-{
-    (void)id;
-    (void)err;
-    for (size_t i = 0; i < daemon_kinds_n; i++) {
-        jw_key(w, daemon_kinds[i].name);
-        jw_array(w);
-        daemon_kinds[i].list(d, w);
-        jw_end_array(w);
-    }
-    return SY_E_OK;
-}
-
-static enum sy_code
-on_kill(struct daemon *d, const char *id, struct jw *w, struct sy_error *err)
-{
-    uint64_t number = 0;
-
-    for (size_t i = 0; i < daemon_kinds_n; i++) {
-        if (id[0] == daemon_kinds[i].letter && str_to_u64(&number, id + 1, 0, UINT32_MAX) &&
-            daemon_kinds[i].kill(d, (unsigned)number)) {
-            jw_key_str(w, "ended", id);
-            return SY_E_OK;
-        }
-    }
-    return sy_err_set(err, SY_E_NOTFOUND,
-                      "there is no '%.40s' ('shellyard list' tells what there is)", id);
-}
-
-static enum sy_code
-on_stop(struct daemon *d, const char *id, struct jw *w, struct sy_error *err)
-{
-    (void)id;
-    (void)err;
-    write_status(d, w);
-    daemon_stop(d);
-    return SY_E_OK;
-}
-
-static const struct {
-    const char *name;
-    bool has_id;
-    enum sy_code (*run)(struct daemon *d, const char *id, struct jw *w, struct sy_error *err);
-} requests[] = {
-    {"status", false, on_status},
-    {"list",   false, on_list  },
-    {"kill",   true,  on_kill  },
-    {"stop",   false, on_stop  },
+/* What the hosts are asked for. */
+struct question {
+    uint64_t number;
+    size_t n_pending;
+    size_t n_silent; /* gave no answer */
+    struct buf clients;
+    struct buf sessions;
+    struct jw clients_w; /* arrays, open until all is there */
+    struct jw sessions_w;
+    enum sy_code (*answer)(struct caller *c, const struct js *what, struct jw *w,
+                           struct sy_error *err);
 };
+
+void
+question_free(struct question *q)
+{
+    if (q != NULL) {
+        buf_fini(&q->clients);
+        buf_fini(&q->sessions);
+        mem_free(q);
+    }
+}
 
 /* HELLO_OK stands before the answer, in the same bytes. */
 static enum sy_code
-begin(struct guest *c)
+begin(struct caller *c)
 {
     const struct hello_answer ok = {.kind = HELLO_OK, .number = (unsigned)getpid()};
     char line[HELLO_ANSWER_MAX];
 
     return buf_add(&c->out, line, hello_answer_write(line, &ok));
 }
+
+/* The members of the answer's object come from `fill`, which may say no. */
+static enum sy_code
+answer(struct caller *c, const struct js *what,
+       enum sy_code (*fill)(struct caller *c, const struct js *what, struct jw *w,
+                            struct sy_error *err),
+       struct sy_error *err)
+{
+    struct jw w = {.out = &c->out};
+    enum sy_code rc = begin(c);
+
+    c->state = CALLER_ANSWERING; /* the request may end all others */
+    if (rc != SY_E_OK) {
+        return sy_err_nomem(err);
+    }
+    jw_object(&w);
+    rc = fill(c, what, &w, err);
+    if (rc != SY_E_OK) {
+        return rc;
+    }
+    jw_end_object(&w);
+    rc = jw_done(&w);
+    rc = rc == SY_E_OK ? buf_add_char(&c->out, '\n') : rc;
+    if (rc != SY_E_OK) {
+        return sy_err_set(err, rc, "the answer: %s", sy_code_text(rc));
+    }
+    caller_answer(c);
+    return SY_E_OK;
+}
+
+static enum sy_code
+fill_status(struct caller *c, const struct js *what, struct jw *w, struct sy_error *err)
+{
+    (void)what;
+    (void)err;
+    write_status(c->daemon, w);
+    return SY_E_OK;
+}
+
+static enum sy_code
+fill_stop(struct caller *c, const struct js *what, struct jw *w, struct sy_error *err)
+{
+    (void)what;
+    (void)err;
+    write_status(c->daemon, w);
+    daemon_stop(c->daemon);
+    return SY_E_OK;
+}
+
+static int
+by_age(const void *a, const void *b)
+{
+    int64_t ages[2] = {0, 0};
+
+    if (!js_int(&ages[0], js_get(*(const struct js *const *)a, "age_ms")) ||
+        !js_int(&ages[1], js_get(*(const struct js *const *)b, "age_ms"))) {
+        return 0;
+    }
+    return ages[0] > ages[1] ? -1 : ages[0] < ages[1] ? 1 : 0;
+}
+
+/* Hosts answer in any order: the oldest first. */
+static enum sy_code
+add_sorted(struct jw *w, const char *name, const struct js *list)
+{
+    size_t n = js_count(list);
+    const struct js **sorted = mem_alloc((n + 1) * sizeof(*sorted));
+
+    if (sorted == NULL) {
+        return SY_E_NOMEM;
+    }
+    for (size_t i = 0; i < n; i++) {
+        sorted[i] = js_at(list, i);
+    }
+    qsort(sorted, n, sizeof(*sorted), by_age);
+    jw_key(w, name);
+    jw_array(w);
+    for (size_t i = 0; i < n; i++) {
+        jw_value(w, sorted[i]);
+    }
+    jw_end_array(w);
+    mem_free(sorted);
+    return SY_E_OK;
+}
+
+static enum sy_code
+fill_list(struct caller *c, const struct js *what, struct jw *w, struct sy_error *err)
+{
+    enum sy_code rc = add_sorted(w, "clients", js_get(what, "clients"));
+
+    rc = rc == SY_E_OK ? add_sorted(w, "sessions", js_get(what, "sessions")) : rc;
+    if (rc != SY_E_OK) {
+        return sy_err_nomem(err);
+    }
+    if (c->question->n_silent > 0) {
+        jw_key_int(w, "silent_hosts", (int64_t)c->question->n_silent);
+    }
+    return SY_E_OK;
+}
+
+/* "1234" or "c2/1234". */
+static bool
+names_session(const char *id, const struct js *session)
+{
+    const char *owner = js_str(js_get(session, "owner"));
+    const char *own = js_str(js_get(session, "id"));
+    char full[HOST_ID];
+
+    if (owner == NULL || own == NULL) {
+        return false;
+    }
+    (void)snprintf(full, sizeof(full), "%s/%s", owner, own);
+    return str_eq(id, own) || str_eq(id, full);
+}
+
+static enum sy_code
+find_one(const struct js **ret, const struct js *what, const char *id, struct sy_error *err)
+{
+    const struct js *clients = js_get(what, "clients");
+    const struct js *sessions = js_get(what, "sessions");
+    size_t n = 0;
+
+    *ret = NULL;
+    for (size_t i = 0; i < js_count(clients); i++) {
+        const char *own = js_str(js_get(js_at(clients, i), "id"));
+
+        if (own != NULL && str_eq(own, id)) {
+            *ret = js_at(clients, i);
+            return SY_E_OK;
+        }
+    }
+    for (size_t i = 0; i < js_count(sessions); i++) {
+        if (names_session(id, js_at(sessions, i))) {
+            *ret = js_at(sessions, i);
+            n++;
+        }
+    }
+    if (n == 0) {
+        return sy_err_set(err, SY_E_NOTFOUND,
+                          "there is no '%.40s' ('shellyard list' tells what there is)", id);
+    }
+    return n == 1
+               ? SY_E_OK
+               : sy_err_set(err, SY_E_ARG, "there are %zu sessions '%.40s': say whose, as %s/%.40s",
+                            n, id, js_str(js_get(*ret, "owner")), id);
+}
+
+static enum sy_code
+fill_kill(struct caller *c, const struct js *what, struct jw *w, struct sy_error *err)
+{
+    const char *id = c->hello.args[1];
+    struct host_message m = {.kind = HOST_KILL};
+    const struct js *it = NULL;
+    int64_t pid = 0;
+    enum sy_code rc = find_one(&it, what, id, err);
+
+    if (rc != SY_E_OK) {
+        return rc;
+    }
+
+    const char *owner = js_str(js_get(it, "owner"));
+
+    (void)snprintf(m.id, sizeof(m.id), "%s%s%s", owner != NULL ? owner : "",
+                   owner != NULL ? "/" : "", js_str(js_get(it, "id")));
+
+    struct host_link *l =
+        js_int(&pid, js_get(it, "host")) ? daemon_host(c->daemon, (pid_t)pid) : NULL;
+
+    if (l == NULL || !host_send(l->fd, &m, NULL, 0)) {
+        return sy_err_set(err, SY_E_SYS, "the host of '%.40s' (process %lld) does not answer", id,
+                          (long long)pid);
+    }
+    jw_key_str(w, "ended", id);
+    return SY_E_OK;
+}
+
+/* All have answered, or won't. */
+static void
+conclude(struct caller *c)
+{
+    struct question *q = c->question;
+    SY_AUTO(buf_fini) struct buf text = {.max = LIMIT_DAEMON_ANSWER};
+    struct json_doc doc = {0};
+    struct sy_error err = {0};
+    enum sy_code rc = SY_E_OK;
+
+    uv_timer_stop(&c->timer);
+    jw_end_array(&q->clients_w);
+    jw_end_array(&q->sessions_w);
+    rc = jw_done(&q->clients_w);
+    rc = rc == SY_E_OK ? jw_done(&q->sessions_w) : rc;
+    rc = rc == SY_E_OK ? buf_addf(&text, "{\"clients\":%s,\"sessions\":%s}", buf_view(&q->clients),
+                                  buf_view(&q->sessions))
+                       : rc;
+    rc = rc == SY_E_OK ? json_parse(&doc, buf_view(&text), text.len, &err)
+                       : sy_err_set(&err, rc, "the answer: %s", sy_code_text(rc));
+    if (rc == SY_E_OK) {
+        rc = answer(c, doc.root, q->answer, &err);
+    }
+    json_doc_fini(&doc);
+    if (rc != SY_E_OK) {
+        buf_reset(&c->out);
+        caller_refuse(c, HELLO_ERROR, &err);
+    }
+}
+
+static void
+add_all(struct jw *w, const struct js *list)
+{
+    for (size_t i = 0; i < js_count(list); i++) {
+        jw_value(w, js_at(list, i));
+    }
+}
+
+void
+caller_heard(struct daemon *d, uint64_t number, const struct js *what)
+{
+    struct caller *c = d->callers;
+
+    while (c != NULL && (c->state != CALLER_ASKING || c->question->number != number)) {
+        c = c->next;
+    }
+    if (c == NULL) {
+        return; /* it came too late */
+    }
+    add_all(&c->question->clients_w, js_get(what, "clients"));
+    add_all(&c->question->sessions_w, js_get(what, "sessions"));
+    c->question->n_silent += what == NULL ? 1 : 0;
+    if (--c->question->n_pending == 0) {
+        conclude(c);
+    }
+}
+
+void
+caller_stop_asking(struct caller *c)
+{
+    c->question->n_silent += c->question->n_pending;
+    conclude(c);
+}
+
+static enum sy_code
+ask(struct caller *c,
+    enum sy_code (*fill)(struct caller *c, const struct js *what, struct jw *w,
+                         struct sy_error *err),
+    struct sy_error *err)
+{
+    struct question *q = mem_alloc_zero(1, sizeof(*q));
+
+    if (q == NULL) {
+        return sy_err_nomem(err);
+    }
+    c->question = q;
+    q->answer = fill;
+    q->number = ++c->daemon->last_ask;
+    q->clients.max = LIMIT_DAEMON_ANSWER;
+    q->sessions.max = LIMIT_DAEMON_ANSWER;
+    q->clients_w.out = &q->clients;
+    q->sessions_w.out = &q->sessions;
+    jw_array(&q->clients_w);
+    jw_array(&q->sessions_w);
+    c->state = CALLER_ASKING;
+    q->n_pending = daemon_ask(c->daemon, q->number);
+    if (q->n_pending == 0) {
+        conclude(c);
+        return SY_E_OK;
+    }
+    SY_ASSERT(uv_timer_start(&c->timer, c->timer.timer_cb, LIMIT_HOSTS_ASKED_MS, 0) == 0);
+    return SY_E_OK;
+}
+
+static const struct {
+    const char *name;
+    bool has_id;
+    bool asks; /* the hosts first */
+    enum sy_code (*fill)(struct caller *c, const struct js *what, struct jw *w,
+                         struct sy_error *err);
+} requests[] = {
+    {"status", false, false, fill_status},
+    {"list",   false, true,  fill_list  },
+    {"kill",   true,  true,  fill_kill  },
+    {"stop",   false, false, fill_stop  },
+};
 
 static size_t
 count(char *const *list)
@@ -101,36 +350,16 @@ count(char *const *list)
 }
 
 enum sy_code
-guest_start_ctl(struct guest *c, struct sy_error *err)
+caller_start_ctl(struct caller *c, struct sy_error *err)
 {
     char *const *args = c->hello.args;
     size_t n = count(args);
 
     for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]) && n > 0; i++) {
-        if (!str_eq(requests[i].name, args[0]) || n != (requests[i].has_id ? 2 : 1)) {
-            continue;
+        if (str_eq(requests[i].name, args[0]) && n == (requests[i].has_id ? 2U : 1U)) {
+            return requests[i].asks ? ask(c, requests[i].fill, err)
+                                    : answer(c, NULL, requests[i].fill, err);
         }
-
-        struct jw w = {.out = &c->out};
-        enum sy_code rc = begin(c);
-
-        c->state = GUEST_ANSWERING; /* the request may end all others */
-        if (rc != SY_E_OK) {
-            return sy_err_nomem(err);
-        }
-        jw_object(&w);
-        rc = requests[i].run(c->daemon, args[1], &w, err);
-        if (rc != SY_E_OK) {
-            return rc;
-        }
-        jw_end_object(&w);
-        rc = jw_done(&w);
-        rc = rc == SY_E_OK ? buf_add_char(&c->out, '\n') : rc;
-        if (rc != SY_E_OK) {
-            return sy_err_set(err, rc, "the answer: %s", sy_code_text(rc));
-        }
-        guest_answer(c);
-        return SY_E_OK;
     }
     return sy_err_set(err, SY_E_ARG, "the daemon takes status, list, kill ID and stop");
 }

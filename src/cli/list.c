@@ -6,36 +6,64 @@
 
 /* `list` and `kill`: what the daemon has. */
 
-/* What `list` heads each part of the answer with. */
-static const struct {
-    const char *name;
-    const char *none; /* when it is empty */
-} parts[] = {
-    {"clients", "no clients"},
-};
-
-static enum sy_code
-add_row(struct buf *out, const struct js *item)
+/* A member that must be there. */
+static const char *
+text_of(const struct js *item, const char *name)
 {
+    const char *text = js_str(js_get(item, name));
+
+    return text != NULL ? text : "?";
+}
+
+/* The end of each row: age, and what `name` says, made visible. */
+static enum sy_code
+add_rest(struct buf *out, const struct js *item, const char *name)
+{
+    SY_AUTO(buf_fini) struct buf text = {.max = (size_t)4 * LIMIT_PATH};
     char age[24];
     int64_t age_ms = 0;
-    int64_t pid = 0;
-    const char *const texts[] = {js_str(js_get(item, "id")), js_str(js_get(item, "kind")),
-                                 js_str(js_get(item, "cwd"))};
-    SY_AUTO(buf_fini) struct buf cwd = {.max = (size_t)4 * LIMIT_PATH};
 
-    if (texts[0] == NULL || texts[1] == NULL || texts[2] == NULL ||
-        !js_int(&age_ms, js_get(item, "age_ms")) || !js_int(&pid, js_get(item, "pid"))) {
+    if (!js_int(&age_ms, js_get(item, "age_ms"))) {
         return SY_E_PARSE;
     }
     cli_add_age(age, age_ms);
 
-    enum sy_code rc = str_add_visible(&cwd, texts[2], strlen(texts[2]), LIMIT_PATH);
+    enum sy_code rc =
+        str_add_visible(&text, text_of(item, name), strlen(text_of(item, name)), LIMIT_PATH);
 
-    return rc == SY_E_OK ? buf_addf(out, "%-6s %-8s process %-8lld %-8s %s\n", texts[0], texts[1],
-                                    (long long)pid, age, buf_view(&cwd))
-                         : rc;
+    return rc == SY_E_OK ? buf_addf(out, "%-8s %s\n", age, buf_view(&text)) : rc;
 }
+
+static enum sy_code
+add_client(struct buf *out, const struct js *item)
+{
+    int64_t pid = 0;
+    enum sy_code rc = js_int(&pid, js_get(item, "pid")) ? SY_E_OK : SY_E_PARSE;
+
+    rc = rc == SY_E_OK ? buf_addf(out, "%-6s %-8s process %-8lld ", text_of(item, "id"),
+                                  text_of(item, "kind"), (long long)pid)
+                       : rc;
+    return rc == SY_E_OK ? add_rest(out, item, "cwd") : rc;
+}
+
+static enum sy_code
+add_session(struct buf *out, const struct js *item)
+{
+    enum sy_code rc = buf_addf(out, "%s/%-8s %-8s %-16s ", text_of(item, "owner"),
+                               text_of(item, "id"), text_of(item, "kind"), text_of(item, "state"));
+
+    return rc == SY_E_OK ? add_rest(out, item, "command") : rc;
+}
+
+/* What `list` tells, part by part. */
+static const struct {
+    const char *name;
+    const char *none; /* when it is empty; NULL: nothing is said */
+    enum sy_code (*add)(struct buf *out, const struct js *item);
+} parts[] = {
+    {"clients",  "no clients", add_client },
+    {"sessions", NULL,         add_session},
+};
 
 static enum sy_code
 add_text(struct buf *out, const struct js *answer)
@@ -45,11 +73,11 @@ add_text(struct buf *out, const struct js *answer)
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]) && rc == SY_E_OK; i++) {
         const struct js *list = js_get(answer, parts[i].name);
 
-        if (js_count(list) == 0) {
+        if (js_count(list) == 0 && parts[i].none != NULL) {
             rc = buf_addf(out, "%s\n", parts[i].none);
         }
         for (size_t k = 0; k < js_count(list) && rc == SY_E_OK; k++) {
-            rc = add_row(out, js_at(list, k));
+            rc = parts[i].add(out, js_at(list, k));
         }
     }
     return rc;
@@ -109,7 +137,8 @@ const struct cli_verb verb_list = {
     .name = "list",
     .summary = "List what the daemon serves",
     .operands = "",
-    .text = "One line each: id, kind, process, age, directory.\n",
+    .text = "One line a client: id, kind, process, age, directory. One line a session:\n"
+            "client and id, kind, state, age, command.\n",
     .page = "shellyard-serve.1",
     .options = list_options,
     .run = list_main,
@@ -119,8 +148,9 @@ const struct cli_verb verb_kill = {
     .name = "kill",
     .summary = "End what the daemon serves, by its id",
     .operands = "ID...",
-    .text = "Ids are those of 'shellyard list'. What runs for a client is ended first.\n",
-    .examples = "  shellyard kill c2\n",
+    .text = "Ids are those of 'shellyard list'. What runs for a client is ended first;\n"
+            "sessions may be named without their client where there is one of that id.\n",
+    .examples = "  shellyard kill c2\n  shellyard kill 4711\n  shellyard kill c2/build\n",
     .page = "shellyard-serve.1",
     .options = no_options,
     .min_operands = 1,

@@ -4,6 +4,7 @@
 
 #include "base/str.h"
 #include "cli/cli.h"
+#include "cli/host.h"
 #include "orchestrator/network.h"
 
 static int
@@ -118,6 +119,10 @@ main(int argc, char **argv)
     }
     if (str_eq(argv[1], "--help") || str_eq(argv[1], "-h")) {
         return print_text(cli_help_program(&text), &text);
+    }
+
+    if (str_eq(argv[1], HOST_VERB)) {
+        return leave(host_main(argv + 2));
     }
 
     const struct cli_verb *verb = cli_verb_find(cli_verbs, argv[1]);

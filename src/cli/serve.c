@@ -7,11 +7,12 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "cli/ask.h"
 #include "cli/daemon.h"
+#include "cli/serve_engine.h"
 #include "cli/verbs.h"
 #include "guard/guard.h"
-#include "process/process.h"
 #include "store/store.h"
 
 /* `serve`: the daemon, in the foreground or in the background; and asking one. */
@@ -43,13 +44,19 @@ listen_there(struct daemon *d, struct sy_error *err)
 
 /* What it logs, as the configuration says. */
 static enum sy_code
-load_log(const struct cli_args *args, struct sy_error *err)
+load_log(struct daemon *d, const struct cli_args *args, struct sy_error *err)
 {
     struct cli_engine engine;
+    enum log_level level = LOG_WARN;
     enum sy_code rc = cli_engine_load(&engine, args, NULL, NULL, err);
 
     if (rc == SY_E_OK) {
         serve_set_log(&engine.config);
+        /* Its words are the configuration's, which goes. */
+        if (log_level_parse(&level, engine.config.log.level)) {
+            d->log_level = log_level_name(level);
+        }
+        d->log_format = str_eq(engine.config.log.format, "json") ? "json" : "logfmt";
     }
     cli_engine_fini(&engine);
     return rc;
@@ -111,9 +118,8 @@ run(const struct cli_args *args, int ready_fd)
     }
     d->listener = (struct local_listener)LOCAL_LISTENER_NONE;
     d->ends_when_empty = cli_get(args, "exit-empty") != NULL;
-    process_raise_open_files(LIMIT_DAEMON_FILES);
 
-    enum sy_code rc = load_log(args, &err);
+    enum sy_code rc = load_log(d, args, &err);
 
     if (rc == SY_E_OK) {
         rc = listen_there(d, &err);

@@ -73,8 +73,9 @@ struct config {
         int64_t timeout_ms;     /* default of a call's timeout_ms */
     } tools;
     struct {
-        int64_t max;        /* kept at once */
-        int64_t keep_bytes; /* of what each writes */
+        int64_t max;         /* kept at once */
+        int64_t keep_bytes;  /* of what each writes */
+        const char *outlive; /* never | terminals | all */
     } sessions;
     struct {
         int64_t max_bytes;  /* model text over MCP */

@@ -78,7 +78,7 @@ struct config_row {
     size_t offset;    /* of the member in struct config */
 };
 
-#define CONFIG_KEYS 63U
+#define CONFIG_KEYS 64U
 
 extern const struct config_row config_rows[CONFIG_KEYS];
 

@@ -22,6 +22,7 @@ static const char *const shell_types[] = {"default", "shell_command", "unified_e
 static const char *const log_levels[] = {"error", "warn", "info", "debug", "trace", NULL};
 static const char *const log_formats[] = {"logfmt", "json", NULL};
 static const char *const daemon_words[] = {"auto", "never", NULL};
+static const char *const outlive_words[] = {"never", "terminals", "all", NULL};
 
 #define OUTPUT_BYTES_MIN  1000
 #define OUTPUT_BYTES_MAX  ((int64_t)LIMIT_MODEL_TOKENS * LIMIT_BYTES_PER_TOKEN)
@@ -327,6 +328,12 @@ const struct config_row config_rows[CONFIG_KEYS] = {
      .min = KEEP_BYTES_MIN,
      .max = LIMIT_SESSION_KEEP_MOST,
      .offset = AT(sessions.keep_bytes)},
+    {.info = {"sessions.outlive", "choice", "never|terminals|all", "terminals",
+              "Which sessions go on when their client has gone, where the daemon serves it"},
+     .type = CONFIG_CHOICE,
+     .order = CONFIG_ORDER_EQUAL,
+     .words = outlive_words,
+     .offset = AT(sessions.outlive)                                                                                                                                                                                                            },
     {.info = {"output.max_bytes", "integer", "", "10000", "Bytes of output in an answer over MCP"},
      .type = CONFIG_INTEGER,
      .order = CONFIG_ORDER_NUMBER,
@@ -406,12 +413,12 @@ const struct config_row config_rows[CONFIG_KEYS] = {
      .type = CONFIG_CHOICE,
      .order = CONFIG_ORDER_EQUAL,
      .words = log_levels,
-     .offset = AT(log.level)},
+     .offset = AT(log.level)                                                                                                                                                                                                 },
     {.info = {"log.format", "choice", "logfmt|json", "logfmt", "How a log line is written"},
      .type = CONFIG_CHOICE,
      .order = CONFIG_ORDER_EQUAL,
      .words = log_formats,
-     .offset = AT(log.format)                                                                                                                                                                                                 },
+     .offset = AT(log.format)                                                                                                                                                                                                       },
     {.info = {"telemetry.metrics", "boolean", "", "true",
               "Whether counts are kept in the state directory, for shellyard metrics"},
      .type = CONFIG_BOOLEAN,
@@ -422,13 +429,13 @@ const struct config_row config_rows[CONFIG_KEYS] = {
      .type = CONFIG_STRING,
      .order = CONFIG_ORDER_EQUAL,
      .content = CONFIG_URL_OR_EMPTY,
-     .offset = AT(telemetry.otlp_endpoint)                                                                                                                                                                                                       },
+     .offset = AT(telemetry.otlp_endpoint)                                                                                                                                                                                                   },
     {.info = {"telemetry.otlp_headers_file", "string", "", "",
               "A file of headers for exports, lines of Name: value; an absolute path"},
      .type = CONFIG_STRING,
      .order = CONFIG_ORDER_EQUAL,
      .content = CONFIG_PATH_OR_EMPTY,
-     .offset = AT(telemetry.otlp_headers_file)                                                                                                                                                                                                   },
+     .offset = AT(telemetry.otlp_headers_file)                                                                                                                                                                                                           },
     {.info = {"telemetry.otlp_interval_ms", "integer", "", "60000",
               "Time from one export of metrics to the next"},
      .type = CONFIG_INTEGER,

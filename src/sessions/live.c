@@ -28,6 +28,8 @@ leave(struct live *l)
     live_store_gone(l->store, l);
     orch_call_free(l->call);
     l->call = NULL;
+    session_unref(l->heir);
+    l->heir = NULL;
     session_unref(l->session);
     l->session = NULL;
     uv_timer_stop(&l->timer);
@@ -110,6 +112,7 @@ settle(struct live *l)
     if (l->has_begun) {
         l->store->running--;
     }
+    live_store_tell(l->store);
 }
 
 static void

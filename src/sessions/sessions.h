@@ -27,6 +27,9 @@ struct live_store_options {
     struct uv_loop_s *loop;
     size_t max;        /* sessions at once, with those that have ended and are still known */
     size_t keep_bytes; /* of what each writes */
+    /* One has ended, or is gone: may be NULL. From the loop; nothing may be freed there. */
+    void (*changed)(void *arg);
+    void *arg;
 };
 
 enum sy_code live_store_new(struct live_store **ret, const struct live_store_options *options,
@@ -35,6 +38,19 @@ enum sy_code live_store_new(struct live_store **ret, const struct live_store_opt
 void live_store_end(struct live_store *s);
 /* After live_store_end: have all of them ended? For a loop that goes on. */
 bool live_store_is_over(const struct live_store *s);
+/*
+ * Whoever used them has gone, and what goes on is to be kept: the others end. With `keeps_pipes`
+ * commands without a terminal go on as well.
+ */
+void live_store_keep(struct live_store *s, bool keeps_pipes);
+/* Have those ended that were removed? */
+bool live_store_has_settled(const struct live_store *s);
+/*
+ * All that `from` knows is known by `to` now, as if `who` (of to's engine) had begun it; what is
+ * typed is judged as it was. What would make two of one id, or too many, stays. Both stores live
+ * on the same loop. `from` is over only once what it has lent has ended.
+ */
+void live_store_lend(struct live_store *to, struct session *who, struct live_store *from);
 /* Then, or after the loop's end. */
 void live_store_free(struct live_store *s);
 /* How many run; of at most how many that are known. */

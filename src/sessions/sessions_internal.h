@@ -20,6 +20,7 @@ struct live_store {
     size_t n;
     size_t running;
     struct live *leaving;         /* forgotten, but not ended yet */
+    size_t lent;                  /* begun here, known by another store now */
     struct live_memory *memories; /* a ring of LIMIT_SESSION_MEMORIES; NULL: none so far */
     size_t next_memory;
     bool is_ending;
@@ -33,8 +34,10 @@ struct typed {
 
 struct live {
     struct live_store *store;
+    struct live_store *home; /* where it began, if that is another one */
     struct live *next;
     struct session *session; /* a reference; NULL: nothing was submitted */
+    struct session *heir;    /* a reference: whose it is now, if no more that one's */
     char id[LIMIT_SESSION_ID + 1];
     struct live_options starter; /* zeroed: detached */
     struct orch_call *call;
@@ -89,10 +92,14 @@ void live_end_waits(struct live *l);
 enum sy_code live_store_place(struct live_store *s, char ret[LIMIT_SESSION_ID + 1],
                               const char *wanted, struct sy_error *err) SY_NODISCARD;
 void live_store_add(struct live_store *s, struct live *l);
-/* Out of the list of those that are known, into that of those that leave. */
+/* Out of the list of those that are known; */
+void live_store_forget(struct live_store *s, struct live *l);
+/* and into that of those that leave. */
 void live_store_drop(struct live_store *s, struct live *l);
 /* Its memory may go: it is in no list any more. */
 void live_store_gone(struct live_store *s, struct live *l);
+/* For whoever wants to know of it. */
+void live_store_tell(const struct live_store *s);
 void live_store_remember(struct live_store *s, const char *id, const char *why);
 
 #endif

@@ -41,7 +41,15 @@ live_store_end(struct live_store *s)
 bool
 live_store_is_over(const struct live_store *s)
 {
-    return s == NULL || (s->first == NULL && s->leaving == NULL);
+    return s == NULL || (s->first == NULL && s->leaving == NULL && s->lent == 0);
+}
+
+void
+live_store_tell(const struct live_store *s)
+{
+    if (s->options.changed != NULL) {
+        s->options.changed(s->options.arg);
+    }
 }
 
 void
@@ -105,7 +113,9 @@ recall(const struct live_store *s, const char *id)
 static bool
 is_of(const struct live *l, const struct session *who)
 {
-    return l->session != NULL && session_is_within(l->session, who);
+    const struct session *owner = l->heir != NULL ? l->heir : l->session;
+
+    return owner != NULL && session_is_within(owner, who);
 }
 
 enum sy_code
@@ -200,10 +210,16 @@ live_store_add(struct live_store *s, struct live *l)
 }
 
 void
-live_store_drop(struct live_store *s, struct live *l)
+live_store_forget(struct live_store *s, struct live *l)
 {
     unlink_from(&s->first, l);
     s->n--;
+}
+
+void
+live_store_drop(struct live_store *s, struct live *l)
+{
+    live_store_forget(s, l);
     l->next = s->leaving;
     s->leaving = l;
 }
@@ -212,6 +228,12 @@ void
 live_store_gone(struct live_store *s, struct live *l)
 {
     unlink_from(&s->leaving, l);
+    if (l->home != NULL) {
+        l->home->lent--;
+        live_store_tell(l->home);
+        l->home = NULL;
+    }
+    live_store_tell(s);
 }
 
 /* How many were used after it. */

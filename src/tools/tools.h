@@ -127,6 +127,11 @@ void tool_context_end_sessions(struct tool_context *c);
 void tool_context_end_within(struct tool_context *c, const struct session *s);
 /* Have they ended? For a loop that has other things to do. */
 bool tool_context_is_over(const struct tool_context *c);
+/* All of them (sessions/sessions.h), also to keep them or to lend them to another context. */
+struct live_store;
+struct live_store *tool_context_sessions(struct tool_context *c);
+/* Calls `fn` from the loop when a session has ended or is gone. Nothing may be freed there. */
+void tool_context_watch_sessions(struct tool_context *c, void (*fn)(void *arg), void *arg);
 const struct config *tool_context_config(const struct tool_context *c);
 struct session *tool_context_session(struct tool_context *c);
 /* The turn that configuration and the engine's cwd give. */

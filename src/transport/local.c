@@ -13,17 +13,17 @@
 #include "transport/local_internal.h"
 
 bool
-local_address(struct sockaddr_un *ret, socklen_t *ret_len, int dir_fd, const char *dir)
+local_address(struct sockaddr_un *ret, socklen_t *ret_len, int dir_fd, const char *dir,
+              const char *name)
 {
-    int n = snprintf(ret->sun_path, sizeof(ret->sun_path), "%s/" LOCAL_SOCKET, dir);
+    int n = snprintf(ret->sun_path, sizeof(ret->sun_path), "%s/%s", dir, name);
 
     ret->sun_family = AF_UNIX;
     if (n < 0 || (size_t)n >= sizeof(ret->sun_path)) {
         if (access("/proc/self/fd", F_OK) != 0) {
             return false;
         }
-        n = snprintf(ret->sun_path, sizeof(ret->sun_path), "/proc/self/fd/%d/" LOCAL_SOCKET,
-                     dir_fd);
+        n = snprintf(ret->sun_path, sizeof(ret->sun_path), "/proc/self/fd/%d/%s", dir_fd, name);
     }
     *ret_len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + (size_t)n + 1);
     return true;
@@ -86,26 +86,40 @@ no_daemon(struct sy_error *err)
     return sy_err_set(err, SY_E_NOTFOUND, "no daemon is up: 'shellyard serve' starts one");
 }
 
-enum sy_code
-local_connect(int *ret_fd, const char *dir, struct sy_error *err)
+int
+local_dial(int dir_fd, const char *dir, const char *name, int type)
 {
     struct sockaddr_un to = {0};
     socklen_t to_len = 0;
+
+    if (!local_address(&to, &to_len, dir_fd, dir, name)) {
+        errno = ENOENT;
+        return -1;
+    }
+
+    /* Without waiting: one that takes nobody must not hold us up. */
+    SY_FD fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+    if (fd < 0 || connect(fd, (const struct sockaddr *)&to, to_len) != 0) {
+        return -1;
+    }
+    return fd_take(&fd);
+}
+
+enum sy_code
+local_connect(int *ret_fd, const char *dir, struct sy_error *err)
+{
     struct ucred peer = {0};
     socklen_t peer_len = sizeof(peer);
     SY_FD dir_fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
-    if (dir_fd < 0 || !local_address(&to, &to_len, dir_fd, dir)) {
+    if (dir_fd < 0) {
         return no_daemon(err);
     }
 
-    /* Without waiting: a daemon that takes nobody must not hold us up. */
-    SY_FD fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    SY_FD fd = local_dial(dir_fd, dir, LOCAL_SOCKET, SOCK_STREAM);
 
     if (fd < 0) {
-        return sy_err_sys(err, errno, "making a socket");
-    }
-    if (connect(fd, (const struct sockaddr *)&to, to_len) != 0) {
         if (errno == ENOENT || errno == ECONNREFUSED) {
             return no_daemon(err);
         }

@@ -33,6 +33,22 @@ enum sy_code local_connect(int *ret_fd, const char *dir, struct sy_error *err) S
 #define LOCAL_BUILD_MAX 128U
 void local_build(char ret[LOCAL_BUILD_MAX], const struct stat *program);
 
+/*
+ * Of the hosts: who serves a client is a process of its own, which outlives the daemon
+ * (cli/host.h). Each listens as "host.PID" in the state directory, for the next daemon.
+ */
+#define LOCAL_HOST "host."
+
+/* Listens for a daemon, by messages (SOCK_SEQPACKET), as the host of this process; replaces what a
+ * dead one of that number left. */
+enum sy_code local_host_listen(int *ret_fd, int dir_fd, const char *dir,
+                               struct sy_error *err) SY_NODISCARD;
+void local_host_unlink(int dir_fd);
+/* Calls `fn` with a connection to each host of this user that lives, which becomes fn's; what dead
+ * ones left is removed. */
+void local_host_each(int dir_fd, const char *dir, void (*fn)(void *arg, int fd, pid_t pid),
+                     void *arg);
+
 /* Of the daemon. */
 
 struct local_listener {

@@ -37,23 +37,35 @@ take_lock(int *ret_fd, int dir_fd, struct sy_error *err)
     return SY_E_SYS;
 }
 
-static enum sy_code
-listen_there(struct local_listener *l, const char *dir, struct sy_error *err)
+int
+local_bind(int dir_fd, const char *dir, const char *name, int type, int backlog)
 {
     struct sockaddr_un at = {0};
     socklen_t at_len = 0;
 
-    if (!local_address(&at, &at_len, l->dir_fd, dir)) {
-        return sy_err_sys(err, ENAMETOOLONG, "the state directory '%s' without /proc", dir);
+    if (!local_address(&at, &at_len, dir_fd, dir, name)) {
+        errno = ENAMETOOLONG; /* and there is no /proc */
+        return -1;
     }
+
+    SY_FD fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+    /* Its mode is set before anybody could connect. */
+    if (fd < 0 || bind(fd, (const struct sockaddr *)&at, at_len) != 0 ||
+        fchmodat(dir_fd, name, 0600, 0) != 0 || listen(fd, backlog) != 0) {
+        return -1;
+    }
+    return fd_take(&fd);
+}
+
+static enum sy_code
+listen_there(struct local_listener *l, const char *dir, struct sy_error *err)
+{
     if (unlinkat(l->dir_fd, LOCAL_SOCKET, 0) != 0 && errno != ENOENT) {
         return sy_err_sys(err, errno, "removing what a daemon left, '%s/" LOCAL_SOCKET "'", dir);
     }
-    l->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    /* Its mode is set before anybody could connect. */
-    if (l->fd < 0 || bind(l->fd, (const struct sockaddr *)&at, at_len) != 0 ||
-        fchmodat(l->dir_fd, LOCAL_SOCKET, 0600, 0) != 0 ||
-        listen(l->fd, (int)LIMIT_DAEMON_CLIENTS) != 0) {
+    l->fd = local_bind(l->dir_fd, dir, LOCAL_SOCKET, SOCK_STREAM, (int)LIMIT_DAEMON_CLIENTS);
+    if (l->fd < 0) {
         return sy_err_sys(err, errno, "listening at '%s/" LOCAL_SOCKET "'", dir);
     }
     return SY_E_OK;

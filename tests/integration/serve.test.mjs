@@ -67,28 +67,48 @@ test('a second daemon says who is up, and of ten at once one serves', limit, asy
   assert.match(status, new RegExp(`process ${winner.pid}, version `));
 });
 
-test('the daemon killed by -9 is told to its clients, and the next one takes its place', limit, async (t) => {
+test('clients outlive a daemon that is killed by -9, and the next one finds and ends them', limit, async (t) => {
   const yard = makeYard();
   const daemon = await startDaemon(t, yard);
-  const client = proto(yard);
-  client.child.stdin.write(callOf(LONG));
-  await runs(yard.mark, [client.pid, daemon.pid]);
+  const server = await open(yard);
+  assert.equal((await run(server, 'echo before')).output, 'before\n');
+  const [before] = clientsOf(yard);
   daemon.child.kill('SIGKILL');
-  const ended = await client.ended;
-  assert.equal(ended.code, 125);
-  assert.match(ended.stderr, /^shellyard: the daemon has ended without a word, and what it ran for this client with it$/m);
-  await isGone(yard.mark, []);
+  await daemon.ended;
+  assert.equal((await run(server, 'echo without')).output, 'without\n');
   assert.ok(fs.existsSync(socketOf(yard)), 'a socket that nobody listens at');
   // Without a daemon all is as it ever was.
   const alone = await open(yard);
   assert.equal((await run(alone, 'echo alone')).output, 'alone\n');
   assert.equal(alone.stderr(), '');
   await alone.close();
-  await startDaemon(t, yard);
+  const next = await startDaemon(t, yard);
+  const [found] = clientsOf(yard);
+  assert.deepEqual({ ...found, age_ms: 0 }, { ...before, age_ms: 0 });
+  assert.ok(found.age_ms >= before.age_ms);
   const again = await open(yard);
   assert.equal((await run(again, 'echo again')).output, 'again\n');
-  assert.equal(clientsOf(yard).length, 1);
-  await again.close();
+  assert.deepEqual(clientsOf(yard).map((c) => [c.id, c.pid]), [[found.id, server.pid], ['c2', again.pid]]);
+  begin(server);
+  await runs(yard.mark, [server.pid, again.pid]);
+  assert.equal(ask(yard, ['kill', found.id]).status, 0);
+  await waitFor(() => clientsOf(yard).length === 1, 'the old client has ended');
+  await isGone(yard.mark, [again.pid]);
+  assert.equal(ask(yard, ['serve', '--stop']).status, 0);
+  assert.equal((await next.ended).code, 0);
+  await Promise.all([server.close(), again.close()]);
+});
+
+test('without a daemon a host ends with its last client', limit, async (t) => {
+  const yard = makeYard();
+  const daemon = await startDaemon(t, yard);
+  const server = await open(yard);
+  const { host } = clientsOf(yard)[0];
+  daemon.child.kill('SIGKILL');
+  await daemon.ended;
+  await server.close();
+  await waitFor(() => !fs.existsSync(`/proc/${host}`) || fs.readFileSync(`/proc/${host}/stat`, 'latin1').includes(') Z '), 'the host has ended');
+  assert.deepEqual(fs.readdirSync(path.dirname(socketOf(yard))).filter((name) => name.startsWith('host.')), []);
 });
 
 test('a daemon that is asked to end ends the calls first, then its clients end in order', limit, async (t) => {
@@ -286,12 +306,11 @@ test('whoever would be served differently does the work by itself, and says why'
 
 test('forty clients at work fit into a daemon whose commands may open 256 files', limit, async (t) => {
   const yard = makeYard();
-  const daemon = await startDaemon(t, yard, { wrap: ['sh', '-c', 'ulimit -Sn 256; exec "$0" "$@"'] });
+  await startDaemon(t, yard, { wrap: ['sh', '-c', 'ulimit -Sn 256; exec "$0" "$@"'] });
   const servers = await Promise.all(Array.from({ length: 40 }, () => open(yard)));
   t.after(() => Promise.all(servers.map((s) => s.close())));
   const answers = await Promise.all(servers.map((s) => run(s, 'ulimit -Sn', { timeout_ms: 100_000 })));
   assert.deepEqual(answers.map((a) => a.output), Array(40).fill('256\n'));
-  assert.ok(fs.readdirSync(`/proc/${daemon.pid}/fd`).length > 256);
   assert.equal((await run(servers[0], 'ulimit -Sn 64; ulimit -Sn')).output, '64\n');
 });
 

@@ -1,6 +1,7 @@
 // A daemon for a yard, and who talks to its socket by hand.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
+import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -14,6 +15,23 @@ export function daemonEnv(yard, env = {}) {
   return { ...rest, ...env };
 }
 
+/** The processes that serve clients, with those that a dead daemon left. */
+export function hostsOf(yard) {
+  const dir = path.dirname(socketOf(yard));
+  const names = fs.existsSync(dir) ? fs.readdirSync(dir) : [];
+  return names.filter((name) => name.startsWith('host.')).map((name) => Number(name.slice('host.'.length)));
+}
+
+function signalIfThere(pid, signal) {
+  try {
+    process.kill(pid, signal);
+  } catch (e) {
+    if (e.code !== 'ESRCH') {
+      throw e;
+    }
+  }
+}
+
 /**
  * A daemon in the foreground, once it serves: {child, pid, stderr(), ended}; `ended` resolves to
  * {code, signal}. It is killed when the test has ended.
@@ -25,10 +43,13 @@ export async function startDaemon(t, yard, { args = [], env = {}, wrap = [] } = 
   child.stderr.on('data', (chunk) => {
     stderr += chunk;
   });
-  const ended = once(child, 'close').then(([code, signal]) => ({ code, signal, stderr }));
+  // Its hosts have its standard error too.
+  const ended = once(child, 'exit').then(([code, signal]) => ({ code, signal, stderr }));
   t.after(async () => {
     child.kill('SIGKILL');
     await ended;
+    hostsOf(yard).forEach((pid) => signalIfThere(pid, 'SIGKILL'));
+    child.stderr.destroy();
   });
   await waitFor(() => stderr.includes('serving at') || child.exitCode !== null, `the daemon serves: ${stderr}`);
   return { child, pid: child.pid, stderr: () => stderr, ended };

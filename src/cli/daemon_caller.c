@@ -13,33 +13,22 @@
 /* Of one connection, in one turn of the loop. */
 #define CHUNK ((size_t)64 * 1024)
 
+static enum sy_code start_client(struct caller *c, struct sy_error *err);
+
 static const struct {
     const char *name;
     bool needs_alike; /* of the same build, under the same umask: as if it did it itself */
-    enum sy_code (*start)(struct guest *c, struct sy_error *err);
+    enum sy_code (*start)(struct caller *c, struct sy_error *err);
 } protocols[] = {
-    {"mcp",   true,  guest_start_mcp  },
-    {"proto", true,  guest_start_proto},
-    {"ctl",   false, guest_start_ctl  },
+    {"mcp",   true,  start_client    },
+    {"proto", true,  start_client    },
+    {"ctl",   false, caller_start_ctl},
 };
-
-bool
-guest_say(int fd, enum hello_kind kind, unsigned number, const char *sentence)
-{
-    struct hello_answer answer = {.kind = kind, .number = number};
-    char line[HELLO_ANSWER_MAX];
-
-    (void)snprintf(answer.sentence, sizeof(answer.sentence), "%s", sentence);
-
-    size_t n = hello_answer_write(line, &answer);
-
-    return send(fd, line, n, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)n;
-}
 
 static void
 on_handle_closed(uv_handle_t *handle)
 {
-    struct guest *c = handle->data;
+    struct caller *c = handle->data;
     struct daemon *d = c->daemon;
 
     if (--c->n_handles > 0) {
@@ -48,79 +37,71 @@ on_handle_closed(uv_handle_t *handle)
     fd_close(&c->fd);
     fd_close(&c->fds[0]);
     fd_close(&c->fds[1]);
+    question_free(c->question);
     hello_fini(&c->hello);
     buf_fini(&c->in);
     buf_fini(&c->out);
-    for (struct guest **at = &d->guests; *at != NULL; at = &(*at)->next) {
+    for (struct caller **at = &d->callers; *at != NULL; at = &(*at)->next) {
         if (*at == c) {
             *at = c->next;
             break;
         }
     }
     mem_free(c);
-    d->n_guests--;
-    daemon_guest_gone(d);
+    d->n_callers--;
+    daemon_look(d);
 }
 
-static void
-guest_close(struct guest *c)
+void
+caller_close(struct caller *c)
 {
-    if (c->state != GUEST_CLOSED) {
-        c->state = GUEST_CLOSED;
+    if (c->state != CALLER_CLOSED) {
+        c->state = CALLER_CLOSED;
         uv_close((uv_handle_t *)&c->poll, on_handle_closed);
         uv_close((uv_handle_t *)&c->timer, on_handle_closed);
-        uv_close((uv_handle_t *)&c->prepare, on_handle_closed);
     }
 }
 
 void
-guest_refuse(struct guest *c, enum hello_kind kind, const struct sy_error *err)
+caller_refuse(struct caller *c, enum hello_kind kind, const struct sy_error *err)
 {
     unsigned status = kind == HELLO_OWN ? 0 : (unsigned)sy_code_status(err->code);
 
     LOG(LOG_INFO, "daemon", "a client was refused", kv_int("pid", c->peer.pid),
         kv_str("error", err->msg));
-    (void)guest_say(c->fd, kind, status, err->msg);
-    guest_close(c);
+    (void)host_say(c->fd, kind, status, err->msg);
+    caller_close(c);
 }
 
 void
-guest_stop(struct guest *c)
+caller_stop(struct caller *c)
 {
-    switch (c->state) {
-    case GUEST_HELLO:
-        guest_close(c);
-        break;
-    case GUEST_SERVING:
-        stdio_server_stop(c->server);
-        break;
-    case GUEST_ANSWERING: /* has its own end */
-    case GUEST_ENDING:
-    case GUEST_CLOSED:
-        break;
+    if (c->state == CALLER_HELLO) {
+        caller_close(c);
     }
 }
 
 static void
 on_timer(uv_timer_t *timer)
 {
-    struct guest *c = timer->data;
+    struct caller *c = timer->data;
     struct sy_error err = {0};
 
-    if (c->state == GUEST_HELLO) {
+    if (c->state == CALLER_HELLO) {
         (void)sy_err_set(&err, SY_E_LIMIT, "its hello did not come within %u ms", LIMIT_HELLO_MS);
-        guest_refuse(c, HELLO_ERROR, &err);
+        caller_refuse(c, HELLO_ERROR, &err);
         return;
     }
-    if (c->state == GUEST_ENDING) {
-        serve_engine_fini(&c->engine);
+    if (c->state == CALLER_ASKING) {
+        caller_stop_asking(c);
+        return;
     }
-    guest_close(c);
+    caller_close(c);
 }
 
 /* Descriptors that came along; more than two are nobody's. */
 static void
-take_descriptors(struct guest *c, struct msghdr *message)
+take_descriptors(struct caller *c, struct msghdr *message)
 {
     for (struct cmsghdr *m = CMSG_FIRSTHDR(message); m != NULL; m = CMSG_NXTHDR(message, m)) {
         if (m->cmsg_level != SOL_SOCKET || m->cmsg_type != SCM_RIGHTS) {
@@ -143,7 +124,7 @@ take_descriptors(struct guest *c, struct msghdr *message)
 
 /* Reads a piece of the hello. 0: the client has ended; -1 with errno. */
 static ssize_t
-receive(struct guest *c)
+receive(struct caller *c)
 {
     union {
         struct cmsghdr header;
@@ -173,7 +154,7 @@ receive(struct guest *c)
 
 /* SY_E_CANCELLED: it would get something else than from its own program. */
 static enum sy_code
-check_alike(const struct guest *c, struct sy_error *err)
+check_alike(const struct caller *c, struct sy_error *err)
 {
     if (!str_eq(c->hello.build, c->daemon->build)) {
         return sy_err_set(err, SY_E_CANCELLED,
@@ -185,8 +166,20 @@ check_alike(const struct guest *c, struct sy_error *err)
                : SY_E_OK;
 }
 
+/* A host serves it from now on. */
+static enum sy_code
+start_client(struct caller *c, struct sy_error *err)
+{
+    enum sy_code rc = daemon_route(c, err);
+
+    if (rc == SY_E_OK) {
+        caller_close(c);
+    }
+    return rc;
+}
+
 static void
-start(struct guest *c)
+start(struct caller *c)
 {
     struct sy_error err = {0};
     size_t n = sizeof(protocols) / sizeof(protocols[0]);
@@ -205,12 +198,12 @@ start(struct guest *c)
     rc = rc == SY_E_OK ? protocols[i].start(c, &err) : rc;
     if (rc != SY_E_OK) {
         /* Another way is open to a client that is not to be served here. */
-        guest_refuse(c, rc == SY_E_CANCELLED ? HELLO_OWN : HELLO_ERROR, &err);
+        caller_refuse(c, rc == SY_E_CANCELLED ? HELLO_OWN : HELLO_ERROR, &err);
     }
 }
 
 static void
-read_hello(struct guest *c)
+read_hello(struct caller *c)
 {
     struct sy_error err = {0};
     ssize_t n = receive(c);
@@ -219,7 +212,7 @@ read_hello(struct guest *c)
         return;
     }
     if (n <= 0) {
-        guest_close(c);
+        caller_close(c);
         return;
     }
     switch (hello_read(&c->hello, c->in.data, c->in.len, &err)) {
@@ -229,30 +222,17 @@ read_hello(struct guest *c)
         start(c);
         break;
     case HELLO_OTHER:
-        guest_refuse(c, HELLO_OWN, &err);
+        caller_refuse(c, HELLO_OWN, &err);
         break;
     case HELLO_BAD:
-        guest_refuse(c, HELLO_ERROR, &err);
+        caller_refuse(c, HELLO_ERROR, &err);
         break;
-    }
-}
-
-/* A client that is served says nothing here: all that can come is its end. */
-static void
-read_end(struct guest *c)
-{
-    char rest[64];
-    ssize_t n = recv(c->fd, rest, sizeof(rest), MSG_DONTWAIT);
-
-    if (n >= 0 || (errno != EAGAIN && errno != EINTR)) {
-        uv_poll_stop(&c->poll);
-        guest_stop(c);
     }
 }
 
 /* What a reader does not take waits, and ends with it. */
 static void
-write_answer(struct guest *c)
+write_answer(struct caller *c)
 {
     while (c->out_at < c->out.len) {
         ssize_t n = send(c->fd, c->out.data + c->out_at, c->out.len - c->out_at,
@@ -269,54 +249,44 @@ write_answer(struct guest *c)
         }
         c->out_at += (size_t)n;
     }
-    guest_close(c);
+    caller_close(c);
 }
 
 static void
 on_poll(uv_poll_t *poll, int status, int events)
 {
-    struct guest *c = poll->data;
+    struct caller *c = poll->data;
 
     (void)status;
     (void)events;
     switch (c->state) {
-    case GUEST_HELLO:
+    case CALLER_HELLO:
         read_hello(c);
         break;
-    case GUEST_SERVING:
-        read_end(c);
-        break;
-    case GUEST_ANSWERING:
+    case CALLER_ANSWERING:
         write_answer(c);
         break;
-    case GUEST_ENDING:
-    case GUEST_CLOSED:
+    case CALLER_ASKING:
+    case CALLER_CLOSED:
         uv_poll_stop(poll);
         break;
     }
 }
 
 void
-guest_end(struct guest *c, uint64_t after_ms)
+caller_answer(struct caller *c)
 {
-    c->state = GUEST_ENDING;
-    SY_ASSERT(uv_timer_start(&c->timer, on_timer, after_ms, 0) == 0);
-}
-
-void
-guest_answer(struct guest *c)
-{
-    c->state = GUEST_ANSWERING;
+    c->state = CALLER_ANSWERING;
     SY_ASSERT(uv_timer_start(&c->timer, on_timer, LIMIT_DRAIN_MS, 0) == 0);
     if (uv_poll_start(&c->poll, UV_WRITABLE, on_poll) != 0) {
-        guest_close(c);
+        caller_close(c);
     }
 }
 
 void
-guest_open(struct daemon *d, int fd, const struct peer *peer)
+caller_open(struct daemon *d, int fd, const struct peer *peer)
 {
-    struct guest *c = mem_alloc_zero(1, sizeof(*c));
+    struct caller *c = mem_alloc_zero(1, sizeof(*c));
 
     if (c == NULL) {
         fd_close(&fd);
@@ -336,17 +306,14 @@ guest_open(struct daemon *d, int fd, const struct peer *peer)
         return;
     }
     SY_ASSERT(uv_timer_init(&d->loop, &c->timer) == 0);
-    SY_ASSERT(uv_prepare_init(&d->loop, &c->prepare) == 0);
-    c->n_handles = 3;
-    c->prepare.data = c;
+    c->n_handles = 2;
     c->poll.data = c;
     c->timer.data = c;
-    c->id = ++d->last_id;
-    c->next = d->guests;
-    d->guests = c;
-    d->n_guests++;
+    c->next = d->callers;
+    d->callers = c;
+    d->n_callers++;
     if (uv_poll_start(&c->poll, UV_READABLE, on_poll) != 0 ||
         uv_timer_start(&c->timer, on_timer, LIMIT_HELLO_MS, 0) != 0) {
-        guest_close(c);
+        caller_close(c);
     }
 }

@@ -135,6 +135,7 @@ enum sy_code live_write(struct live *l, const void *bytes, size_t n,
 bool live_loses_input(const struct live *l, const char *bytes, size_t n);
 void live_close_input(struct live *l);
 bool live_signal(struct live *l, int signal);
+/* 0: stays as it is. False: it has no terminal, or has ended. */
 bool live_resize(struct live *l, unsigned rows, unsigned columns);
 /* SIGKILL to all of it; its end comes as any other. */
 void live_kill(struct live *l);

@@ -1,4 +1,5 @@
 /* The terminal of a session: its screen, the answers to what programs ask it, what it waits for. */
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 
@@ -82,6 +83,38 @@ leader(int master)
     return ioctl(master, TIOCGSID, &ret) == 0 ? ret : 0;
 }
 
+/* The row of the cursor, up to it, asks for a password. */
+static bool
+asks_password(struct terminal *t)
+{
+    struct terminal_screen screen;
+    SY_AUTO(buf_fini) struct buf line = {.max = LIMIT_TERMINAL_LINE};
+
+    return terminal_look(t, &screen) == SY_E_OK && screen.cursor_col > 0 &&
+           terminal_part(t, screen.cursor_row, 0, screen.cursor_col, &line) == SY_E_OK &&
+           state_asks_password(buf_view(&line), line.len);
+}
+
+/* What its modes alone do not tell. */
+static void
+look_closer(struct state_facts *facts, int master, struct terminal *screen)
+{
+    char name[32];
+    unsigned number = 0;
+
+    if (facts->canonical && !facts->echo) {
+        return; /* a password */
+    }
+    if (facts->canonical && ioctl(master, TIOCGPTN, &number) == 0) {
+        (void)snprintf(name, sizeof(name), "/dev/pts/%u", number);
+        facts->reads = state_group_reads(facts->foreground, name);
+    }
+    if (!terminal_state(screen)->alt_screen && (!facts->canonical || facts->reads == STATE_YES)) {
+        facts->is_shell_line = state_is_shell(facts->foreground);
+        facts->asks_password = !facts->is_shell_line && asks_password(screen);
+    }
+}
+
 bool
 live_get_terminal(const struct live *l, struct live_terminal *ret)
 {
@@ -97,6 +130,7 @@ live_get_terminal(const struct live *l, struct live_terminal *ret)
         return true;
     }
     facts.shell = leader(master);
+    look_closer(&facts, master, l->screen);
     switch (state_of(&facts)) {
     case STATE_RUNNING:
         break;

@@ -116,3 +116,78 @@ state_reads_terminal(pid_t pid, const char *name)
     text[n] = '\0';
     return by_call(pid, text, name);
 }
+
+/* How many processes are looked at, and how deep: the one that reads is near. */
+#define GROUP_LOOKS 16U
+#define GROUP_DEPTH 4U
+
+static bool
+read_file(char *ret, size_t size, const char *path)
+{
+    SY_FD fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, ret, size - 1) : -1;
+
+    if (n <= 0) {
+        return false;
+    }
+    ret[n] = '\0';
+    return true;
+}
+
+enum state_answer
+state_group_reads(pid_t leader, const char *name)
+{
+    struct {
+        pid_t pid;
+        unsigned depth;
+    } todo[GROUP_LOOKS] = {{leader, 0}};
+    enum state_answer ret = STATE_NO;
+    size_t n = 1;
+
+    for (size_t i = 0; i < n; i++) {
+        char path[64];
+        char text[256];
+        enum state_answer one = state_reads_terminal(todo[i].pid, name);
+        char *rest = text;
+        uint64_t pid = 0;
+
+        if (one == STATE_YES) {
+            return one;
+        }
+        ret = one == STATE_UNKNOWN ? one : ret;
+        (void)snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)todo[i].pid,
+                       (int)todo[i].pid);
+        if (todo[i].depth == GROUP_DEPTH || !read_file(text, sizeof(text), path)) {
+            continue;
+        }
+        for (char *word = strtok_r(text, " ", &rest); word != NULL && n < GROUP_LOOKS;
+             word = strtok_r(NULL, " ", &rest)) {
+            if (str_to_u64(&pid, word, 1, INT32_MAX)) {
+                todo[n].pid = (pid_t)pid;
+                todo[n++].depth = todo[i].depth + 1;
+            }
+        }
+    }
+    return ret;
+}
+
+bool
+state_is_shell(pid_t pid)
+{
+    static const char *const names[] = {"bash", "sh",   "dash", "zsh",  "ksh",    "mksh",
+                                        "fish", "rbash", "pwsh", "ash", "busybox"};
+    char path[64];
+    char text[32];
+
+    (void)snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+    if (!read_file(text, sizeof(text), path)) {
+        return false;
+    }
+    text[strcspn(text, "\n")] = '\0';
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (str_eq(text, names[i])) {
+            return true;
+        }
+    }
+    return false;
+}

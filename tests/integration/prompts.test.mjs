@@ -70,7 +70,7 @@ test('a question of read -p is seen as one, with and without a terminal of its o
   const s = await openDrive(t);
 
   for (const from of ['', ' </dev/tty']) {
-    const p = await s.run(`read -r -p 'Go on? [y/N] ' a${from}; echo "a=$a"`, { until: 'input', yield_time_ms: 30_000 });
+    const p = await s.run(`read -r -p 'Go on? [y/N] ' a${from}; echo "a=$a"`, { until: 'input', yield_time_ms: 10_000 });
 
     assert.equal(p.last.reason, 'input', p.show());
     assert.match(p.last.output, /^Go on\? \[y\/N\]/);

@@ -1,6 +1,6 @@
 // Programs at a terminal of exec_command, driven as a person would: look at the screen, press keys.
 import assert from 'node:assert/strict';
-import { STUCK_MS, call, makeYard, startMcp, textOf, waitFor } from './client.mjs';
+import { SOON_MS, call, makeYard, startMcp, textOf, waitFor } from './client.mjs';
 
 /** One program. Whatever goes wrong is told with the screen as text. */
 class Driven {
@@ -38,7 +38,7 @@ class Driven {
     const fits = wants instanceof RegExp ? (r) => wants.test(r.output) : wants;
     const look = async () => (this.last !== undefined && fits(this.last))
       || fits(await this.send({ idle_ms: 20, yield_time_ms: 250 }));
-    await waitFor(look, what, STUCK_MS / 4).catch((error) => assert.fail(`${error.message}\n${this.show()}`));
+    await waitFor(look, what, SOON_MS * 2).catch((error) => assert.fail(`${error.message}\n${this.show()}`));
     return this.last;
   }
 

@@ -51,8 +51,11 @@ tells_prompts_passwords_and_screens_apart(void **state)
           .reads = STATE_YES,
           .asks_password = true},
          STATE_PASSWORD                                                                                },
- /* the word alone is none */
-        {{.foreground = SHELL, .asks_password = true},                                   STATE_PROMPT  },
+ /* the same, started without a shell */
+        {{.foreground = SHELL, .asks_password = true},                                   STATE_PASSWORD},
+ /* the word alone is none, nor is one that was typed to a shell */
+        {{.foreground = SHELL, .asks_password = true, .is_shell_line = true},            STATE_PROMPT  },
+        {{.foreground = OTHER, .asks_password = true, .is_shell_line = true},            STATE_SCREEN  },
         {{.echo = true, .canonical = true, .foreground = OTHER, .asks_password = true},
          STATE_RUNNING                                                                                 },
     };

@@ -28,7 +28,7 @@ struct state_facts {
     pid_t shell;             /* process group of the session's first program */
     enum state_answer reads; /* is the foreground in a read of the terminal? */
     bool asks_password;      /* state_asks_password of the last line */
-    bool is_shell_line;      /* a shell is in the foreground: what stands there may have been typed */
+    bool is_shell_line; /* a shell is in the foreground: what stands there may have been typed */
 };
 
 /*

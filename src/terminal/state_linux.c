@@ -140,7 +140,9 @@ state_group_reads(pid_t leader, const char *name)
     struct {
         pid_t pid;
         unsigned depth;
-    } todo[GROUP_LOOKS] = {{leader, 0}};
+    } todo[GROUP_LOOKS] = {
+        {leader, 0}
+    };
     enum state_answer ret = STATE_NO;
     size_t n = 1;
 
@@ -174,7 +176,7 @@ state_group_reads(pid_t leader, const char *name)
 bool
 state_is_shell(pid_t pid)
 {
-    static const char *const names[] = {"bash", "sh",   "dash", "zsh",  "ksh",    "mksh",
+    static const char *const names[] = {"bash", "sh",    "dash", "zsh", "ksh",    "mksh",
                                         "fish", "rbash", "pwsh", "ash", "busybox"};
     char path[64];
     char text[32];

@@ -195,6 +195,7 @@ live_call_new(struct live_call **ret, struct tool_call *call, const struct live_
     }
     lc->wait.until_prompt = order->until_prompt;
     lc->wait.until_input = order->until_input;
+    lc->wait.until_stable = order->until_stable;
     lc->wait.scan = lc->scan;
     call->live = lc;
     call->max_bytes = order->max_bytes;

@@ -150,3 +150,35 @@ curses.wrapper(main)
   assert.equal(refused.isError, true);
   assert.match(refused.text, /no terminal.*tty/);
 });
+
+test('a screen is stable once it shows the same, however often that is drawn', { timeout: STUCK_MS }, async (t) => {
+  const s = await openDrive(t);
+
+  fs.writeFileSync(path.join(s.yard.ws, 'spin.py'), `import sys, time
+for i in range(12):
+    sys.stdout.write('\\r%d  ' % i)
+    sys.stdout.flush()
+    time.sleep(0.05)
+while True:
+    sys.stdout.write('\\r\\033[1mready\\033[0m')
+    sys.stdout.flush()
+    time.sleep(0.02)
+`);
+
+  const p = await s.run('/usr/bin/python3 spin.py', { until: 'stable', idle_ms: 400, yield_time_ms: 30_000 });
+
+  assert.equal(p.last.reason, 'stable', p.show());
+  assert.match(p.last.output, /^ready$/m);
+
+  const moving = await p.send({ until: 'stable', idle_ms: 100, yield_time_ms: 30_000 });
+
+  assert.equal(moving.reason, 'stable');
+  assert.equal((await p.send({ idle_ms: 2000, yield_time_ms: 3000 })).reason, 'timeout', 'bytes still come');
+  await p.press('C-c');
+  await p.ends(130);
+
+  const pipe = await s.tool('exec_command', { cmd: 'echo one; exec sleep 300', until: 'stable', yield_time_ms: 30_000 });
+
+  assert.equal(pipe.reason, 'stable');
+  assert.match((await s.tool('exec_command', { cmd: 'true', until: 'still' })).text, /prompt.*input.*stable/);
+});

@@ -171,7 +171,7 @@ live_submit(struct live *l, struct session *session, const struct turn_context *
         exec_request_fini(request);
         return sy_err_nomem(err);
     }
-    if (live_tty_begin(l, &request->input, err) != SY_E_OK) {
+    if (live_tty_begin(l, request, err) != SY_E_OK) {
         exec_request_fini(request);
         return err->code;
     }

@@ -10,15 +10,19 @@
 #include "terminal/strip.h"
 
 enum sy_code
-live_tty_begin(struct live *l, const struct orch_input *input, struct sy_error *err)
+live_tty_begin(struct live *l, struct exec_request *request, struct sy_error *err)
 {
-    const struct terminal_options options = {
+    const struct orch_input *input = &request->input;
+    struct terminal_options options = {
         .rows = input->rows > 0 ? input->rows : LIMIT_TERMINAL_ROWS_DEFAULT,
         .cols = input->columns > 0 ? input->columns : LIMIT_TERMINAL_COLS_DEFAULT,
     };
 
     terminal_free(l->screen);
     l->screen = NULL;
+    if (marks_prepare(l, request, &options) != SY_E_OK) {
+        return sy_err_nomem(err);
+    }
     return input->kind == INPUT_TERMINAL ? terminal_new(&l->screen, &options, err) : SY_E_OK;
 }
 

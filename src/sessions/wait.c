@@ -44,15 +44,35 @@ end_ns(const struct live *l, const struct live_wait *w, enum live_reason *ret_re
     return deadline;
 }
 
+/* Does something stand before the cursor? A shell sets its terminal before it prints its prompt. */
+static bool
+is_behind_text(struct live *l)
+{
+    struct terminal_screen screen;
+
+    return terminal_look(l->screen, &screen) == SY_E_OK && screen.cursor_col > 0;
+}
+
 /*
- * A prompt counts once the terminal was seen otherwise since our turn began, or has been quiet for
- * a moment: what was typed may not have been read yet, and its echo comes from the prompt before.
+ * A mark tells of a prompt at once (marks.c). Without marks one counts when the terminal was seen
+ * otherwise since our turn began and stands behind a text. Else it must have been quiet for a
+ * moment: what was typed may not have been read yet, and its echo comes from the prompt before.
  */
+static bool
+is_prompted(struct live *l, const struct live_wait *w, bool is_quiet)
+{
+    if (l->prompted_ns >= w->began_ns || is_quiet) {
+        return true;
+    }
+    return l->prompted_ns == 0 && w->saw_running && is_behind_text(l);
+}
+
 static bool
 is_met(struct live *l, struct live_wait *w, uint64_t now_ns, enum live_reason *ret_reason,
        uint64_t *ret_next)
 {
     uint64_t quiet_ns = later(l->heard_ns, w->began_ns) + LIVE_QUIET_MS * NS_PER_MS;
+    bool is_quiet = now_ns >= quiet_ns;
     struct live_terminal t;
 
     if (live_tty_matches(l, w)) {
@@ -63,16 +83,16 @@ is_met(struct live *l, struct live_wait *w, uint64_t now_ns, enum live_reason *r
         return false;
     }
     w->saw_running = w->saw_running || !t.is_waiting;
-    if (!w->saw_running && now_ns < quiet_ns) {
-        *ret_next = quiet_ns;
-        return false;
+    if (w->until_prompt && t.is_at_prompt && is_prompted(l, w, is_quiet)) {
+        *ret_reason = LIVE_PROMPT;
+        return true;
     }
-    *ret_reason = w->until_prompt && t.is_at_prompt ? LIVE_PROMPT : LIVE_INPUT;
-    if (*ret_reason == LIVE_PROMPT || (w->until_input && t.is_waiting && now_ns >= quiet_ns)) {
+    if (w->until_input && t.is_waiting && is_quiet) {
+        *ret_reason = LIVE_INPUT;
         return true;
     }
     /* The kernel tells of no change: while a line is waited for, we look again. */
-    *ret_next = now_ns < quiet_ns ? quiet_ns : now_ns + LIVE_LOOK_MS * NS_PER_MS;
+    *ret_next = is_quiet ? now_ns + LIVE_LOOK_MS * NS_PER_MS : quiet_ns;
     return false;
 }
 

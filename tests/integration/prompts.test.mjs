@@ -182,3 +182,43 @@ while True:
   assert.equal(pipe.reason, 'stable');
   assert.match((await s.tool('exec_command', { cmd: 'true', until: 'still' })).text, /prompt.*input.*stable/);
 });
+
+test('a bash of ours marks its prompt, and leaves nothing to its children', { timeout: STUCK_MS }, async (t) => {
+  const s = await openDrive(t);
+
+  for (const cmd of ['bash --norc -i', ['bash', '--norc', '-i']]) {
+    const p = await s.run(cmd, { until: 'prompt', yield_time_ms: 30_000 });
+
+    assert.equal(p.last.reason, 'prompt', p.show());
+    assert.match(p.last.output, /^\S*[#$] ?$/m);
+    await p.type('echo "${PS1@Q}"; env | grep -c PROMPT_COMMAND; echo "<${PROMPT_COMMAND-gone}>"; (exit 7)\r', { until: 'prompt', yield_time_ms: 30_000 });
+    assert.equal(p.last.reason, 'prompt', p.show());
+    assert.match(p.last.output, /133;B;sy=[0-9a-f]{8}/);
+    assert.match(p.last.output, /^0\n<gone>$/m);
+    await p.type('echo "rc=$?"\r', { until: 'prompt', yield_time_ms: 30_000 });
+    assert.match(p.last.output, /^rc=7$/m);
+    await p.type('exit\r');
+    await p.ends();
+  }
+});
+
+test('rc files have their way with the prompt, and a script has no mark', { timeout: STUCK_MS }, async (t) => {
+  const s = await openDrive(t);
+
+  fs.writeFileSync(path.join(s.yard.ws, 'own'), "PS1='own> '; PROMPT_COMMAND=:\n");
+  fs.writeFileSync(path.join(s.yard.ws, 'more'), "PS1='more> '; PROMPT_COMMAND=\"$PROMPT_COMMAND; n=\\$((n + 1))\"\n");
+  for (const [file, marks] of [['own', 0], ['more', 1]]) {
+    const p = await s.run(`bash --rcfile ${file} -i`, { until: 'prompt', yield_time_ms: 30_000 });
+
+    assert.equal(p.last.reason, 'prompt', p.show());
+    await p.type('echo "marks:$(grep -o sy= <<<"$PS1" | wc -l) n=$n"\r', { until: 'prompt', yield_time_ms: 30_000 });
+    await p.see(new RegExp(`^marks:${marks} n=${marks ? 1 : ''}$`, 'm'));
+    assert.equal(p.rows().filter((row) => row.startsWith(`${file}> `) || row === `${file}>`).length, 2, p.show());
+    await p.type('exit\r');
+    await p.ends();
+  }
+
+  const script = await s.run("bash -c 'env | grep -c PROMPT_COMMAND'; env | grep -c PROMPT_COMMAND", { yield_time_ms: 30_000 });
+
+  assert.match(script.last.output, /^0\n0$/m);
+});

@@ -134,41 +134,51 @@ read_file(char *ret, size_t size, const char *path)
     return true;
 }
 
+struct looks {
+    pid_t pids[GROUP_LOOKS];
+    unsigned depths[GROUP_LOOKS];
+    size_t n;
+};
+
+/* Those that this one has started, as long as there is room. */
+static void
+add_children(struct looks *todo, pid_t pid, unsigned depth)
+{
+    char path[64];
+    char text[256];
+    char *at = text;
+
+    (void)snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid, (int)pid);
+    if (depth > GROUP_DEPTH || !read_file(text, sizeof(text), path)) {
+        return;
+    }
+    /* Each number has a blank behind it; one that was cut has none. */
+    for (char *end = strchr(at, ' '); end != NULL && todo->n < GROUP_LOOKS;
+         at = end + 1, end = strchr(at, ' ')) {
+        uint64_t child = 0;
+
+        *end = '\0';
+        if (str_to_u64(&child, at, 1, INT32_MAX)) {
+            todo->pids[todo->n] = (pid_t)child;
+            todo->depths[todo->n++] = depth;
+        }
+    }
+}
+
 enum state_answer
 state_group_reads(pid_t leader, const char *name)
 {
-    struct {
-        pid_t pid;
-        unsigned depth;
-    } todo[GROUP_LOOKS] = {
-        {leader, 0}
-    };
+    struct looks todo = {.pids = {leader}, .n = 1};
     enum state_answer ret = STATE_NO;
-    size_t n = 1;
 
-    for (size_t i = 0; i < n; i++) {
-        char path[64];
-        char text[256];
-        enum state_answer one = state_reads_terminal(todo[i].pid, name);
-        char *rest = text;
-        uint64_t pid = 0;
+    for (size_t i = 0; i < todo.n; i++) {
+        enum state_answer one = state_reads_terminal(todo.pids[i], name);
 
         if (one == STATE_YES) {
             return one;
         }
         ret = one == STATE_UNKNOWN ? one : ret;
-        (void)snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)todo[i].pid,
-                       (int)todo[i].pid);
-        if (todo[i].depth == GROUP_DEPTH || !read_file(text, sizeof(text), path)) {
-            continue;
-        }
-        for (char *word = strtok_r(text, " ", &rest); word != NULL && n < GROUP_LOOKS;
-             word = strtok_r(NULL, " ", &rest)) {
-            if (str_to_u64(&pid, word, 1, INT32_MAX)) {
-                todo[n].pid = (pid_t)pid;
-                todo[n++].depth = todo[i].depth + 1;
-            }
-        }
+        add_children(&todo, todo.pids[i], todo.depths[i] + 1);
     }
     return ret;
 }

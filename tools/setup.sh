@@ -36,6 +36,10 @@ check|command|git|git|git|git
 check|command|curl|curl|curl|curl
 check|command|less|less|less|less
 check|command|vim|vim|vim-enhanced|vim
+check|command|htop|htop|htop|htop
+check|command|top|procps|procps-ng|procps-ng
+check|command|tmux|tmux|tmux|tmux
+check|command|fzf|fzf|fzf|fzf
 check|command|bwrap|bubblewrap|bubblewrap|bubblewrap
 check|command|strace|strace|strace|strace
 check|command|openssl|openssl|openssl|openssl

@@ -155,6 +155,9 @@
 #define LIMIT_YIELD_MIN_MS      250
 #define LIMIT_YIELD_MAX_MS      30000
 #define LIMIT_YIELD_POLL_MAX_MS 300000
+/* How long a screen is the same until it is stable: longer than a program takes between two parts
+ * of one drawing, shorter than the shortest yield. */
+#define LIMIT_STABLE_MS 150
 
 /* Sessions used last, which are not ended to make room (the specification's pruning). */
 #define LIMIT_SESSIONS_PROTECTED 8U

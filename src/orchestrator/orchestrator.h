@@ -320,6 +320,8 @@ struct orch_input {
     enum process_input kind;
     unsigned rows; /* INPUT_TERMINAL; 0: the default */
     unsigned columns;
+    const char
+        *prompt_command; /* ours, for a bash (sessions); NULL: none. Borrowed for the call's life */
 };
 
 /*

@@ -116,6 +116,9 @@ build_environment(struct orch_call *c)
     enum sy_code rc =
         env_build(&c->env, &c->turn.env, base, strv_view(&c->request.params.env), &facts);
 
+    if (rc == SY_E_OK && c->request.input.prompt_command != NULL) {
+        rc = strv_env_set(&c->env, "PROMPT_COMMAND", c->request.input.prompt_command);
+    }
     return rc == SY_E_OK ? add_overlay(c) : rc;
 }
 

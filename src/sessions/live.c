@@ -174,7 +174,7 @@ live_submit(struct live *l, struct session *session, const struct turn_context *
         exec_request_fini(request);
         return sy_err_nomem(err);
     }
-    if (live_tty_begin(l, &request->input, err) != SY_E_OK) {
+    if (live_tty_begin(l, request, err) != SY_E_OK) {
         exec_request_fini(request);
         return err->code;
     }
@@ -341,9 +341,12 @@ live_write(struct live *l, const void *bytes, size_t n, struct sy_error *err)
         return has_ended(l, err);
     }
 
-    bool is_hidden = typed_is_hidden(orch_terminal_fd(l->call));
-    /* A password is nobody's command, and is looked at by nobody. */
-    enum sy_code rc = is_hidden ? SY_E_OK : typed_follow(&l->typed, l->call, bytes, n, err);
+    struct live_terminal t;
+    bool is_hidden = live_get_terminal(l, &t) && t.echo_off;
+    /* A password is nobody's command, and is looked at by nobody. Where keys are read, a line may
+     * still be run by something: it is only not told. */
+    bool is_free = typed_is_hidden(orch_terminal_fd(l->call));
+    enum sy_code rc = is_free ? SY_E_OK : typed_follow(&l->typed, l->call, bytes, n, err);
 
     if (rc == SY_E_OK) {
         rc = orch_write(l->call, bytes, n, err);
@@ -373,11 +376,15 @@ live_signal(struct live *l, int signal_number)
 bool
 live_resize(struct live *l, unsigned rows, unsigned columns)
 {
-    if (l->driver == NULL || l->screen == NULL ||
-        terminal_resize(l->screen, rows, columns, NULL) == SY_E_ARG) {
+    struct terminal_screen now;
+
+    if (l->driver == NULL || l->screen == NULL || terminal_look(l->screen, &now) != SY_E_OK) {
         return false;
     }
-    return orch_resize(l->call, rows, columns);
+    rows = rows > 0 ? rows : now.rows;
+    columns = columns > 0 ? columns : now.cols;
+    return terminal_resize(l->screen, rows, columns, NULL) != SY_E_ARG &&
+           orch_resize(l->call, rows, columns);
 }
 
 void

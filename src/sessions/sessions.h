@@ -151,6 +151,7 @@ enum sy_code live_write(struct live *l, const void *bytes, size_t n,
 bool live_loses_input(const struct live *l, const char *bytes, size_t n);
 void live_close_input(struct live *l);
 bool live_signal(struct live *l, int signal);
+/* 0: stays as it is. False: it has no terminal, or has ended. */
 bool live_resize(struct live *l, unsigned rows, unsigned columns);
 /* SIGKILL to all of it; its end comes as any other. */
 void live_kill(struct live *l);
@@ -163,6 +164,7 @@ enum live_reason {
     LIVE_PATTERN,
     LIVE_PROMPT,
     LIVE_INPUT,
+    LIVE_STABLE,
     LIVE_CANCELLED, /* live_wait_cancel, or the session is being forgotten */
     LIVE_REFUSED    /* `begin` said no */
 };
@@ -174,10 +176,13 @@ const char *live_reason_name(enum live_reason r);
  * clock runs. Neither comes from inside live_wait. False from `begin` ends it.
  */
 struct live_wait {
-    uint64_t yield_ms;         /* LIVE_DEADLINE after that */
-    uint64_t idle_ms;          /* LIVE_IDLE when nothing was written for so long; 0: never */
-    bool until_prompt;         /* LIVE_PROMPT when the shell is back at its prompt */
-    bool until_input;          /* LIVE_INPUT when it waits for input of any kind */
+    uint64_t yield_ms; /* LIVE_DEADLINE after that */
+    uint64_t idle_ms;  /* LIVE_IDLE when nothing was written for so long; 0: never */
+    bool until_prompt; /* LIVE_PROMPT when the shell is back at its prompt */
+    bool until_input;  /* LIVE_INPUT when it waits for input of any kind */
+    bool until_stable; /* LIVE_STABLE, and never LIVE_IDLE: what its screen shows has been the
+                        * same for idle_ms, whatever was written to that end. Without a
+                        * terminal: nothing was written */
     struct pattern_scan *scan; /* LIVE_PATTERN when this finds something; NULL: never. Borrowed */
     bool (*begin)(void *arg, struct live *l); /* may be NULL */
     void (*done)(void *arg, struct live *l, enum live_reason reason);
@@ -189,6 +194,9 @@ struct live_wait {
     bool saw_running;     /* it was not at its prompt since then */
     bool has_scan_failed; /* the search took too much: it may have missed something */
     uint64_t scanned;     /* up to which number of the transcript */
+    uint64_t screen_seq;  /* of the last look at the screen */
+    uint64_t looked_ns;   /* when that was; 0: never */
+    uint64_t changed_ns;  /* when the screen was last found otherwise */
 };
 void live_wait(struct live *l, struct live_wait *w);
 /* `done` still comes; nothing where it has come. */

@@ -32,6 +32,9 @@ struct typed {
     unsigned char escape; /* inside of an escape sequence: which kind; 0: none */
 };
 
+/* A number of a session that nobody can guess, in hexadecimal digits. */
+#define MARKS_NONCE 33
+
 struct live {
     struct live_store *store;
     struct live_store *home; /* where it began, if that is another one */
@@ -57,6 +60,9 @@ struct live {
     uint64_t used_ns;
     uint64_t heard_ns; /* when it last wrote something */
     struct typed typed;
+    char nonce[MARKS_NONCE]; /* of the marks that count; "": none do */
+    char prompt_command[320];
+    uint64_t prompted_ns;    /* when the last mark came; 0: none yet */
     uint64_t seen;           /* live_seen */
     struct terminal *screen; /* NULL: it has no terminal */
     struct live_wait *waits; /* the first one's turn it is */
@@ -74,8 +80,18 @@ void typed_fini(struct typed *t);
 /* Does a terminal hide what is typed to it? (termios(3): ECHO off, ICANON on, as for passwords) */
 bool typed_is_hidden(int terminal_fd);
 
+/*
+ * Marks of a prompt (marks.c). Is it a bash that reads what is typed, and no script? Split: the
+ * words of a script that consists of nothing but a name and options (an `exec` before it left out);
+ * else none. Prepare: for such a shell, what its environment and its screen need.
+ */
+bool marks_is_shell(const struct strv *words);
+enum sy_code marks_split(struct strv *ret, const char *script) SY_NODISCARD;
+enum sy_code marks_prepare(struct live *l, struct exec_request *request,
+                           struct terminal_options *options) SY_NODISCARD;
+
 /* Its terminal (tty.c). Begin: before its command is submitted. Feed: what it wrote. */
-enum sy_code live_tty_begin(struct live *l, const struct orch_input *input,
+enum sy_code live_tty_begin(struct live *l, struct exec_request *request,
                             struct sy_error *err) SY_NODISCARD;
 void live_tty_feed(struct live *l, const char *bytes, size_t n);
 /* Has anything been written since the last look that the wait looks for? */

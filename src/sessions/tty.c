@@ -1,4 +1,5 @@
 /* The terminal of a session: its screen, the answers to what programs ask it, what it waits for. */
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 
@@ -9,15 +10,19 @@
 #include "terminal/strip.h"
 
 enum sy_code
-live_tty_begin(struct live *l, const struct orch_input *input, struct sy_error *err)
+live_tty_begin(struct live *l, struct exec_request *request, struct sy_error *err)
 {
-    const struct terminal_options options = {
+    const struct orch_input *input = &request->input;
+    struct terminal_options options = {
         .rows = input->rows > 0 ? input->rows : LIMIT_TERMINAL_ROWS_DEFAULT,
         .cols = input->columns > 0 ? input->columns : LIMIT_TERMINAL_COLS_DEFAULT,
     };
 
     terminal_free(l->screen);
     l->screen = NULL;
+    if (marks_prepare(l, request, &options) != SY_E_OK) {
+        return sy_err_nomem(err);
+    }
     return input->kind == INPUT_TERMINAL ? terminal_new(&l->screen, &options, err) : SY_E_OK;
 }
 
@@ -82,6 +87,38 @@ leader(int master)
     return ioctl(master, TIOCGSID, &ret) == 0 ? ret : 0;
 }
 
+/* The row of the cursor, up to it, asks for a password. */
+static bool
+asks_password(struct terminal *t)
+{
+    struct terminal_screen screen;
+    SY_AUTO(buf_fini) struct buf line = {.max = LIMIT_TERMINAL_LINE};
+
+    return terminal_look(t, &screen) == SY_E_OK && screen.cursor_col > 0 &&
+           terminal_part(t, screen.cursor_row, 0, screen.cursor_col, &line) == SY_E_OK &&
+           state_asks_password(buf_view(&line), line.len);
+}
+
+/* What its modes alone do not tell. */
+static void
+look_closer(struct state_facts *facts, int master, struct terminal *screen)
+{
+    char name[32];
+    unsigned number = 0;
+
+    if (facts->canonical && !facts->echo) {
+        return; /* a password */
+    }
+    if (facts->canonical && ioctl(master, TIOCGPTN, &number) == 0) {
+        (void)snprintf(name, sizeof(name), "/dev/pts/%u", number);
+        facts->reads = state_group_reads(facts->foreground, name);
+    }
+    if (!terminal_state(screen)->alt_screen && (!facts->canonical || facts->reads == STATE_YES)) {
+        facts->is_shell_line = state_is_shell(facts->foreground);
+        facts->asks_password = !facts->is_shell_line && asks_password(screen);
+    }
+}
+
 bool
 live_get_terminal(const struct live *l, struct live_terminal *ret)
 {
@@ -97,6 +134,7 @@ live_get_terminal(const struct live *l, struct live_terminal *ret)
         return true;
     }
     facts.shell = leader(master);
+    look_closer(&facts, master, l->screen);
     switch (state_of(&facts)) {
     case STATE_RUNNING:
         break;

@@ -8,11 +8,13 @@
 #define LIVE_QUIET_MS 30U
 /* How often a terminal is looked at that was quiet and is waited for. */
 #define LIVE_LOOK_MS 100U
+/* How often a screen is drawn for one that waits until it is stable: drawing is what costs. */
+#define LIVE_DRAW_MS 20U
 
 static const char *const reason_names[] = {
-    [LIVE_EXIT] = "exit",           [LIVE_DEADLINE] = "timeout", [LIVE_IDLE] = "idle",
-    [LIVE_PATTERN] = "pattern",     [LIVE_PROMPT] = "prompt",    [LIVE_INPUT] = "input",
-    [LIVE_CANCELLED] = "cancelled", [LIVE_REFUSED] = "refused",
+    [LIVE_EXIT] = "exit",       [LIVE_DEADLINE] = "timeout",    [LIVE_IDLE] = "idle",
+    [LIVE_PATTERN] = "pattern", [LIVE_PROMPT] = "prompt",       [LIVE_INPUT] = "input",
+    [LIVE_STABLE] = "stable",   [LIVE_CANCELLED] = "cancelled", [LIVE_REFUSED] = "refused",
 };
 
 const char *
@@ -34,7 +36,7 @@ end_ns(const struct live *l, const struct live_wait *w, enum live_reason *ret_re
     uint64_t deadline = w->began_ns + w->yield_ms * NS_PER_MS;
     uint64_t idle = later(l->heard_ns, w->began_ns) + w->idle_ms * NS_PER_MS;
 
-    if (w->idle_ms > 0 && idle < deadline) {
+    if (w->idle_ms > 0 && !w->until_stable && idle < deadline) {
         *ret_reason = LIVE_IDLE;
         return idle;
     }
@@ -42,15 +44,35 @@ end_ns(const struct live *l, const struct live_wait *w, enum live_reason *ret_re
     return deadline;
 }
 
+/* Does something stand before the cursor? A shell sets its terminal before it prints its prompt. */
+static bool
+is_behind_text(struct live *l)
+{
+    struct terminal_screen screen;
+
+    return terminal_look(l->screen, &screen) == SY_E_OK && screen.cursor_col > 0;
+}
+
 /*
- * A prompt counts once the terminal was seen otherwise since our turn began, or has been quiet for
- * a moment: what was typed may not have been read yet, and its echo comes from the prompt before.
+ * A mark tells of a prompt at once (marks.c). Without marks one counts when the terminal was seen
+ * otherwise since our turn began and stands behind a text. Else it must have been quiet for a
+ * moment: what was typed may not have been read yet, and its echo comes from the prompt before.
  */
+static bool
+is_prompted(struct live *l, const struct live_wait *w, bool is_quiet)
+{
+    if (l->prompted_ns >= w->began_ns || is_quiet) {
+        return true;
+    }
+    return l->prompted_ns == 0 && w->saw_running && is_behind_text(l);
+}
+
 static bool
 is_met(struct live *l, struct live_wait *w, uint64_t now_ns, enum live_reason *ret_reason,
        uint64_t *ret_next)
 {
     uint64_t quiet_ns = later(l->heard_ns, w->began_ns) + LIVE_QUIET_MS * NS_PER_MS;
+    bool is_quiet = now_ns >= quiet_ns;
     struct live_terminal t;
 
     if (live_tty_matches(l, w)) {
@@ -61,17 +83,47 @@ is_met(struct live *l, struct live_wait *w, uint64_t now_ns, enum live_reason *r
         return false;
     }
     w->saw_running = w->saw_running || !t.is_waiting;
-    if (!w->saw_running && now_ns < quiet_ns) {
-        *ret_next = quiet_ns;
-        return false;
+    if (w->until_prompt && t.is_at_prompt && is_prompted(l, w, is_quiet)) {
+        *ret_reason = LIVE_PROMPT;
+        return true;
     }
-    *ret_reason = w->until_prompt && t.is_at_prompt ? LIVE_PROMPT : LIVE_INPUT;
-    if (*ret_reason == LIVE_PROMPT || (w->until_input && t.is_waiting && now_ns >= quiet_ns)) {
+    if (w->until_input && t.is_waiting && is_quiet) {
+        *ret_reason = LIVE_INPUT;
         return true;
     }
     /* The kernel tells of no change: while a line is waited for, we look again. */
-    *ret_next = now_ns < quiet_ns ? quiet_ns : now_ns + LIVE_LOOK_MS * NS_PER_MS;
+    *ret_next = is_quiet ? now_ns + LIVE_LOOK_MS * NS_PER_MS : quiet_ns;
     return false;
+}
+
+/* Has the screen been the same for so long? Otherwise *ret_next is when to look again, at the
+ * latest. */
+static bool
+is_stable(struct live *l, struct live_wait *w, uint64_t now_ns, uint64_t *ret_next)
+{
+    struct terminal_screen screen;
+    uint64_t quiet_ns = 0;
+
+    if (l->screen == NULL || (w->looked_ns != 0 && l->heard_ns < w->looked_ns)) {
+        /* Nothing new to look at. */
+        quiet_ns = l->screen == NULL ? later(l->heard_ns, w->began_ns) : w->changed_ns;
+    } else if (w->looked_ns != 0 && now_ns < w->looked_ns + LIVE_DRAW_MS * NS_PER_MS) {
+        *ret_next = w->looked_ns + LIVE_DRAW_MS * NS_PER_MS;
+        return false;
+    } else {
+        /* Without memory it has no screen, which is no change. */
+        bool is_drawn = terminal_look(l->screen, &screen) == SY_E_OK;
+
+        if (w->looked_ns == 0 || terminal_state(l->screen)->is_in_frame ||
+            (is_drawn && screen.seq != w->screen_seq)) {
+            w->changed_ns = w->looked_ns == 0 ? later(l->heard_ns, w->began_ns) : now_ns;
+        }
+        w->screen_seq = is_drawn ? screen.seq : w->screen_seq;
+        w->looked_ns = now_ns;
+        quiet_ns = w->changed_ns;
+    }
+    *ret_next = quiet_ns + w->idle_ms * NS_PER_MS;
+    return now_ns >= *ret_next;
 }
 
 /* Is it over? Otherwise *ret_next is when to look again. */
@@ -92,6 +144,15 @@ is_done(struct live *l, struct live_wait *w, uint64_t now_ns, enum live_reason *
 
     if (is_met(l, w, now_ns, ret_reason, &again)) {
         return true;
+    }
+    if (w->until_stable) {
+        uint64_t still = 0;
+
+        if (is_stable(l, w, now_ns, &still)) {
+            *ret_reason = LIVE_STABLE;
+            return true;
+        }
+        again = still < again ? still : again;
     }
     *ret_next = end_ns(l, w, ret_reason);
     if (now_ns >= *ret_next) {
@@ -183,6 +244,7 @@ live_wait(struct live *l, struct live_wait *w)
     w->began_ns = 0;
     w->is_cancelled = false;
     w->saw_running = false;
+    w->looked_ns = 0;
     w->has_scan_failed = false;
     w->scanned = transcript_unread(l->transcript);
     l->used_ns = clock_mono_ns();

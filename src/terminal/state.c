@@ -10,21 +10,22 @@
 enum state_kind
 state_of(const struct state_facts *f)
 {
-    bool is_shell = f->foreground != 0 && f->foreground == f->shell;
+    bool is_first = f->foreground != 0 && f->foreground == f->shell;
+    bool asks_password = f->asks_password && !f->is_shell_line;
 
     if (f->canonical) {
         if (!f->echo) {
             return STATE_PASSWORD;
         }
         if (f->reads == STATE_YES) {
-            return f->asks_password && !is_shell ? STATE_PASSWORD : STATE_LINE;
+            return asks_password ? STATE_PASSWORD : STATE_LINE;
         }
         return STATE_RUNNING;
     }
-    if (is_shell) {
-        return STATE_PROMPT;
+    if (asks_password) {
+        return STATE_PASSWORD;
     }
-    return f->asks_password ? STATE_PASSWORD : STATE_SCREEN;
+    return is_first ? STATE_PROMPT : STATE_SCREEN;
 }
 
 const char *

@@ -28,11 +28,12 @@ struct state_facts {
     pid_t shell;             /* process group of the session's first program */
     enum state_answer reads; /* is the foreground in a read of the terminal? */
     bool asks_password;      /* state_asks_password of the last line */
+    bool is_shell_line; /* a shell is in the foreground: what stands there may have been typed */
 };
 
 /*
  * Pure. With echo off and lines on a password is read: readline and programs that draw have both
- * off. A text that asks for one counts where keys are read by another program than the
+ * off. A text that asks for one counts where keys are read by another program than a
  * shell (sudo that shows stars), and where a line is read by one.
  */
 enum state_kind state_of(const struct state_facts *facts);
@@ -55,5 +56,10 @@ enum sy_code state_read(int master, struct state_facts *facts, struct sy_error *
  * looks at the first thread alone; what it saw may be over when it returns.
  */
 enum state_answer state_reads_terminal(pid_t pid, const char *name);
+/* The same of a process group's leader and what it has started, down to a few: a shell that runs a
+ * script waits for the one that reads. */
+enum state_answer state_group_reads(pid_t leader, const char *name);
+/* Has the process the name of a shell (/proc/PID/comm)? */
+bool state_is_shell(pid_t pid);
 
 #endif

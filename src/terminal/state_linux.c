@@ -116,3 +116,90 @@ state_reads_terminal(pid_t pid, const char *name)
     text[n] = '\0';
     return by_call(pid, text, name);
 }
+
+/* How many processes are looked at, and how deep: the one that reads is near. */
+#define GROUP_LOOKS 16U
+#define GROUP_DEPTH 4U
+
+static bool
+read_file(char *ret, size_t size, const char *path)
+{
+    SY_FD fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, ret, size - 1) : -1;
+
+    if (n <= 0) {
+        return false;
+    }
+    ret[n] = '\0';
+    return true;
+}
+
+struct looks {
+    pid_t pids[GROUP_LOOKS];
+    unsigned depths[GROUP_LOOKS];
+    size_t n;
+};
+
+/* Those that this one has started, as long as there is room. */
+static void
+add_children(struct looks *todo, pid_t pid, unsigned depth)
+{
+    char path[64];
+    char text[256];
+    char *at = text;
+
+    (void)snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid, (int)pid);
+    if (depth > GROUP_DEPTH || !read_file(text, sizeof(text), path)) {
+        return;
+    }
+    /* Each number has a blank behind it; one that was cut has none. */
+    for (char *end = strchr(at, ' '); end != NULL && todo->n < GROUP_LOOKS;
+         at = end + 1, end = strchr(at, ' ')) {
+        uint64_t child = 0;
+
+        *end = '\0';
+        if (str_to_u64(&child, at, 1, INT32_MAX)) {
+            todo->pids[todo->n] = (pid_t)child;
+            todo->depths[todo->n++] = depth;
+        }
+    }
+}
+
+enum state_answer
+state_group_reads(pid_t leader, const char *name)
+{
+    struct looks todo = {.pids = {leader}, .n = 1};
+    enum state_answer ret = STATE_NO;
+
+    for (size_t i = 0; i < todo.n; i++) {
+        enum state_answer one = state_reads_terminal(todo.pids[i], name);
+
+        if (one == STATE_YES) {
+            return one;
+        }
+        ret = one == STATE_UNKNOWN ? one : ret;
+        add_children(&todo, todo.pids[i], todo.depths[i] + 1);
+    }
+    return ret;
+}
+
+bool
+state_is_shell(pid_t pid)
+{
+    static const char *const names[] = {"bash", "sh",    "dash", "zsh", "ksh",    "mksh",
+                                        "fish", "rbash", "pwsh", "ash", "busybox"};
+    char path[64];
+    char text[32];
+
+    (void)snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+    if (!read_file(text, sizeof(text), path)) {
+        return false;
+    }
+    text[strcspn(text, "\n")] = '\0';
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (str_eq(text, names[i])) {
+            return true;
+        }
+    }
+    return false;
+}

@@ -108,7 +108,7 @@ word(int *ret, const struct js *args, const char *name, const char *const *words
 static enum sy_code
 conditions(struct live_order *ret, const struct js *args, struct sy_error *err)
 {
-    static const char *const untils[] = {"prompt", "input", NULL};
+    static const char *const untils[] = {"prompt", "input", "stable", NULL};
     static const char *const views[] = {"auto", "stream", "screen", "diff", NULL};
     const struct js *v = js_get(args, "pattern");
     int until = -1;
@@ -129,6 +129,7 @@ conditions(struct live_order *ret, const struct js *args, struct sy_error *err)
     }
     ret->until_prompt = until == 0;
     ret->until_input = until == 1;
+    ret->until_stable = until == 2;
     ret->view = (enum live_view)view;
     return rc;
 }
@@ -156,7 +157,7 @@ live_args_wait(struct live_order *ret, const struct invocation *inv, const struc
         rc = request_fill_budget(&ret->max_bytes, inv, err);
     }
     ret->yield_ms = (uint64_t)clamp(ms, yield);
-    ret->idle_ms = (uint64_t)idle;
+    ret->idle_ms = (uint64_t)(idle == 0 && ret->until_stable ? LIMIT_STABLE_MS : idle);
     ret->has_since = since >= 0;
     ret->since_seq = since >= 0 ? (uint64_t)since : 0;
     return rc;

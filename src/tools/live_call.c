@@ -78,8 +78,11 @@ give(struct live_call *lc)
     const struct live_order *o = &lc->order;
     enum sy_code rc = SY_E_OK;
 
-    if (o->rows > 0) {
-        (void)live_resize(lc->live, o->rows, o->columns);
+    if ((o->rows > 0 || o->columns > 0) && !live_resize(lc->live, o->rows, o->columns)) {
+        (void)sy_err_set(&lc->refused, SY_E_ARG,
+                         "session %s has no terminal that could get a size: start it with tty true",
+                         live_id(lc->live));
+        return false;
     }
     rc = add_keys(lc);
     if (rc != SY_E_OK) {
@@ -192,6 +195,7 @@ live_call_new(struct live_call **ret, struct tool_call *call, const struct live_
     }
     lc->wait.until_prompt = order->until_prompt;
     lc->wait.until_input = order->until_input;
+    lc->wait.until_stable = order->until_stable;
     lc->wait.scan = lc->scan;
     call->live = lc;
     call->max_bytes = order->max_bytes;

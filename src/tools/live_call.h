@@ -23,6 +23,7 @@ struct live_order {
     size_t max_bytes; /* of the model text */
     bool until_prompt;
     bool until_input;
+    bool until_stable;
     const char *pattern; /* NULL: none */
     enum live_view view;
     bool has_since;
@@ -67,8 +68,8 @@ void live_call_free(struct live_call *lc);
     "\"Answer once it was silent so long.\"},"                                                     \
     "\"pattern\":{\"type\":\"string\",\"description\":"                                            \
     "\"Answer once the output matches.\"},"                                                        \
-    "\"until\":{\"type\":\"string\",\"enum\":[\"prompt\",\"input\"],\"description\":"              \
-    "\"Answer once the shell's prompt is back, or it waits for input.\"},"                         \
+    "\"until\":{\"type\":\"string\",\"enum\":[\"prompt\",\"input\",\"stable\"],\"description\":"   \
+    "\"Answer at the shell's prompt, a read, or a still screen.\"},"                               \
     "\"view\":{\"type\":\"string\",\"enum\":[\"auto\",\"stream\",\"screen\",\"diff\"]},"
 
 #define LIVE_ID_ROOM 24

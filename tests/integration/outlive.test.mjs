@@ -42,7 +42,7 @@ test('a terminal outlives its client, and the next client of the place goes on w
   assert.match((await type(second, 'echo again-$LEFT\n')).output, /again-behind/);
   // It ends as any other, and is told to whoever has it now.
   const ended = await tool(second, 'write_stdin', { session_id: 'work', chars: 'exit 7\n', yield_time_ms: 10_000 });
-  assert.equal(ended.exit_code, 7, JSON.stringify(ended));
+  assert.equal(ended.exit_code, 7);
   assert.equal(daemon.child.exitCode, null);
 });
 
@@ -69,7 +69,7 @@ test('a terminal outlives the daemon killed by -9: listed, its screen there, typ
   assert.match((await type(second, 'words\n')).output, /late words/);
   assert.equal(ask(yard, ['kill', 'work']).status, 0);
   const dead = await tool(second, 'write_stdin', { session_id: 'work', chars: '', yield_time_ms: 10_000 });
-  assert.equal(dead.signal, 'SIGKILL', JSON.stringify(dead));
+  assert.equal(dead.status, 'cancelled');
   assert.equal(ask(yard, ['serve', '--stop']).status, 0);
   assert.equal((await two.ended).code, 0);
   await hasGone(found.host);

@@ -51,8 +51,11 @@ tells_prompts_passwords_and_screens_apart(void **state)
           .reads = STATE_YES,
           .asks_password = true},
          STATE_PASSWORD                                                                                },
- /* the word alone is none */
-        {{.foreground = SHELL, .asks_password = true},                                   STATE_PROMPT  },
+ /* the same, started without a shell */
+        {{.foreground = SHELL, .asks_password = true},                                   STATE_PASSWORD},
+ /* the word alone is none, nor is one that was typed to a shell */
+        {{.foreground = SHELL, .asks_password = true, .is_shell_line = true},            STATE_PROMPT  },
+        {{.foreground = OTHER, .asks_password = true, .is_shell_line = true},            STATE_SCREEN  },
         {{.echo = true, .canonical = true, .foreground = OTHER, .asks_password = true},
          STATE_RUNNING                                                                                 },
     };
@@ -180,6 +183,41 @@ sees_a_process_that_reads_the_terminal(void **state)
     pty_close(&p);
 }
 
+static void
+sees_that_a_child_of_the_leader_reads(void **state)
+{
+    struct pty p;
+    pid_t pid = 0;
+    enum state_answer answer = STATE_NO;
+
+    (void)state;
+    pty_open(&p);
+    pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        (void)setpgid(0, 0);
+
+        pid_t child = fork();
+
+        if (child == 0) {
+            child_reads(p.slave);
+        }
+        (void)waitpid(child, NULL, 0);
+        _exit(0);
+    }
+    while (answer == STATE_NO) {
+        answer = state_group_reads(pid, p.name);
+        (void)sched_yield();
+    }
+    assert_true(answer == STATE_YES || access("/proc/thread-self/children", R_OK) != 0 ||
+                state_reads_terminal(pid, p.name) == STATE_UNKNOWN);
+    assert_false(state_is_shell(pid));
+    assert_int_equal(kill(-pid, SIGKILL), 0);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    assert_false(state_is_shell(pid));
+    pty_close(&p);
+}
+
 int
 main(void)
 {
@@ -188,6 +226,7 @@ main(void)
         cmocka_unit_test(knows_a_line_that_asks_for_a_password),
         cmocka_unit_test(reads_the_modes_from_the_master),
         cmocka_unit_test(sees_a_process_that_reads_the_terminal),
+        cmocka_unit_test(sees_that_a_child_of_the_leader_reads),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

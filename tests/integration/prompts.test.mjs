@@ -1,0 +1,224 @@
+// What asks: passwords, questions, progress, long pastes, and what the answer says of them.
+import assert from 'node:assert/strict';
+import crypto from 'node:crypto';
+import fs from 'node:fs';
+import path from 'node:path';
+import test from 'node:test';
+import { STUCK_MS } from './lib/client.mjs';
+import { openDrive } from './lib/drive.mjs';
+
+/** All files below a directory, as [name, text]. */
+function filesBelow(dir) {
+  return fs.readdirSync(dir, { recursive: true, withFileTypes: true }).filter((e) => e.isFile())
+    .map((e) => path.join(e.parentPath ?? e.path, e.name)).map((file) => [file, fs.readFileSync(file, 'latin1')]);
+}
+
+const asks = {
+  'stty -echo': "stty -echo; printf 'Password: '; read -r p; stty echo; echo; echo \"${#p} letters\"; read -r -p 'ready? ' x; echo \"x=$x\"",
+  'getpass at /dev/tty': "/usr/bin/python3 -c \"import getpass; p = getpass.getpass(); print(len(p), 'letters'); x = input('ready? '); print('x=' + x)\" ",
+  'sudo-like, with stars': '/usr/bin/python3 stars.py',
+};
+const STARS = `import os, termios
+fd = os.open('/dev/tty', os.O_RDWR)
+old = termios.tcgetattr(fd)
+new = termios.tcgetattr(fd)
+new[3] &= ~(termios.ECHO | termios.ICANON)
+termios.tcsetattr(fd, termios.TCSANOW, new)
+os.write(fd, b'[sudo] password for me: ')
+got = b''
+while True:
+    c = os.read(fd, 1)
+    if c in (b'\\r', b'\\n'):
+        break
+    got += c
+    os.write(fd, b'*')
+termios.tcsetattr(fd, termios.TCSANOW, old)
+os.write(fd, b'\\n%d letters\\n' % len(got))
+x = input('ready? ')
+print('x=' + x)
+`;
+
+for (const [how, cmd] of Object.entries(asks)) {
+  test(`a password (${how}) is asked for, taken, and kept nowhere`, { timeout: STUCK_MS }, async (t) => {
+    const secret = `Kw${crypto.randomBytes(6).toString('hex')}`;
+    const s = await openDrive(t);
+
+    fs.writeFileSync(path.join(s.yard.ws, 'stars.py'), STARS);
+    const p = await s.run(cmd, { until: 'input', yield_time_ms: 30_000 });
+
+    await p.see(/assword/);
+    assert.equal(p.last.reason, 'input', p.show());
+    assert.equal(p.last.waiting_for_input, true, p.show());
+    assert.equal(p.last.echo_off, true, p.show());
+    await p.type(`${secret}\r`, { pattern: 'ready', yield_time_ms: 30_000 });
+    await p.see(/14 letters\nready\? ?$/m);
+    assert.notEqual(p.last.echo_off, true, p.show());
+    await p.type('yes\r');
+    await p.ends();
+    assert.match(p.last.output, /x=yes/);
+    assert.doesNotMatch(p.last.output, new RegExp(secret));
+    await s.server.close();
+    assert.doesNotMatch(s.server.stderr(), new RegExp(secret));
+
+    const found = filesBelow(s.yard.dir).filter(([, text]) => text.includes(secret)).map(([file]) => file);
+
+    assert.deepEqual(found, []);
+  });
+}
+
+test('a question of read -p is seen as one, with and without a terminal of its own', { timeout: STUCK_MS }, async (t) => {
+  const s = await openDrive(t);
+
+  for (const from of ['', ' </dev/tty']) {
+    const p = await s.run(`read -r -p 'Go on? [y/N] ' a${from}; echo "a=$a"`, { until: 'input', yield_time_ms: 10_000 });
+
+    assert.equal(p.last.reason, 'input', p.show());
+    assert.match(p.last.output, /^Go on\? \[y\/N\]/);
+    assert.equal(p.last.waiting_for_input, true, p.show());
+    assert.notEqual(p.last.echo_off, true, p.show());
+    await p.type('y\r');
+    await p.ends();
+    assert.match(p.last.output, /\na=y\n/);
+  }
+});
+
+test('what only runs is not taken for one that asks', { timeout: STUCK_MS }, async (t) => {
+  const s = await openDrive(t);
+  const p = await s.run("echo 'Password:'; sleep 300", { until: 'input', yield_time_ms: 1500 });
+
+  assert.equal(p.last.reason, 'timeout', p.show());
+  assert.notEqual(p.last.waiting_for_input, true, p.show());
+  await p.press('C-c');
+  await p.ends(130);
+});
+
+test('a progress bar is one line of the screen', { timeout: STUCK_MS }, async (t) => {
+  const s = await openDrive(t);
+  const p = await s.run("for i in $(seq 0 20 100); do printf '\\r[%-10s] %3d%%' \"$(printf '%*s' $((i / 10)) '' | tr ' ' '#')\" $i; done; read -r x; printf '\\rdone\\033[K\\n'");
+
+  await p.see(/^\[#{10}\] 100%$/m);
+  assert.equal(p.rows().filter((row) => row.includes('%')).length, 1, p.show());
+  await p.type('\r');
+  await p.ends();
+  assert.doesNotMatch(p.last.output.split('\n').find((row) => row.includes('done')) ?? '', /%/);
+});
+
+test('a paste of 300000 bytes arrives byte for byte', { timeout: STUCK_MS }, async (t) => {
+  const s = await openDrive(t);
+  const text = Array.from({ length: 6000 }, (_, i) => `${String(i).padStart(6, '0')} ${'äbc–'.repeat(6)} ${'x'.repeat(6)}\n`).join('').slice(0, 250_000);
+  const whole = Buffer.concat([Buffer.from(text), Buffer.alloc(300_000, 'z')]).subarray(0, 300_000);
+
+  await t.test('to one that reads keys', async () => {
+    const p = await s.run('stty raw -echo; echo ready; head -c 300000 | sha256sum >sum; stty sane', { pattern: 'ready', yield_time_ms: 30_000 });
+
+    await p.type(whole.toString());
+    await p.ends();
+    assert.equal(fs.readFileSync(path.join(s.yard.ws, 'sum'), 'utf8').slice(0, 64), crypto.createHash('sha256').update(whole.toString()).digest('hex').slice(0, 64));
+  });
+});
+
+test('a full screen program hears of each new size', { timeout: STUCK_MS }, async (t) => {
+  const s = await openDrive(t);
+
+  fs.writeFileSync(path.join(s.yard.ws, 'size.py'), `import curses
+def main(w):
+    while True:
+        w.erase()
+        y, x = w.getmaxyx()
+        w.addstr(0, 0, 'top %dx%d' % (y, x))
+        w.addstr(y - 1, 0, 'bottom')
+        w.refresh()
+        if w.getch() == ord('q'):
+            return
+curses.wrapper(main)
+`);
+
+  const p = await s.run('/usr/bin/python3 size.py', { rows: 20, cols: 60 });
+
+  await p.see((r) => r.screen?.alt_screen && /^top 20x60/.test(r.output), '20x60');
+  for (const [args, rows, cols] of [[{ rows: 9, cols: 33 }, 9, 33], [{ cols: 90 }, 9, 90], [{ rows: 40 }, 40, 90]]) {
+    await p.send(args);
+    await p.see((r) => r.output.startsWith(`top ${rows}x${cols}\n`) && r.screen.rows === rows && r.screen.cols === cols, `${rows}x${cols}`);
+    assert.equal(p.rows()[rows - 1], 'bottom', p.show());
+  }
+  await p.type('q');
+  await p.ends();
+
+  const pipe = await s.tool('exec_command', { cmd: 'cat', stdin: 'pipe', yield_time_ms: 250 });
+  const refused = await s.tool('write_stdin', { session_id: pipe.session_id, rows: 10, cols: 20 });
+
+  assert.equal(refused.isError, true);
+  assert.match(refused.text, /no terminal.*tty/);
+});
+
+test('a screen is stable once it shows the same, however often that is drawn', { timeout: STUCK_MS }, async (t) => {
+  const s = await openDrive(t);
+
+  fs.writeFileSync(path.join(s.yard.ws, 'spin.py'), `import sys, time
+for i in range(12):
+    sys.stdout.write('\\r%d  ' % i)
+    sys.stdout.flush()
+    time.sleep(0.05)
+while True:
+    sys.stdout.write('\\r\\033[1mready\\033[0m')
+    sys.stdout.flush()
+    time.sleep(0.02)
+`);
+
+  const p = await s.run('/usr/bin/python3 spin.py', { until: 'stable', idle_ms: 400, yield_time_ms: 30_000 });
+
+  assert.equal(p.last.reason, 'stable', p.show());
+  assert.match(p.last.output, /^ready$/m);
+
+  const moving = await p.send({ until: 'stable', idle_ms: 100, yield_time_ms: 30_000 });
+
+  assert.equal(moving.reason, 'stable');
+  assert.equal((await p.send({ idle_ms: 2000, yield_time_ms: 3000 })).reason, 'timeout', 'bytes still come');
+  await p.press('C-c');
+  await p.ends(130);
+
+  const pipe = await s.tool('exec_command', { cmd: 'echo one; exec sleep 300', until: 'stable', yield_time_ms: 30_000 });
+
+  assert.equal(pipe.reason, 'stable');
+  assert.match((await s.tool('exec_command', { cmd: 'true', until: 'still' })).text, /prompt.*input.*stable/);
+});
+
+test('a bash of ours marks its prompt, and leaves nothing to its children', { timeout: STUCK_MS }, async (t) => {
+  const s = await openDrive(t);
+
+  for (const cmd of ['bash --norc -i', ['bash', '--norc', '-i']]) {
+    const p = await s.run(cmd, { until: 'prompt', yield_time_ms: 30_000 });
+
+    assert.equal(p.last.reason, 'prompt', p.show());
+    assert.match(p.last.output, /^\S*[#$] ?$/m);
+    await p.type('echo "${PS1@Q}"; env | grep -c PROMPT_COMMAND; echo "<${PROMPT_COMMAND-gone}>"; (exit 7)\r', { until: 'prompt', yield_time_ms: 30_000 });
+    assert.equal(p.last.reason, 'prompt', p.show());
+    assert.match(p.last.output, /133;B;sy=[0-9a-f]{8}/);
+    assert.match(p.last.output, /^0\n<gone>$/m);
+    await p.type('echo "rc=$?"\r', { until: 'prompt', yield_time_ms: 30_000 });
+    assert.match(p.last.output, /^rc=7$/m);
+    await p.type('exit\r');
+    await p.ends();
+  }
+});
+
+test('rc files have their way with the prompt, and a script has no mark', { timeout: STUCK_MS }, async (t) => {
+  const s = await openDrive(t);
+
+  fs.writeFileSync(path.join(s.yard.ws, 'own'), "PS1='own> '; PROMPT_COMMAND=:\n");
+  fs.writeFileSync(path.join(s.yard.ws, 'more'), "PS1='more> '; PROMPT_COMMAND=\"$PROMPT_COMMAND; n=\\$((n + 1))\"\n");
+  for (const [file, marks] of [['own', 0], ['more', 1]]) {
+    const p = await s.run(`bash --rcfile ${file} -i`, { until: 'prompt', yield_time_ms: 30_000 });
+
+    assert.equal(p.last.reason, 'prompt', p.show());
+    await p.type('echo "marks:$(grep -o sy= <<<"$PS1" | wc -l) n=$n"\r', { until: 'prompt', yield_time_ms: 30_000 });
+    await p.see(new RegExp(`^marks:${marks} n=${marks ? 1 : ''}$`, 'm'));
+    assert.equal(p.rows().filter((row) => row.startsWith(`${file}> `) || row === `${file}>`).length, 2, p.show());
+    await p.type('exit\r');
+    await p.ends();
+  }
+
+  const script = await s.run("bash -c 'env | grep -c PROMPT_COMMAND'; env | grep -c PROMPT_COMMAND", { yield_time_ms: 30_000 });
+
+  assert.match(script.last.output, /^0\n0$/m);
+});

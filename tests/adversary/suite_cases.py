@@ -261,7 +261,7 @@ got = b""
 while not re.search(rb"\x1b\\[\\d+;\\d+R", got) and select.select([0], [], [], 20)[0]:
     got += os.read(0, 4096)
 termios.tcsetattr(0, termios.TCSANOW, before)
-print("GOT", got.hex())
+print("\\nGOT", got.hex())
 """
 
 
@@ -281,7 +281,8 @@ def reports_type_nothing(world, tier):
         "colour": f"\\x1b]4;1;{evil}\\x07\\x1b]4;1;?\\x07",
     }
     run = world.pty({"sandbox.tier": tier}, ["/usr/bin/python3", "-c", ASK, "".join(queries.values())])
-    found = [line.split()[1] for line in said(run).splitlines() if line.startswith("GOT ")]
+    output = (run.answer or {}).get("stdout", "")
+    found = [line.split()[1] for line in output.splitlines() if line.startswith("GOT ")]
     got = bytes.fromhex(found[0]) if found else b""
     if run.tier != tier or not got.endswith(b"R"):
         return [f"the cursor's place was not answered: {got!r} {run.brief()}"]

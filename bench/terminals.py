@@ -55,12 +55,12 @@ class Server:
         return results
 
     def start(self, n):
-        """n shells on terminals, each answered at its prompt."""
+        """n shells on terminals, each answered at its prompt with its screen."""
         arguments = {"cmd": BASH, "tty": True, "yield_time_ms": 30000, "pattern": PROMPT,
-                     "env": {"PS1": PROMPT}}
+                     "view": "screen", "env": {"PS1": PROMPT}}
         call = {"name": "exec_command", "arguments": arguments}
         done = self.answer_all([("tools/call", call)] * n)
-        if any(PROMPT not in d.get("output", "") for d in done):
+        if any(PROMPT.strip() not in d.get("output", "") for d in done):
             raise RuntimeError("a shell without a prompt")
         return [d["session_id"] for d in done]
 

@@ -31,6 +31,9 @@ BUDGETS = {
     "memory.hwm_kb": (4096, 2048, "max"),
     "call.us": (100, 50, "max"),
     "tools_list.bytes": (12288, 8192, "max"),
+    "terminals.ratio": (1.3, 1.1, "max"),
+    "terminals.kb": (16, 4, "max"),
+    "terminals.fds": (2, 2, "max"),
 }
 
 # What BASE is called in each set of one-shot rounds.
@@ -332,6 +335,26 @@ class Bench:
                         f"{server['end_hwm_kb']} kB (now {server['end_rss_kb']})", None,
                         "VmHWM of the process tree")
 
+    def suite_terminals(self):
+        """Many terminals made at once, and what an idle one costs."""
+        if not self.has_program("terminals"):
+            return
+        tiers = ["no-namespace"] + (["full"] if self.launcher and self.has_full_tier() else [])
+        for tier in tiers:
+            result = self.run_json([sys.executable, os.path.join(SELF, "terminals.py"), "-n", self.rounds(3),
+                                    "-s", str(self.options.terminals), tier, self.shellyard])
+            if result is None:
+                continue
+            self.report.raw["terminals-" + tier] = result
+            name = f"{result['sessions']} terminals ready, {tier} tier"
+            self.report.row("terminals", name, result["ratio"],
+                            f"{result['ratio']:.2f} x  ({result['ours_ms']:.0f} ms, bare {result['bare_ms']:.0f})",
+                            "terminals.ratio", "beside as many bare bash")
+            self.report.row("terminals", f"idle terminal, memory, {tier} tier", result["kb_per_session"],
+                            f"{result['kb_per_session']:.1f} kB", "terminals.kb", "the server's own")
+            self.report.row("terminals", f"idle terminal, descriptors, {tier} tier", result["fds_per_session"],
+                            f"{result['fds_per_session']:.2f}", "terminals.fds", "the server's own")
+
     # --- helpers ----------------------------------------------------------------------------
 
     def has_program(self, suite):
@@ -417,6 +440,7 @@ SUITES = {
     "capture": Bench.suite_capture,
     "start": Bench.suite_start,
     "call": Bench.suite_call,
+    "terminals": Bench.suite_terminals,
 }
 
 
@@ -479,12 +503,15 @@ def main():
     parser.add_argument("--only", action="append", choices=list(SUITES), metavar="SUITE",
                         help="one of " + ", ".join(SUITES) + "; may be given several times")
     parser.add_argument("--rounds", type=int, help="rounds of each suite (its own number if absent)")
+    parser.add_argument("--terminals", type=int, default=512, metavar="N", help="terminals of the suite terminals")
     parser.add_argument("--json", action="store_true", help="JSON on standard output, no table")
     parser.add_argument("--no-peers", action="store_true", help="our own numbers only")
     parser.add_argument("--no-build", action="store_true", help="take the programs as they are")
     options = parser.parse_args()
     if options.rounds is not None and options.rounds < 1:
         parser.error("--rounds: at least 1")
+    if not 1 <= options.terminals <= 2048:
+        parser.error("--terminals: from 1 to 2048")
     bench = Bench(options)
     bench.build_programs()
     return bench.run(options.only or list(SUITES))

@@ -206,6 +206,10 @@ look(struct live *l)
         next = UINT64_MAX;
     }
     l->is_looking = false;
+    if (l->waits == NULL && l->screen != NULL) {
+        /* Drawn anew by the next look, from LIMIT_TERMINAL_LOG bytes at most. */
+        terminal_rest(l->screen);
+    }
     if (l->waits == NULL || next == UINT64_MAX) {
         uv_timer_stop(&l->timer);
         return;

@@ -41,6 +41,9 @@ WALLS = {
     "protected-agents-after": ("host:agent-directory",),
     "protected-envrc-after": ("host:envrc",),
     "private": ("read-private",),
+    # Terminals of others; what is typed to the command's own.
+    "terminals": ("other-terminal", "host:forged"),
+    "own-terminal": ("own-tiocsti", "own-tioclinux"),
 }
 
 WALL_OF = {act: wall for wall, acts in WALLS.items() for act in acts}
@@ -56,7 +59,7 @@ UNJUDGED = ("unshare-mount", "unknown-call", "x32", "int80", "signal-by-owner")
 
 # What the no-namespace tier does not have (docs/sandbox.md).
 ABSENT_WITHOUT_NAMESPACES = ("fs_metadata", "pid_namespace", "private_tmp", "ipc", "protected", "protected-agents",
-                             "protected-envrc")
+                             "protected-envrc", "terminals")
 
 # In a network of its own a command may send to itself and listen: nobody hears it
 # (host:internet-heard).
@@ -67,7 +70,7 @@ MAY_FAIL_OUTSIDE = ("clone3", "setns", "io-uring", "bpf", "perf", "keyctl", "add
                     "mount", "umount", "pivot-root", "open-tree", "move-mount", "fsopen", "fsconfig",
                     "mount-setattr", "open-by-handle", "reboot", "init-module", "swapon", "acct", "quotactl",
                     "clock-settime", "tcp6", "mptcp", "fast-open", "raw", "packet", "vsock", "alg", "chroot",
-                    "device-inside", "setuid-program", "capabilities", "signal-parent", "userfaultfd", "handle",
+                    "device-inside", "setuid-program", "own-tiocsti", "own-tioclinux", "capabilities", "signal-parent", "userfaultfd", "handle",
                     "fanotify", "memfd-secret", "tiocsti", "tiocsti-high", "type", "host:typed", "core-dumps",
                     "unshare-user", "clone-user", "attribute-outside", "kcmp")
 

@@ -293,6 +293,48 @@ act_type(void)
     return fd < 0 ? ENXIO : probe_result(ioctl(fd, TIOCSTI, "\n"));
 }
 
+/* The terminal of somebody else: its device number tells it from one that has the same name in
+ * another tree. */
+static int
+act_other_terminal(void)
+{
+    struct stat st;
+    int fd = open(probe_env("PROBE_TERMINAL"), O_RDWR | O_NOCTTY | O_CLOEXEC);
+    int sys = fd < 0 ? errno : 0;
+
+    if (sys == 0 &&
+        (fstat(fd, &st) != 0 || (long)st.st_dev != probe_env_number("PROBE_TERMINAL_DEVICE"))) {
+        sys = ENODEV;
+    }
+    if (sys == 0) {
+        sys = probe_result(write(fd, "forged", 6));
+    }
+    (void)close(fd);
+    return sys;
+}
+
+/* The controlling terminal, where there is one. */
+static int
+on_own_terminal(unsigned long command)
+{
+    char key = 'x';
+    int fd = open("/dev/tty", O_RDWR | O_CLOEXEC);
+
+    return fd < 0 ? ENXIO : probe_result(ioctl(fd, command, &key));
+}
+
+static int
+act_own_tiocsti(void)
+{
+    return on_own_terminal(TIOCSTI);
+}
+
+static int
+act_own_tioclinux(void)
+{
+    return on_own_terminal(TIOCLINUX);
+}
+
 static int
 act_secret_variables(void)
 {
@@ -490,6 +532,9 @@ const struct probe_act probe_wall_acts[] = {
     {"new-privileges",      act_new_privileges     },
     {"terminal",            act_terminal           },
     {"type",                act_type               },
+    {"own-tiocsti",         act_own_tiocsti        },
+    {"own-tioclinux",       act_own_tioclinux      },
+    {"other-terminal",      act_other_terminal     },
     {"secret-variables",    act_secret_variables   },
     {"signal-by-owner",     act_signal_by_owner    },
     {"signal-parent",       act_signal_parent      },

@@ -250,6 +250,87 @@ def daemons_end(world, tier):
     return wrong + ([f"{len(world.lingering())} daemons live on"] if world.lingering() else [])
 
 
+# Writes queries to its terminal and says what came back as if it were typed. The cursor is asked for last: once
+# that answer is there, all before it are.
+ASK = """
+import os, re, select, sys, termios, tty
+before = termios.tcgetattr(0)
+tty.setraw(0)
+os.write(1, sys.argv[1].encode().decode("unicode_escape").encode("latin1") + b"\x1b[6n")
+got = b""
+while not re.search(rb"\x1b\\[\\d+;\\d+R", got) and select.select([0], [], [], 20)[0]:
+    got += os.read(0, 4096)
+termios.tcsetattr(0, termios.TCSANOW, before)
+print("\\nGOT", got.hex())
+"""
+
+
+def reports_type_nothing(world, tier):
+    """What a program writes never comes back as if somebody had typed it: titles, answerback, clipboard,
+    names that are unknown. The cursor's place is the control: that is answered."""
+    wrong = []
+    evil = "touch hacked"
+    queries = {
+        "title": f"\\x1b]0;{evil}\\x07\\x1b[21t",
+        "icon": f"\\x1b]1;{evil}\\x07\\x1b[20t",
+        "pushed title": f"\\x1b]2;{evil}\\x07\\x1b[22t\\x1b[23t\\x1b[21t",
+        "answerback": f"\\x1bP{evil}\\x1b\\\\\\x05",
+        "clipboard": "\\x1b]52;c;dG91Y2ggaGFja2Vk\\x07\\x1b]52;c;?\\x07",
+        "setting": f"\\x1bP$q{evil}\\x1b\\\\",
+        "capability": "\\x1bP+q746f756368206861636b6564\\x1b\\\\",
+        "colour": f"\\x1b]4;1;{evil}\\x07\\x1b]4;1;?\\x07",
+    }
+    run = world.pty({"sandbox.tier": tier}, ["/usr/bin/python3", "-c", ASK, "".join(queries.values())])
+    output = (run.answer or {}).get("stdout", "")
+    found = [line.split()[1] for line in output.splitlines() if line.startswith("GOT ")]
+    got = bytes.fromhex(found[0]) if found else b""
+    if run.tier != tier or not got.endswith(b"R"):
+        return [f"the cursor's place was not answered: {got!r} {run.brief()}"]
+    for text in (b"touch", b"hacked", b"dG91", b"746f756368"):
+        wrong += [f"{text} came back: {got!r}"] if text in got else []
+    return wrong + ([f"a line was ended for us: {got!r}"] if b"\n" in got or b"\r" in got else [])
+
+
+HOLD = """
+import os, signal, sys
+r, w = os.pipe()
+if os.fork() == 0:
+    for s in (signal.SIGHUP, signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGCONT):
+        signal.signal(s, signal.SIG_IGN)
+    if sys.argv[1] == "setsid":
+        os.setsid()
+        if os.fork():
+            os._exit(0)
+    os.write(w, b"x")
+    os.set_inheritable(0, True)
+    os.execv(sys.argv[2], ["probe", "--linger", sys.argv[3]])
+os.read(r, 1)
+print("HELD")
+"""
+
+
+def terminal_holders_end(world, tier):
+    """Who holds a session's terminal open, in it or in a session of its own, and listens to no signal,
+    is gone with it."""
+    wrong = []
+    for way in ("stay", "setsid"):
+        words = ["/usr/bin/python3", "-c", HOLD, way, world.programs.probe, world.mark]
+        run = world.pty({"sandbox.tier": tier}, words)
+        if run.tier != tier or "HELD" not in said(run):
+            wrong.append(f"{way}: nothing was held: {run.brief()}")
+        end = time.monotonic() + 2
+        while world.lingering() and time.monotonic() < end:
+            time.sleep(0.01)
+        wrong += [f"{way}: it lives on"] if world.lingering() else []
+        world.end_lingering()
+    with world.start(["/usr/bin/python3", "-c", HOLD, "setsid", world.programs.probe, world.mark]) as control:
+        control.stdout.readline()
+        wrong += [] if world.lingering() else ["the control left nobody behind"]
+        world.end_lingering()
+        control.communicate()
+    return wrong
+
+
 CASES = {
     "a file that is replaced while a command may write it": replaced_file,
     "one bad path disables no wall": bad_paths,
@@ -261,6 +342,8 @@ CASES = {
     "where a command goes widens nothing": place_of_a_call,
     "the working directory of a call widens nothing": directory_of_a_call,
     "daemons end with a timeout": daemons_end,
+    "what is written to a terminal never comes back as typed": reports_type_nothing,
+    "who holds a session's terminal ends with it": terminal_holders_end,
 }
 
 

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """All acts of the probe in each tier, as each user, by `exec` and as a call of an MCP
-server, and outside of all of them."""
+server, with and without a terminal, and outside of all of them."""
 
+import errno
 import itertools
 import sys
 
-from acts import held_walls, judge, judge_claims, judge_outside, without_own_network
+from acts import WALLS, held_walls, judge, judge_claims, judge_outside, without_own_network
 from harness import Suite
 
 SETTINGS = {
@@ -31,6 +32,13 @@ def inside(suite, world, tier, way):
         return [f"the tier is {run.tier}: {run.brief()}"]
     judged = without_own_network(tier, outcomes)
     wrong = judge(judged, held_walls(tier)) + judge_claims(run.sandbox, judged)
+    if way == "pty":
+        # It has a terminal of its own, in which it may write and nothing else: the acts on it met the
+        # terminal and were refused by the filter, not for want of one.
+        wrong = [line for line in wrong if not line.startswith("terminal: ") and ", and terminal got through" not in line]
+        wrong += [] if outcomes.get("terminal") == 0 else ["terminal: its own can't be opened"]
+        wrong += [f"{act}: {outcomes.get(act)}, not EPERM" for act in (*WALLS["own-terminal"], "type")
+                  if outcomes.get(act) != errno.EPERM]
     suite.rows_of(f"{tier} by {way}", world.party.name, outcomes, wrong)
     return wrong
 
@@ -41,7 +49,7 @@ def main():
     def as_party(world):
         who = world.party.name
         suite.check(f"outside, as {who}, all acts succeed that are refused inside", lambda: outside(suite, world))
-        for tier, way in itertools.product(SETTINGS, ("exec", "mcp")):
+        for tier, way in itertools.product(SETTINGS, ("exec", "mcp", "pty")):
             suite.check(f"in the {tier} tier, as {who}, by {way}, hostile acts fail and work goes on",
                         lambda tier=tier, way=way: inside(suite, world, tier, way))
 

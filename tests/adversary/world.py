@@ -143,6 +143,8 @@ class World:
         self._start_victim()
         self._share_memory()
         self.master, self.terminal = pty.openpty()
+        os.fchown(self.terminal, party.uid, -1)
+        os.set_blocking(self.master, False)
 
     def __enter__(self):
         return self
@@ -205,6 +207,7 @@ class World:
         for s in self.listeners.values():
             self._drain(s)
         termios.tcflush(self.terminal, termios.TCIOFLUSH)
+        self._read_terminal()
 
     @staticmethod
     def _drain(s):
@@ -243,7 +246,9 @@ class World:
                  f"PROBE_VICTIM={self.victim.pid}", f"PROBE_ADDRESS={self.victim_address}",
                  f"PROBE_PORT={self.port}", f"PROBE_ABSTRACT={self.mark}",
                  f"PROBE_SOCKET={self.path('O.sock')}", f"PROBE_TMP={self.tmp_mark}",
-                 f"PROBE_SHM={self.shm_key}", f"PROBE_MARK={self.mark}"]
+                 f"PROBE_SHM={self.shm_key}", f"PROBE_MARK={self.mark}",
+                 f"PROBE_TERMINAL={os.ttyname(self.terminal)}",
+                 f"PROBE_TERMINAL_DEVICE={os.fstat(self.terminal).st_dev}"]
         return words + ([f"PROBE_ONLY=,{','.join(only)},"] if only else [])
 
     def environment(self, **more):
@@ -294,8 +299,17 @@ class World:
 
     def mcp(self, settings, command, seconds=SECONDS, **arguments):
         """One command as a call of an MCP server, which ends after it; `arguments` go with the call."""
-        hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}}
         call = {"name": "shell", "arguments": {"command": command, "timeout_ms": 40000, **arguments}}
+        return self._call(settings, call, seconds)
+
+    def pty(self, settings, command, seconds=SECONDS):
+        """The same as a session with a terminal, which ends by itself."""
+        call = {"name": "exec_command", "arguments": {"cmd": command, "tty": True, "cols": 500, "timeout_ms": 40000,
+                                                      "yield_time_ms": 30000}}
+        return self._call(settings, call, seconds)
+
+    def _call(self, settings, call, seconds):
+        hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}}
         messages = ({"id": 1, "method": "initialize", "params": hello}, {"method": "notifications/initialized"},
                     {"id": 2, "method": "tools/call", "params": call})
         words = [self.programs.shellyard, "mcp", *self.setting_words(settings)]
@@ -335,6 +349,13 @@ class World:
             except ProcessLookupError:
                 pass
 
+    def _read_terminal(self):
+        """What was written to the terminal of the session."""
+        try:
+            return os.read(self.master, 65536)
+        except BlockingIOError:
+            return b""
+
     def typed(self):
         """Bytes that wait to be read from the terminal of the session."""
         queued = array.array("i", [0])
@@ -372,4 +393,5 @@ class World:
             "host:envrc": bad(read("W/.envrc") not in (None, "")),
             "host:lingering": bad(self.lingering()),
             "host:typed": bad(self.typed() > 0),
+            "host:forged": bad(b"forged" in self._read_terminal()),
         }

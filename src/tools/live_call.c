@@ -72,16 +72,35 @@ add_keys(struct live_call *lc)
     return rc;
 }
 
+/* A terminal makes a line's end of the key; a pipe has no keys. */
+static enum sy_code
+press_enter(struct live_call *lc)
+{
+    bool has_terminal = live_screen(lc->live) != NULL;
+    enum sy_code rc = buf_add_char(&lc->input, has_terminal ? '\r' : '\n');
+
+    return rc == SY_E_OK ? rc : sy_err_set(&lc->refused, rc, "no room for what is typed");
+}
+
 static bool
 give(struct live_call *lc)
 {
     const struct live_order *o = &lc->order;
     enum sy_code rc = SY_E_OK;
 
+    if (o->rows > 0 && live_screen(lc->live) == NULL) {
+        (void)sy_err_set(&lc->refused, SY_E_ARG,
+                         "session %s has no terminal that could be resized: start it with tty",
+                         live_id(lc->live));
+        return false;
+    }
     if (o->rows > 0) {
         (void)live_resize(lc->live, o->rows, o->columns);
     }
     rc = add_keys(lc);
+    if (rc == SY_E_OK && o->presses_enter) {
+        rc = press_enter(lc);
+    }
     if (rc != SY_E_OK) {
         return false;
     }
@@ -468,6 +487,21 @@ add_notes(struct exec_output *o, const struct live_call *lc, const struct live_s
     }
 }
 
+/* The call that goes on, in the words of the tool that was called. */
+static void
+write_next(char ret[RESULT_NEXT], const struct tool_call *call, const char *id)
+{
+    if (call->handler == tool_find("shell")) {
+        (void)snprintf(ret, RESULT_NEXT,
+                       "shell {\"action\":\"wait\",\"session_id\":\"%s\"} waits for more; "
+                       "send_text and send_keys type",
+                       id);
+    } else {
+        (void)snprintf(ret, RESULT_NEXT,
+                       "write_stdin {\"session_id\":\"%s\"} waits for more; chars types", id);
+    }
+}
+
 static enum sy_code
 build(struct tool_output *ret, struct tool_call *call, struct exec_output *answer)
 {
@@ -483,9 +517,7 @@ build(struct tool_output *ret, struct tool_call *call, struct exec_output *answe
     s.screen.max = SCREEN_BYTES * 4;
     (void)live_get_terminal(lc->live, &s.terminal);
     if (state.is_running) {
-        (void)snprintf(s.next, sizeof(s.next),
-                       "write_stdin {\"session_id\":\"%s\"} waits for more; chars types",
-                       live_id(lc->live));
+        write_next(s.next, call, s.id);
     }
     add_notes(answer, lc, &state);
 

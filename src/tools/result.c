@@ -11,26 +11,35 @@
 const char result_schema[] =
     "{\"type\":\"object\",\"required\":[\"status\",\"exit_code\",\"timed_out\",\"output\"],"
     "\"properties\":{"
-    "\"status\":{\"type\":\"string\",\"enum\":[\"exited\",\"signaled\",\"timed_out\","
-    "\"cancelled\",\"denied\",\"pending_approval\",\"failed\"]},"
+    "\"status\":{\"type\":\"string\",\"description\":\"exited, signaled, denied, ...\"},"
     "\"exit_code\":{\"type\":\"integer\"},"
     "\"timed_out\":{\"type\":\"boolean\"},"
     "\"output\":{\"type\":\"string\",\"description\":\"stdout and stderr as they came\"},"
     "\"denials\":{\"type\":\"array\",\"description\":\"what the sandbox refused\","
     "\"items\":{\"type\":\"object\"}},"
     "\"approval\":{\"type\":\"object\",\"description\":\"a person's answer, or the id to wait for\"},"
-    "\"note\":{\"type\":\"string\"},"
     "\"error\":{\"type\":\"string\"}}}";
 
 /* Of the tools that have to do with sessions. */
-const char result_session_schema[] =
-    "{\"type\":\"object\",\"required\":[\"status\",\"output\"],"
-    "\"properties\":{"
+const char result_session_schema[] = "{\"type\":\"object\",\"required\":[\"status\",\"output\"],"
+                                     "\"properties\":{"
+                                     "\"status\":{\"type\":\"string\"},"
+                                     "\"session_id\":{\"type\":\"string\"},"
+                                     "\"exit_code\":{\"type\":\"integer\"},"
+                                     "\"output\":{\"type\":\"string\"},"
+                                     "\"reason\":{\"type\":\"string\"}}}";
+
+/* Of one that has answers of all kinds: none of its fields is in each of them. */
+const char result_any_schema[] =
+    "{\"type\":\"object\",\"properties\":{"
     "\"status\":{\"type\":\"string\",\"description\":\"running, exited, ...\"},"
-    "\"session_id\":{\"type\":\"string\",\"description\":\"while it runs\"},"
+    "\"session_id\":{\"type\":\"string\"},"
     "\"exit_code\":{\"type\":\"integer\"},"
-    "\"output\":{\"type\":\"string\",\"description\":\"since the last answer\"},"
-    "\"reason\":{\"type\":\"string\",\"description\":\"why the wait is over\"}}}";
+    "\"output\":{\"type\":\"string\"},"
+    "\"reason\":{\"type\":\"string\"},"
+    "\"next\":{\"type\":\"string\",\"description\":\"the call that goes on\"},"
+    "\"denials\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}},"
+    "\"sessions\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}}}}";
 
 void
 tool_output_fini(struct tool_output *o)

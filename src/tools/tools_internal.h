@@ -67,6 +67,8 @@ enum sy_code result_build_session(struct tool_output *ret, const struct tool_cal
                                   const struct exec_output *output,
                                   const struct result_session *session) SY_NODISCARD;
 extern const char result_session_schema[];
+/* The output schema of a tool that has answers of all these kinds. */
+extern const char result_any_schema[];
 /* The same for a call that was refused before it became one. */
 enum sy_code result_build_error(struct tool_output *ret, const struct sy_error *err) SY_NODISCARD;
 /* The member "approval" of an answer; nothing where nobody was asked (NULL). */
@@ -92,9 +94,9 @@ extern const char result_schema[];
 /* The properties of an input schema that request_fill_common reads, after "workdir". */
 #define REQUEST_COMMON_SCHEMA                                                                      \
     "\"timeout_ms\":{\"type\":\"integer\",\"description\":"                                        \
-    "\"After that the whole process tree is ended. Default 10000, at most 86400000.\"}," REQUEST_MORE_SCHEMA
+    "\"Ends the whole process tree after that. Default 10000.\"}," REQUEST_MORE_SCHEMA
 #define REQUEST_MORE_SCHEMA                                                                        \
-    "\"env\":{\"type\":\"object\",\"additionalProperties\":{\"type\":\"string\"}},"                \
+    "\"env\":{\"type\":\"object\"},"                                                               \
     "\"max_output_tokens\":{\"type\":\"integer\",\"description\":"                                 \
     "\"Default 2500, at most 10000 (of 4 bytes).\"},"                                              \
     "\"sandbox_permissions\":{\"type\":\"string\",\"enum\":[\"use_default\","                      \
@@ -119,6 +121,9 @@ bool request_is_mutating(const struct invocation *inv);
 /* The first of the names that is there; two of them at once are SY_E_ARG. */
 enum sy_code request_pick(const struct js **ret, const struct js *args, const char *const *names,
                           struct sy_error *err) SY_NODISCARD;
+/* A list of words, the argument `name`, as an argument list. */
+enum sy_code request_fill_argv(struct strv *argv, const struct js *v, const char *name,
+                               struct sy_error *err) SY_NODISCARD;
 /* SY_E_ARG with the nearest known name if `args` has another member than these. */
 enum sy_code request_check_names(const struct js *args, const char *const *names,
                                  struct sy_error *err) SY_NODISCARD;

@@ -76,6 +76,7 @@ on_raw(void *arg, enum output_stream s, const char *bytes, size_t n)
     (void)s; /* in the order in which they came, as a terminal has them */
     l->heard_ns = clock_mono_ns();
     live_look_soon(l);
+    live_tell(l, LIVE_CHANGED);
     live_tty_feed(l, bytes, n);
     return transcript_push(l->transcript, bytes, n);
 }
@@ -92,6 +93,7 @@ on_begun(void *arg, struct orch_call *call)
     }
     l->began_ns = clock_mono_ns();
     l->heard_ns = l->began_ns;
+    live_tell(l, LIVE_BEGAN);
     if (l->starter.begun != NULL) {
         l->starter.begun(l->starter.arg, l);
     }
@@ -110,6 +112,7 @@ settle(struct live *l)
     if (l->has_begun) {
         l->store->running--;
     }
+    live_tell(l, LIVE_ENDED);
 }
 
 static void
@@ -222,6 +225,7 @@ live_remove(struct live *l, const char *why)
     }
     l->is_removed = true;
     l->starter = (struct live_options){0};
+    live_tell(l, LIVE_GONE);
     if (why != NULL) {
         live_store_remember(l->store, l->id, why);
     }
@@ -374,6 +378,7 @@ live_resize(struct live *l, unsigned rows, unsigned columns)
         terminal_resize(l->screen, rows, columns, NULL) == SY_E_ARG) {
         return false;
     }
+    live_tell(l, LIVE_CHANGED);
     return orch_resize(l->call, rows, columns);
 }
 

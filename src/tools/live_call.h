@@ -45,6 +45,8 @@ enum sy_code live_call_start(struct tool_call *call, struct exec_request *reques
 /* The session that the order names. */
 enum sy_code live_call_drive(struct tool_call *call, const struct live_order *order,
                              struct sy_error *err) SY_NODISCARD;
+/* The session; NULL: it is not known any more. */
+struct live *live_call_session(const struct live_call *lc);
 /* Ends the wait, or what has not begun to run; a session that runs goes on. */
 void live_call_cancel(struct live_call *lc);
 /* Is its command on its way to run? */

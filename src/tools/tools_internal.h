@@ -2,6 +2,7 @@
 #define SY_TOOLS_TOOLS_INTERNAL_H
 
 #include "sessions/sessions.h"
+#include "tools/live_show.h"
 #include "tools/tools.h"
 
 /* A started call: the tool's side of an orchestrator call. */
@@ -26,6 +27,7 @@ struct tool_call {
     const struct access_call *access; /* of a call that asks for it (access_call.h); borrowed */
     struct live_call *live;           /* of a call about a session (live_call.h); NULL: of none */
     bool is_cancelled;
+    struct buf last_line; /* tool_last_line */
     /* An answer that needs no run (bad arguments), told from the loop. */
     bool has_refusal;
     struct sy_error refusal;
@@ -52,11 +54,7 @@ struct result_session {
     const char *id;
     bool is_running;
     const char *reason; /* why the wait is over */
-    struct buf text;    /* what it wrote, for the model */
-    bool is_truncated;
-    struct output_stats stats;
-    uint64_t next_seq; /* where the next reading begins */
-    uint64_t omitted;  /* bytes that were not kept */
+    struct live_shown shown;
     struct buf screen; /* the facts about the screen as JSON; "" where it is not shown */
     struct live_terminal terminal;
     size_t pending_input;   /* bytes that it has not taken yet */

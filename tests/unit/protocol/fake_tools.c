@@ -462,12 +462,14 @@ fake_session_change(const char *id, enum tool_session_change change)
 void
 fake_session(const char *id, bool has_terminal)
 {
-    struct fake_live *l = &lives[fake.n_live];
+    if (fake.n_live == FAKE_SESSIONS_MAX) {
+        return;
+    }
 
-    SY_ASSERT(fake.n_live < FAKE_SESSIONS_MAX);
+    struct fake_live *l = &lives[fake.n_live++];
+
     (void)snprintf(l->id, sizeof(l->id), "%s", id);
     l->has_terminal = has_terminal;
-    fake.n_live++;
     fake_session_change(id, TOOL_SESSION_BEGAN);
 }
 

@@ -62,7 +62,8 @@ void fake_fail_next(enum sy_code code);
 /* tool_cancel ends the call at once, from inside. */
 void fake_cancel_is_synchronous(bool yes);
 
-/* Another session, which is told as begun; its log is "log of ID". At most FAKE_SESSIONS_MAX. */
+/* Another session, which is told as begun; its log is "log of ID". Beyond
+ * FAKE_SESSIONS_MAX nothing happens. */
 #define FAKE_SESSIONS_MAX 300
 void fake_session(const char *id, bool has_terminal);
 /* What happens to one; one that is gone is known no more. */

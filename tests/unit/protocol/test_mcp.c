@@ -143,7 +143,8 @@ a_stateless_client_is_told_to_initialize(void **state)
 static void
 unknown_methods_are_named(void **state)
 {
-    static const char *const names[] = {"completion/complete", "prompts/list", "logging/setLevel", "x"};
+    static const char *const names[] = {"completion/complete", "prompts/list", "logging/setLevel",
+                                        "x"};
 
     (void)state;
     initialize("2025-11-25");

@@ -201,8 +201,8 @@ initialized(struct mcp *m, const struct mcp_request *r)
     mcp_arm(m);
 }
 
-static void
-ping(struct mcp *m, const struct mcp_request *r)
+void
+mcp_reply_empty(struct mcp *m, const struct mcp_request *r)
 {
     struct jw w;
 
@@ -238,14 +238,24 @@ write_tool(const struct mcp *m, struct jw *w, const struct tool_handler *t)
     jw_end_object(w);
 }
 
+bool
+mcp_is_first_page(struct mcp *m, const struct mcp_request *r)
+{
+    bool is_first = js_type(js_get(r->params, "cursor")) == JS_NULL;
+
+    if (!is_first) {
+        mcp_error(m, &r->id, r->batch, RPC_PARAMS,
+                  "unknown cursor: the list is one page, leave params.cursor out");
+    }
+    return is_first;
+}
+
 static void
 tools_list(struct mcp *m, const struct mcp_request *r)
 {
     struct jw w;
 
-    if (js_type(js_get(r->params, "cursor")) != JS_NULL) {
-        mcp_error(m, &r->id, r->batch, RPC_PARAMS,
-                  "unknown cursor: the list is one page, leave params.cursor out");
+    if (!mcp_is_first_page(m, r)) {
         return;
     }
     mcp_reply_open(m, &w, &r->id);
@@ -274,7 +284,7 @@ struct mcp_method {
 
 static const struct mcp_method methods[] = {
     {"initialize",                METHOD_EARLY | METHOD_ALONE,        initialize            },
-    {"ping",                      METHOD_EARLY,                       ping                  },
+    {"ping",                      METHOD_EARLY,                       mcp_reply_empty       },
     {"tools/list",                0,                                  tools_list            },
     {"tools/call",                0,                                  mcp_tools_call        },
     {"resources/list",            0,                                  mcp_resources_list    },

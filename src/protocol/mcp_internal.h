@@ -73,6 +73,10 @@ struct mcp_request {
 /* Replies: open, add the members of the result, close. */
 void mcp_reply_open(struct mcp *m, struct jw *w, const struct rpc_id *id);
 void mcp_reply_close(struct mcp *m, struct jw *w, const struct rpc_id *id, struct mcp_batch *batch);
+/* A result that says nothing. */
+void mcp_reply_empty(struct mcp *m, const struct mcp_request *r);
+/* Of a list that has one page; answers where another one is asked for. */
+bool mcp_is_first_page(struct mcp *m, const struct mcp_request *r);
 void mcp_error(struct mcp *m, const struct rpc_id *id, struct mcp_batch *batch, int code,
                const char *fmt, ...) SY_PRINTF(5, 6);
 /* Sends the reply in base.out, or puts it with the others of its array (NULL: none). */

@@ -14,8 +14,8 @@
 /* Of an address that an error repeats. */
 #define URI_SHOWN 1024U
 
-/* A log, or a screen, and a marker. */
-#define TEXT_MAX ((size_t)LIMIT_RESOURCE_LOG * 2)
+/* The largest screen, with room for what is drawn over its characters; a log is smaller. */
+#define TEXT_MAX ((size_t)LIMIT_TERMINAL_ROWS * LIMIT_TERMINAL_COLS * 8)
 
 #define MIME_TYPE "text/plain"
 
@@ -81,7 +81,7 @@ write_resource(const struct mcp *m, struct jw *w, const struct tool_session *s,
     char about[LIMIT_SESSION_COMMAND + TOOL_SESSION_STATE + 8];
 
     resource_uri_text(uri, s->id, part);
-    (void)snprintf(name, sizeof(name), "session %s: %s", s->id, resource_part_name(part));
+    (void)snprintf(name, sizeof(name), "session %s: %s", s->id, resource_uri_part_name(part));
     (void)snprintf(about, sizeof(about), "%s (%s)", s->command, s->state);
     jw_object(w);
     jw_key_str(w, "uri", uri);
@@ -147,7 +147,7 @@ write_template(struct jw *w, enum tool_session_part part, const char *about)
     char name[32];
 
     resource_uri_text(uri, "{session_id}", part);
-    (void)snprintf(name, sizeof(name), "session %s", resource_part_name(part));
+    (void)snprintf(name, sizeof(name), "session %s", resource_uri_part_name(part));
     jw_object(w);
     jw_key_str(w, "uriTemplate", uri);
     jw_key_str(w, "name", name);
@@ -161,9 +161,7 @@ mcp_resource_templates(struct mcp *m, const struct mcp_request *r)
 {
     struct jw w;
 
-    if (js_type(js_get(r->params, "cursor")) != JS_NULL) {
-        mcp_error(m, &r->id, r->batch, RPC_PARAMS,
-                  "unknown cursor: the list is one page, leave params.cursor out");
+    if (!mcp_is_first_page(m, r)) {
         return;
     }
     mcp_reply_open(m, &w, &r->id);
@@ -195,7 +193,7 @@ mcp_resources_read(struct mcp *m, const struct mcp_request *r)
         return;
     }
     if (rc != SY_E_OK) {
-        mcp_error(m, &r->id, r->batch, RPC_INTERNAL, "reading the resource: %s", sy_code_text(rc));
+        mcp_error(m, &r->id, r->batch, RPC_INTERNAL, "reading %s", err.msg);
         return;
     }
     mcp_reply_open(m, &w, &r->id);
@@ -231,15 +229,6 @@ drop(struct mcp *m, struct mcp_subscription **at)
     mem_free(s);
 }
 
-static void
-reply_empty(struct mcp *m, const struct mcp_request *r)
-{
-    struct jw w;
-
-    mcp_reply_open(m, &w, &r->id);
-    mcp_reply_close(m, &w, &r->id, r->batch);
-}
-
 /* Is there such a resource? Answers if not. */
 static bool
 exists(struct mcp *m, const struct mcp_request *r, const struct resource_uri *uri, const char *said)
@@ -271,7 +260,7 @@ mcp_subscribe(struct mcp *m, const struct mcp_request *r)
     struct mcp_subscription **at = find_subscription(m, &uri);
 
     if (*at != NULL && !(*at)->is_gone) {
-        reply_empty(m, r); /* twice is once */
+        mcp_reply_empty(m, r); /* twice is once */
         return;
     }
     if (m->n_subscriptions >= LIMIT_SUBSCRIPTIONS) {
@@ -291,7 +280,7 @@ mcp_subscribe(struct mcp *m, const struct mcp_request *r)
     s->next = m->subscriptions;
     m->subscriptions = s;
     m->n_subscriptions++;
-    reply_empty(m, r);
+    mcp_reply_empty(m, r);
 }
 
 void
@@ -309,7 +298,7 @@ mcp_unsubscribe(struct mcp *m, const struct mcp_request *r)
     if (*at != NULL) {
         drop(m, at);
     }
-    reply_empty(m, r);
+    mcp_reply_empty(m, r);
 }
 
 /* From whatever changes a session: only takes note. */

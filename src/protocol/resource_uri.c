@@ -10,7 +10,7 @@ static const char *const parts[] = {[TOOL_SESSION_SCREEN] = "screen", [TOOL_SESS
 #define N_PARTS (sizeof(parts) / sizeof(parts[0]))
 
 const char *
-resource_part_name(enum tool_session_part part)
+resource_uri_part_name(enum tool_session_part part)
 {
     return parts[part];
 }

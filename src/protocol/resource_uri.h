@@ -23,6 +23,6 @@ bool resource_uri_parse(struct resource_uri *ret, const char *text, size_t len);
 /* `id` as in sessions, or "{session_id}" for a template. */
 void resource_uri_text(char ret[RESOURCE_URI_ROOM], const char *id, enum tool_session_part part);
 /* "screen", "log". */
-const char *resource_part_name(enum tool_session_part part);
+const char *resource_uri_part_name(enum tool_session_part part);
 
 #endif

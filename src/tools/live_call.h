@@ -107,13 +107,13 @@ enum sy_code live_args_size(unsigned *ret_rows, unsigned *ret_cols, const struct
  * What the tools for sessions do, once the names of the arguments are known to be theirs: for
  * `shell` (tool_shell.c), whose actions they are. `poll`: the wait of a call that gives nothing.
  */
-enum sy_code live_tool_start(const struct invocation *inv, struct tool_call *call,
+enum sy_code tool_live_start(const struct invocation *inv, struct tool_call *call,
                              const struct live_yield *yield, struct sy_error *err) SY_NODISCARD;
-enum sy_code live_tool_write(const struct invocation *inv, struct tool_call *call,
+enum sy_code tool_live_write(const struct invocation *inv, struct tool_call *call,
                              const struct live_yield *poll, struct sy_error *err) SY_NODISCARD;
-enum sy_code live_tool_end(const struct invocation *inv, struct tool_call *call,
+enum sy_code tool_live_end(const struct invocation *inv, struct tool_call *call,
                            struct sy_error *err) SY_NODISCARD;
-enum sy_code live_tool_list(const struct invocation *inv, struct tool_call *call,
+enum sy_code tool_live_list(const struct invocation *inv, struct tool_call *call,
                             struct sy_error *err) SY_NODISCARD;
 
 #endif

@@ -159,7 +159,7 @@ fill(struct exec_request *request, struct live_order *order, const struct invoca
 }
 
 enum sy_code
-live_tool_start(const struct invocation *inv, struct tool_call *call,
+tool_live_start(const struct invocation *inv, struct tool_call *call,
                 const struct live_yield *yield, struct sy_error *err)
 {
     SY_AUTO(exec_request_fini) struct exec_request request = {.tool = call->handler->name};
@@ -187,7 +187,7 @@ handle(const struct invocation *inv, struct tool_call *call, struct sy_error *er
                                             LIMIT_YIELD_MAX_MS};
     enum sy_code rc = request_check_names(inv->arguments, argument_names, err);
 
-    return rc == SY_E_OK ? live_tool_start(inv, call, &yield, err) : rc;
+    return rc == SY_E_OK ? tool_live_start(inv, call, &yield, err) : rc;
 }
 
 static const char *const aliases[] = {NULL};

@@ -16,7 +16,7 @@ matches_kind(enum payload_kind payload)
 }
 
 enum sy_code
-live_tool_end(const struct invocation *inv, struct tool_call *call, struct sy_error *err)
+tool_live_end(const struct invocation *inv, struct tool_call *call, struct sy_error *err)
 {
     static const struct live_yield yield = {END_MS, LIMIT_YIELD_MIN_MS, LIMIT_YIELD_MAX_MS};
     const struct js *v = js_get(inv->arguments, "signal");
@@ -39,7 +39,7 @@ handle(const struct invocation *inv, struct tool_call *call, struct sy_error *er
 {
     enum sy_code rc = request_check_names(inv->arguments, argument_names, err);
 
-    return rc == SY_E_OK ? live_tool_end(inv, call, err) : rc;
+    return rc == SY_E_OK ? tool_live_end(inv, call, err) : rc;
 }
 
 static const char *const aliases[] = {NULL};

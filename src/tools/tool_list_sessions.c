@@ -82,7 +82,7 @@ build(struct tool_output *ret, struct live_store *store, const struct session *w
 }
 
 enum sy_code
-live_tool_list(const struct invocation *inv, struct tool_call *call, struct sy_error *err)
+tool_live_list(const struct invocation *inv, struct tool_call *call, struct sy_error *err)
 {
     struct tool_output output;
     enum sy_code rc = build(&output, tool_context_sessions(inv->context), call->session);
@@ -99,7 +99,7 @@ handle(const struct invocation *inv, struct tool_call *call, struct sy_error *er
 {
     enum sy_code rc = request_check_names(inv->arguments, argument_names, err);
 
-    return rc == SY_E_OK ? live_tool_list(inv, call, err) : rc;
+    return rc == SY_E_OK ? tool_live_list(inv, call, err) : rc;
 }
 
 static const char *const aliases[] = {NULL};

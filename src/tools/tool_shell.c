@@ -65,7 +65,7 @@ spawn(const struct invocation *inv, struct tool_call *call, struct sy_error *err
     static const struct live_yield yield = {LIMIT_YIELD_MIN_MS, LIMIT_YIELD_MIN_MS,
                                             LIMIT_YIELD_MAX_MS};
 
-    return live_tool_start(inv, call, &yield, err);
+    return tool_live_start(inv, call, &yield, err);
 }
 
 /* What there is, at once. */
@@ -74,7 +74,7 @@ poll(const struct invocation *inv, struct tool_call *call, struct sy_error *err)
 {
     static const struct live_yield yield = {0, 0, LIMIT_YIELD_POLL_MAX_MS};
 
-    return live_tool_write(inv, call, &yield, err);
+    return tool_live_write(inv, call, &yield, err);
 }
 
 static enum sy_code
@@ -83,7 +83,7 @@ give(const struct invocation *inv, struct tool_call *call, struct sy_error *err)
     static const struct live_yield yield = {LIMIT_YIELD_POLL_MS, LIMIT_YIELD_MIN_MS,
                                             LIMIT_YIELD_POLL_MAX_MS};
 
-    return live_tool_write(inv, call, &yield, err);
+    return tool_live_write(inv, call, &yield, err);
 }
 
 static enum sy_code
@@ -124,8 +124,8 @@ static const struct action actions[] = {
     {"send_keys", send_names,   true,  give          },
     {"send",      send_names,   true,  give          },
     {"resize",    resize_names, true,  resize        },
-    {"kill",      kill_names,   true,  live_tool_end },
-    {"list",      list_names,   false, live_tool_list},
+    {"kill",      kill_names,   true,  tool_live_end },
+    {"list",      list_names,   false, tool_live_list},
 };
 #define N_ACTIONS (sizeof(actions) / sizeof(actions[0]))
 

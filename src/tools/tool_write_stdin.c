@@ -88,7 +88,7 @@ only_waits(const struct live_order *o)
 }
 
 enum sy_code
-live_tool_write(const struct invocation *inv, struct tool_call *call,
+tool_live_write(const struct invocation *inv, struct tool_call *call,
                 const struct live_yield *poll_yield, struct sy_error *err)
 {
     static const struct live_yield write_yield = {LIMIT_YIELD_WRITE_MS, LIMIT_YIELD_MIN_MS,
@@ -113,7 +113,7 @@ handle(const struct invocation *inv, struct tool_call *call, struct sy_error *er
                                                  LIMIT_YIELD_POLL_MAX_MS};
     enum sy_code rc = request_check_names(inv->arguments, argument_names, err);
 
-    return rc == SY_E_OK ? live_tool_write(inv, call, &poll_yield, err) : rc;
+    return rc == SY_E_OK ? tool_live_write(inv, call, &poll_yield, err) : rc;
 }
 
 static const char *const aliases[] = {NULL};

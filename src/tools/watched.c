@@ -108,7 +108,7 @@ tool_session_read(struct buf *out, struct tool_context *c, const char *id,
         }
         buf_fini(&shown.text);
     }
-    return rc == SY_E_OK ? rc : sy_err_nomem(err);
+    return rc == SY_E_OK ? rc : sy_err_set(err, rc, "session %.64s: %s", id, sy_code_text(rc));
 }
 
 struct tool_watch {

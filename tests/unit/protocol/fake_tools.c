@@ -31,20 +31,7 @@ struct tool_context {
     size_t n_sessions;
     enum sy_code next_error;
     bool cancels_at_once;
-    struct tool_watch *watch;
-    size_t n_live;
 };
-
-struct tool_watch {
-    tool_session_fn *fn;
-    void *arg;
-};
-
-/* Not cleared with the rest, as the calls. */
-static struct fake_live {
-    char id[80];
-    bool has_terminal;
-} lives[FAKE_SESSIONS_MAX];
 
 static struct tool_context fake;
 static struct fake_call all_calls[FAKE_CALLS_MAX];
@@ -360,119 +347,6 @@ tool_output_bytes(const struct tool_call *call)
     return fake.calls[call->index].bytes;
 }
 
-static size_t
-find_live(const char *id)
-{
-    size_t i = 0;
-
-    while (i < fake.n_live && !str_eq(lives[i].id, id)) {
-        i++;
-    }
-    return i;
-}
-
-static void
-describe_live(struct tool_session *ret, size_t i)
-{
-    *ret = (struct tool_session){.id = lives[i].id,
-                                 .command = "cat",
-                                 .has_terminal = lives[i].has_terminal,
-                                 .state = "runs"};
-}
-
-enum sy_code
-tool_session_find(struct tool_session *ret, struct tool_context *c, const char *id,
-                  struct sy_error *err)
-{
-    size_t i = find_live(id);
-
-    (void)c;
-    if (i == fake.n_live) {
-        return sy_err_set(err, SY_E_NOTFOUND, "there is no session %.64s", id);
-    }
-    describe_live(ret, i);
-    return SY_E_OK;
-}
-
-bool
-tool_session_next(struct tool_session *ret, struct tool_context *c, const char *id)
-{
-    size_t i = id != NULL ? find_live(id) + 1 : 0;
-
-    (void)c;
-    if (i >= fake.n_live) {
-        return false;
-    }
-    describe_live(ret, i);
-    return true;
-}
-
-enum sy_code
-tool_session_read(struct buf *out, struct tool_context *c, const char *id,
-                  enum tool_session_part part, struct sy_error *err)
-{
-    struct tool_session s;
-    enum sy_code rc = tool_session_find(&s, c, id, err);
-
-    if (rc != SY_E_OK) {
-        return rc;
-    }
-    rc = buf_addf(out, "%s of %s\n", part == TOOL_SESSION_LOG ? "log" : "screen", id);
-    return rc == SY_E_OK ? rc : sy_err_nomem(err);
-}
-
-enum sy_code
-tool_watch_new(struct tool_watch **ret, struct tool_context *c, tool_session_fn *fn, void *arg,
-               struct sy_error *err)
-{
-    struct tool_watch *w = mem_alloc_zero(1, sizeof(*w));
-
-    if (w == NULL) {
-        return sy_err_nomem(err);
-    }
-    *w = (struct tool_watch){.fn = fn, .arg = arg};
-    c->watch = w;
-    *ret = w;
-    return SY_E_OK;
-}
-
-void
-tool_watch_free(struct tool_watch *w)
-{
-    if (w != NULL) {
-        fake.watch = NULL;
-        mem_free(w);
-    }
-}
-
-void
-fake_session_change(const char *id, enum tool_session_change change)
-{
-    size_t i = find_live(id);
-
-    if (fake.watch != NULL) {
-        fake.watch->fn(fake.watch->arg, id, change);
-    }
-    if (change == TOOL_SESSION_GONE && i < fake.n_live) {
-        memmove(&lives[i], &lives[i + 1], (fake.n_live - i - 1) * sizeof(lives[0]));
-        fake.n_live--;
-    }
-}
-
-void
-fake_session(const char *id, bool has_terminal)
-{
-    if (fake.n_live == FAKE_SESSIONS_MAX) {
-        return;
-    }
-
-    struct fake_live *l = &lives[fake.n_live++];
-
-    (void)snprintf(l->id, sizeof(l->id), "%s", id);
-    l->has_terminal = has_terminal;
-    fake_session_change(id, TOOL_SESSION_BEGAN);
-}
-
 uint64_t
 tool_elapsed_ms(const struct tool_call *call)
 {
@@ -496,6 +370,7 @@ fake_tools_new(void)
                     .tools = {.shell_type = "default"}}
     };
     fake.config.sandbox.writable_roots.max = 16;
+    fake_sessions_forget();
     fake.bus = event_bus_new();
     if (fake.bus == NULL ||
         turn_from_config(&fake.turn, &fake.config, "/", no_environ, NULL) != SY_E_OK) {

@@ -62,6 +62,8 @@ void fake_fail_next(enum sy_code code);
 /* tool_cancel ends the call at once, from inside. */
 void fake_cancel_is_synchronous(bool yes);
 
+/* There are none (fake_sessions.c). */
+void fake_sessions_forget(void);
 /* Another session, which is told as begun; its log is "log of ID". Beyond
  * FAKE_SESSIONS_MAX nothing happens. */
 #define FAKE_SESSIONS_MAX 300

@@ -2,11 +2,13 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import fs from 'node:fs';
+import path from 'node:path';
 import test from 'node:test';
 import {
   ResourceListChangedNotificationSchema, ResourceUpdatedNotificationSchema,
 } from '@modelcontextprotocol/sdk/types.js';
-import { STUCK_MS, call, makeYard, program, startMcp, waitFor } from './lib/client.mjs';
+import { STUCK_MS, call, makeYard, processesOf, program, startMcp, waitFor } from './lib/client.mjs';
 
 const limit = { timeout: STUCK_MS };
 const uriOf = (id, part) => `shellyard://session/${id}/${part}`;
@@ -144,57 +146,66 @@ test('changes of what is subscribed to are told, few while much is written, and 
   await waitFor(() => s.told.includes(uriOf('a', 'log')) && s.told.includes('list'), 'its end is told');
 });
 
-test('a client that does not read is no burden, and is told once it reads again', limit, async (t) => {
+/** A client that reads when it wants to, with a session that floods what it is subscribed to. */
+async function openRaw(t, cmd) {
   const yard = makeYard();
   const child = spawn(program, ['mcp'], { cwd: yard.ws, env: yard.env, stdio: ['pipe', 'pipe', 'inherit'] });
   let id = 0;
+  let text = '';
 
   t.after(() => child.kill('SIGKILL'));
+  child.stdout.setEncoding('utf8').on('data', (chunk) => {
+    text += chunk;
+  });
 
   const say = (method, params, isNotification = false) => {
     id += 1;
     child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', ...(isNotification ? {} : { id }), method, params })}\n`);
     return id;
   };
-  let text = '';
-  const lines = () => text.split('\n').filter((line) => line !== '').map((line) => JSON.parse(line));
-  const seen = async (test) => waitFor(() => lines().find(test), String(test));
+  const lines = () => text.split('\n').slice(0, -1).map((line) => JSON.parse(line));
+  const seen = (test) => waitFor(() => lines().find(test), String(test));
 
-  child.stdout.setEncoding('utf8').on('data', (chunk) => {
-    text += chunk;
-  });
   say('initialize', { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'x', version: '1' } });
   say('notifications/initialized', {}, true);
 
-  const begun = say('tools/call', { name: 'exec_command', arguments: {
-    cmd: 'for i in $(seq 50); do seq 2000; sleep 0.02; done; touch over; echo the-end; sleep 300', session_id: 'a', yield_time_ms: 250 } });
+  const begun = say('tools/call', { name: 'exec_command', arguments: { cmd, session_id: 'a', yield_time_ms: 250 } });
 
   await seen((m) => m.id === begun);
 
   const subscribed = say('resources/subscribe', { uri: uriOf('a', 'log') });
 
   await seen((m) => m.id === subscribed);
+  return { yard, child, say, seen };
+}
+
+test('a client that does not read is no burden, and is told once it reads again', limit, async (t) => {
+  const { yard, child, say, seen } = await openRaw(t,
+    'for i in $(seq 50); do seq 2000; sleep 0.02; done; touch over; echo the-end; sleep 300');
+
   child.stdout.pause();
   // Its answers fill the pipe, and then wait.
   for (let i = 0; i < 20; i += 1) {
     say('resources/read', { uri: uriOf('a', 'log') });
   }
-
-  const other = await startMcp({ cwd: yard.ws, env: yard.env });
-
-  t.after(() => other.close());
-  await waitFor(async () => (await call(other.client, 'shell', { command: ['test', '-e', 'over'] })).structuredContent.exit_code === 0, 'the command goes on');
+  await waitFor(() => fs.existsSync(path.join(yard.ws, 'over')), 'the command goes on');
   child.stdout.resume();
-  await seen((m) => m.id === id);
-  await seen((m) => m.method === 'notifications/resources/updated');
 
   const last = say('resources/read', { uri: uriOf('a', 'log') });
   const answer = await seen((m) => m.id === last);
 
   assert.match(answer.result.contents[0].text, /the-end/);
-  child.stdin.end();
+  await seen((m) => m.method === 'notifications/resources/updated');
+});
+
+test('a client that closes its end while it is told of changes is gone', limit, async (t) => {
+  const { yard, child, seen } = await openRaw(t, 'while :; do seq 1000; sleep 0.01; done');
+  const ended = once(child, 'exit');
+
+  await seen((m) => m.method === 'notifications/resources/updated');
   child.stdout.destroy();
-  await once(child, 'exit');
+  await ended;
+  await waitFor(() => processesOf(yard.mark).length === 0, 'the end of its session');
 });
 
 /** Each is one call that waits while this is written. */

@@ -85,12 +85,14 @@ takes_nothing_for_an_address_that_is_none(void **state)
         "shellyard://session/a b/log",
         "Shellyard://session/a/log",
         "file:///session/a/log",
-        "shellyard://session/"
-        "12345678901234567890123456789012345678901234567890123456789012345/log",
     };
+    static const char too_long[] =
+        "shellyard://session/"
+        "12345678901234567890123456789012345678901234567890123456789012345/log";
     struct resource_uri uri;
 
     (void)state;
+    assert_false(resource_uri_parse(&uri, too_long, strlen(too_long)));
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         assert_false(resource_uri_parse(&uri, wrong[i], strlen(wrong[i])));
     }
@@ -253,7 +255,7 @@ a_slow_reader_is_told_later(void **state)
     ask("resources/subscribe", "{\"uri\":\"shellyard://session/one/log\"}");
     peer_forget(&peer);
     peer.backlog = LIMIT_NOTICE_BACKLOG + 1;
-    for (uint64_t end = clock_mono_ns() + 3 * NOTICE_MS * 1000000ULL; clock_mono_ns() < end;) {
+    for (uint64_t end = clock_mono_ns() + 3ULL * NOTICE_MS * 1000000; clock_mono_ns() < end;) {
         fake_session_change("one", TOOL_SESSION_CHANGED);
         peer_turn(&peer, 1);
     }

@@ -79,7 +79,7 @@ void live_tty_feed(struct live *l, const char *bytes, size_t n);
 /* Has anything been written since the last look that the wait looks for? */
 bool live_tty_matches(struct live *l, struct live_wait *w);
 
-/* To all watches of its store, if its command has begun. */
+/* To all watches of its store, while it can be found; LIVE_GONE is the last. */
 void live_tell(const struct live *l, enum live_change change);
 /* Something has happened that a wait may be for: looked at from the loop. */
 void live_look_soon(struct live *l);

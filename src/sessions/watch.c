@@ -24,7 +24,10 @@ live_store_unwatch(struct live_store *s, struct live_watch *w)
 void
 live_tell(const struct live *l, enum live_change change)
 {
-    for (struct live_watch *w = l->store->watches; w != NULL && l->has_begun; w = w->next) {
+    if (!l->has_begun || (l->is_removed && change != LIVE_GONE)) {
+        return; /* not known yet, or no more: its id may be another's by now */
+    }
+    for (struct live_watch *w = l->store->watches; w != NULL; w = w->next) {
         w->changed(w->arg, l, change);
     }
 }

@@ -17,8 +17,7 @@ const char result_schema[] =
     "\"output\":{\"type\":\"string\",\"description\":\"stdout and stderr as they came\"},"
     "\"denials\":{\"type\":\"array\",\"description\":\"what the sandbox refused\","
     "\"items\":{\"type\":\"object\"}},"
-    "\"approval\":{\"type\":\"object\",\"description\":\"a person's answer, or the id to wait for\"},"
-    "\"error\":{\"type\":\"string\"}}}";
+    "\"approval\":{\"type\":\"object\",\"description\":\"a person's answer, or the id to wait for\"}}}";
 
 /* Of the tools that have to do with sessions. */
 const char result_session_schema[] = "{\"type\":\"object\",\"required\":[\"status\",\"output\"],"

@@ -162,6 +162,23 @@
 /* Sessions used last, which are not ended to make room (the specification's pruning). */
 #define LIMIT_SESSIONS_PROTECTED 8U
 
+/* The end of a command's output in which its last line is looked for, for progress. */
+#define LIMIT_LAST_LINE 8192U
+
+/* The log of a session as a resource of MCP: what clients show and models read without a cursor;
+ * the rest is read by since_seq. */
+#define LIMIT_RESOURCE_LOG 262144U /* 256 KiB */
+
+/* Sessions on one page of resources/list. */
+#define LIMIT_RESOURCE_PAGE 100U
+
+/* Resources that one client has subscribed to. */
+#define LIMIT_SUBSCRIPTIONS 256U
+
+/* Bytes that wait for a client above which it is told of no change and no progress: the latest
+ * state is told once it reads again. */
+#define LIMIT_NOTICE_BACKLOG 262144U /* 256 KiB */
+
 /* Calls in flight in one engine; more are refused with a clear error. */
 #define LIMIT_CALLS 256U
 

@@ -75,7 +75,7 @@ orch_submit(struct orch_call **ret, struct session *session, const struct turn_c
     c->output.network_hosts.max = NETWORK_HOSTS;
     c->argv.max = LIMIT_ARGV;
     c->program.max = LIMIT_PATH;
-    c->last_line.max = (size_t)LIMIT_STREAM_KEEP * 4;
+    c->tail.max = (size_t)LIMIT_STREAM_KEEP * 4;
     *ret = c;
     return SY_E_OK;
 }
@@ -689,7 +689,7 @@ orch_call_free(struct orch_call *c)
     strv_fini(&c->env);
     strv_fini(&c->argv);
     buf_fini(&c->program);
-    buf_fini(&c->last_line);
+    buf_fini(&c->tail);
     denial_list_fini(&c->output.denials);
     strv_fini(&c->output.network_hosts);
     exec_request_fini(&c->request);

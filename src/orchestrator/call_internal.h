@@ -60,7 +60,7 @@ struct orch_call {
     int audit_fd;                  /* -1: not needed so far */
     enum exec_status kill_status;  /* EXEC_EXITED: nothing was killed */
     struct exec_output output;
-    struct buf last_line;
+    struct buf tail; /* of orch_tail */
     orch_wake_fn *wake;
     void *wake_arg;
 };

@@ -406,8 +406,10 @@ const struct exec_output *orch_output(const struct orch_call *call);
 /* Once it is over: its request back, for a second attempt. */
 void orch_take_request(struct orch_call *call, struct exec_request *ret);
 const char *orch_call_id(const struct orch_call *call);
-/* Last complete line of output so far, for progress; "" if none. Borrowed. */
-const char *orch_last_line(struct orch_call *call);
+/* For progress: the end of its output so far as text, at most `max` bytes of it, and how many bytes
+ * there were in all. Borrowed until the next call. */
+const char *orch_tail(struct orch_call *call, size_t max, size_t *ret_len);
+uint64_t orch_total(const struct orch_call *call);
 /* `wake` is called when something outside the call's own descriptors lets it
  * go on (another call's login snapshot is there): step it soon. For drivers. */
 typedef void orch_wake_fn(void *arg);

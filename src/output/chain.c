@@ -283,6 +283,12 @@ output_stats_all(const struct output_chain *c, struct output_stats *ret)
 }
 
 uint64_t
+output_total(const struct output_chain *c)
+{
+    return c->seq;
+}
+
+uint64_t
 output_deltas_dropped(const struct output_chain *c)
 {
     return c->deltas_dropped;

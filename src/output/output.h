@@ -83,6 +83,8 @@ struct output_stats {
 void output_stats_stream(const struct output_chain *c, enum output_stream s,
                          struct output_stats *ret);
 void output_stats_all(const struct output_chain *c, struct output_stats *ret);
+/* Filtered bytes so far, of both streams. */
+uint64_t output_total(const struct output_chain *c);
 uint64_t output_deltas_dropped(const struct output_chain *c);
 
 /*

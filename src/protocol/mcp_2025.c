@@ -44,7 +44,7 @@ mcp_batch_release(struct mcp *m, struct mcp_batch *batch)
         return;
     }
     if (batch->out.len > 0) {
-        /* deliver() keeps room for the bracket. */
+        /* mcp_deliver() keeps room for the bracket. */
         SY_ASSERT(buf_add_char(&batch->out, ']') == SY_E_OK);
         (void)m->base.options.send(m->base.options.arg, batch->out.data, batch->out.len);
     }
@@ -52,9 +52,8 @@ mcp_batch_release(struct mcp *m, struct mcp_batch *batch)
     mem_free(batch);
 }
 
-/* Sends the reply in base.out, or puts it with the others of its array. */
-static void
-deliver(struct mcp *m, struct mcp_batch *batch)
+void
+mcp_deliver(struct mcp *m, struct mcp_batch *batch)
 {
     const struct buf *out = &m->base.out;
 
@@ -92,7 +91,7 @@ mcp_reply_close(struct mcp *m, struct jw *w, const struct rpc_id *id, struct mcp
         mcp_error(m, id, batch, RPC_INTERNAL, "building the answer: %s", sy_code_text(rc));
         return;
     }
-    deliver(m, batch);
+    mcp_deliver(m, batch);
 }
 
 void
@@ -110,7 +109,7 @@ mcp_error(struct mcp *m, const struct rpc_id *id, struct mcp_batch *batch, int c
     rpc_error(&w, id, code, text);
     /* OUT_RESERVE holds the longest of these. */
     SY_ASSERT(jw_done(&w) == SY_E_OK);
-    deliver(m, batch);
+    mcp_deliver(m, batch);
 }
 
 static const struct mcp_version *
@@ -176,6 +175,11 @@ initialize(struct mcp *m, const struct mcp_request *r)
     jw_object(&w);
     jw_key_bool(&w, "listChanged", false);
     jw_end_object(&w);
+    jw_key(&w, "resources");
+    jw_object(&w);
+    jw_key_bool(&w, "subscribe", true);
+    jw_key_bool(&w, "listChanged", true);
+    jw_end_object(&w);
     jw_end_object(&w);
     jw_key(&w, "serverInfo");
     jw_object(&w);
@@ -192,13 +196,13 @@ initialize(struct mcp *m, const struct mcp_request *r)
 static void
 initialized(struct mcp *m, const struct mcp_request *r)
 {
-    /* Nothing waits for it. */
-    (void)m;
     (void)r;
+    m->is_ready = m->version != NULL;
+    mcp_arm(m);
 }
 
-static void
-ping(struct mcp *m, const struct mcp_request *r)
+void
+mcp_reply_empty(struct mcp *m, const struct mcp_request *r)
 {
     struct jw w;
 
@@ -234,14 +238,24 @@ write_tool(const struct mcp *m, struct jw *w, const struct tool_handler *t)
     jw_end_object(w);
 }
 
+bool
+mcp_is_first_page(struct mcp *m, const struct mcp_request *r)
+{
+    bool is_first = js_type(js_get(r->params, "cursor")) == JS_NULL;
+
+    if (!is_first) {
+        mcp_error(m, &r->id, r->batch, RPC_PARAMS,
+                  "unknown cursor: the list is one page, leave params.cursor out");
+    }
+    return is_first;
+}
+
 static void
 tools_list(struct mcp *m, const struct mcp_request *r)
 {
     struct jw w;
 
-    if (js_type(js_get(r->params, "cursor")) != JS_NULL) {
-        mcp_error(m, &r->id, r->batch, RPC_PARAMS,
-                  "unknown cursor: the list is one page, leave params.cursor out");
+    if (!mcp_is_first_page(m, r)) {
         return;
     }
     mcp_reply_open(m, &w, &r->id);
@@ -269,12 +283,17 @@ struct mcp_method {
 };
 
 static const struct mcp_method methods[] = {
-    {"initialize",                METHOD_EARLY | METHOD_ALONE,        initialize    },
-    {"ping",                      METHOD_EARLY,                       ping          },
-    {"tools/list",                0,                                  tools_list    },
-    {"tools/call",                0,                                  mcp_tools_call},
-    {"notifications/initialized", METHOD_EARLY | METHOD_NOTIFICATION, initialized   },
-    {"notifications/cancelled",   METHOD_EARLY | METHOD_NOTIFICATION, mcp_cancelled },
+    {"initialize",                METHOD_EARLY | METHOD_ALONE,        initialize            },
+    {"ping",                      METHOD_EARLY,                       mcp_reply_empty       },
+    {"tools/list",                0,                                  tools_list            },
+    {"tools/call",                0,                                  mcp_tools_call        },
+    {"resources/list",            0,                                  mcp_resources_list    },
+    {"resources/templates/list",  0,                                  mcp_resource_templates},
+    {"resources/read",            0,                                  mcp_resources_read    },
+    {"resources/subscribe",       0,                                  mcp_subscribe         },
+    {"resources/unsubscribe",     0,                                  mcp_unsubscribe       },
+    {"notifications/initialized", METHOD_EARLY | METHOD_NOTIFICATION, initialized           },
+    {"notifications/cancelled",   METHOD_EARLY | METHOD_NOTIFICATION, mcp_cancelled         },
 };
 
 static const struct mcp_method *
@@ -319,7 +338,7 @@ refuse_modern(struct mcp *m, const struct mcp_request *r, const char *asked)
     jw_end_object(&w);
     jw_end_object(&w);
     SY_ASSERT(jw_done(&w) == SY_E_OK);
-    deliver(m, r->batch);
+    mcp_deliver(m, r->batch);
 }
 
 /* May this request run now? Answers it if not. */
@@ -516,6 +535,7 @@ mcp_free(struct protocol *p)
     struct mcp *m = (struct mcp *)p;
 
     SY_ASSERT(m->calls == NULL);
+    mcp_unwatch_sessions(m);
     json_doc_fini(&m->no_arguments);
     protocol_fini(p);
     mem_free(m);
@@ -543,6 +563,9 @@ protocol_mcp_new(struct protocol **ret, const struct protocol_options *options,
 
     if (rc == SY_E_OK) {
         rc = json_parse(&m->no_arguments, "{}", 2, err);
+    }
+    if (rc == SY_E_OK) {
+        rc = mcp_watch_sessions(m, err);
     }
     if (rc != SY_E_OK) {
         mcp_free(&m->base);

@@ -11,25 +11,48 @@
 #define PROGRESS_MESSAGE 200U
 #define PROGRESS_BUFFER  1024U
 
+/* How often new output is looked for while a call is waited for: what people follow, and models
+ * do not pay for. */
+#define PROGRESS_LOOK_MS 250U
+
 static uint64_t
 progress_ms(const struct mcp *m)
 {
     return m->base.options.progress_ms > 0 ? m->base.options.progress_ms : 5000;
 }
 
-static void on_progress(uv_timer_t *timer);
-
-/* Sets the timer to the call that is due first. */
-static void
-arm_progress(struct mcp *m)
+static uint64_t
+look_ms(const struct mcp *m)
 {
-    uint64_t first = UINT64_MAX;
+    return progress_ms(m) < PROGRESS_LOOK_MS ? progress_ms(m) : PROGRESS_LOOK_MS;
+}
+
+static bool
+wants_progress(const struct mcp_call *c)
+{
+    return c->token.kind != RPC_ID_NONE && !c->is_cancelled;
+}
+
+bool
+mcp_is_slow(const struct mcp *m)
+{
+    const struct protocol_options *o = &m->base.options;
+
+    return o->backlog != NULL && o->backlog(o->arg) > LIMIT_NOTICE_BACKLOG;
+}
+
+static void on_timer(uv_timer_t *timer);
+
+void
+mcp_arm(struct mcp *m)
+{
+    uint64_t first = mcp_notices_when(m);
 
     if (m->base.is_ending) {
         return; /* the timer counts the grace of the end */
     }
     for (const struct mcp_call *c = m->calls; c != NULL; c = c->next) {
-        if (c->token.kind != RPC_ID_NONE && !c->is_cancelled && c->due_ms < first) {
+        if (wants_progress(c) && c->due_ms < first) {
             first = c->due_ms;
         }
     }
@@ -42,8 +65,8 @@ arm_progress(struct mcp *m)
 
     uint64_t now = uv_now(m->base.options.loop);
 
-    SY_ASSERT(uv_timer_start(protocol_timer(&m->base), on_progress, first > now ? first - now : 0,
-                             0) == 0);
+    SY_ASSERT(
+        uv_timer_start(protocol_timer(&m->base), on_timer, first > now ? first - now : 0, 0) == 0);
 }
 
 static void
@@ -51,16 +74,17 @@ send_progress(struct mcp *m, struct mcp_call *c)
 {
     SY_AUTO(buf_fini) struct buf line = {.max = PROGRESS_BUFFER};
     const char *last = tool_last_line(c->tool);
-    int64_t seconds = (int64_t)(tool_elapsed_ms(c->tool) / 1000);
+    int64_t elapsed_ms = (int64_t)tool_elapsed_ms(c->tool);
     struct jw w;
 
     /* Must grow, also when the loop was late. */
-    c->progress = seconds > c->progress ? seconds : c->progress + 1;
+    c->progress_ms = elapsed_ms > c->progress_ms ? elapsed_ms : c->progress_ms + 1;
     out_begin(&m->base, &w);
     rpc_notification_open(&w, "notifications/progress");
     jw_key(&w, "progressToken");
     rpc_id_write(&w, &c->token);
-    jw_key_int(&w, "progress", c->progress);
+    jw_key(&w, "progress");
+    jw_real(&w, (double)c->progress_ms / 1000, 3);
     if (m->version->has_annotations && last[0] != '\0' &&
         str_add_visible(&line, last, strlen(last), PROGRESS_MESSAGE) == SY_E_OK) {
         jw_key_strn(&w, "message", line.data, line.len);
@@ -72,19 +96,33 @@ send_progress(struct mcp *m, struct mcp_call *c)
     }
 }
 
+/* Something new to tell, or long silence. */
 static void
-on_progress(uv_timer_t *timer)
+look_for_progress(struct mcp *m, struct mcp_call *c, uint64_t now)
+{
+    uint64_t bytes = tool_output_bytes(c->tool);
+
+    c->due_ms = now + look_ms(m);
+    if ((bytes != c->told_bytes || c->beat_ms <= now) && !mcp_is_slow(m)) {
+        send_progress(m, c);
+        c->told_bytes = bytes;
+        c->beat_ms = now + progress_ms(m);
+    }
+}
+
+static void
+on_timer(uv_timer_t *timer)
 {
     struct mcp *m = timer->data;
     uint64_t now = uv_now(m->base.options.loop);
 
     for (struct mcp_call *c = m->calls; c != NULL; c = c->next) {
-        if (c->token.kind != RPC_ID_NONE && !c->is_cancelled && c->due_ms <= now) {
-            send_progress(m, c);
-            c->due_ms = now + progress_ms(m);
+        if (wants_progress(c) && c->due_ms <= now) {
+            look_for_progress(m, c, now);
         }
     }
-    arm_progress(m);
+    mcp_send_notices(m, now);
+    mcp_arm(m);
 }
 
 static void
@@ -141,7 +179,7 @@ on_done(void *arg, struct tool_call *call, struct tool_output *output)
     call_free(c);
     mcp_batch_release(m, batch);
     if (had_progress) {
-        arm_progress(m);
+        mcp_arm(m);
     }
     if (m->base.is_ending && m->n_calls == 0) {
         protocol_finish(&m->base);
@@ -185,7 +223,8 @@ call_new(struct mcp *m, const struct mcp_request *r, const struct rpc_id *token)
     keep_id(&c->token, token, c->text + used);
     c->mcp = m;
     c->batch = r->batch;
-    c->due_ms = uv_now(m->base.options.loop) + progress_ms(m);
+    c->due_ms = uv_now(m->base.options.loop) + look_ms(m);
+    c->beat_ms = uv_now(m->base.options.loop) + progress_ms(m);
     c->next = m->calls;
     if (c->next != NULL) {
         c->next->prev = c;
@@ -292,7 +331,7 @@ mcp_tools_call(struct mcp *m, const struct mcp_request *r)
         r->batch->holds++;
     }
     if (token.kind != RPC_ID_NONE) {
-        arm_progress(m);
+        mcp_arm(m);
     }
 }
 

@@ -5,7 +5,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "protocol/notice.h"
 #include "protocol/protocol_internal.h"
+#include "protocol/resource_uri.h"
 #include "protocol/rpc.h"
 
 /* What a version of the protocol has. */
@@ -32,8 +34,10 @@ struct mcp_call {
     struct mcp_batch *batch; /* NULL: answered by itself */
     struct rpc_id id;
     struct rpc_id token; /* RPC_ID_NONE: no progress wanted */
-    uint64_t due_ms;     /* next progress, time of the loop */
-    int64_t progress;    /* last value sent */
+    uint64_t due_ms;     /* next look for progress, time of the loop */
+    uint64_t beat_ms;    /* progress then, whether something has come or not */
+    uint64_t told_bytes; /* output of which progress was told */
+    int64_t progress_ms; /* last value sent */
     bool is_cancelled;   /* must not be answered */
     uint64_t elicit;     /* number of the question that its person was asked; 0: none is open */
     uint64_t elicited_ns;
@@ -52,6 +56,11 @@ struct mcp {
     uint64_t n_elicited;
     char client[128]; /* its name; "" unknown */
     struct tool_asker asker;
+    bool is_ready; /* may be sent what it did not ask for */
+    struct tool_watch *watch;
+    struct notice list; /* of resources */
+    struct mcp_subscription *subscriptions;
+    size_t n_subscriptions;
 };
 
 struct mcp_request {
@@ -64,8 +73,14 @@ struct mcp_request {
 /* Replies: open, add the members of the result, close. */
 void mcp_reply_open(struct mcp *m, struct jw *w, const struct rpc_id *id);
 void mcp_reply_close(struct mcp *m, struct jw *w, const struct rpc_id *id, struct mcp_batch *batch);
+/* A result that says nothing. */
+void mcp_reply_empty(struct mcp *m, const struct mcp_request *r);
+/* Of a list that has one page; answers where another one is asked for. */
+bool mcp_is_first_page(struct mcp *m, const struct mcp_request *r);
 void mcp_error(struct mcp *m, const struct rpc_id *id, struct mcp_batch *batch, int code,
                const char *fmt, ...) SY_PRINTF(5, 6);
+/* Sends the reply in base.out, or puts it with the others of its array (NULL: none). */
+void mcp_deliver(struct mcp *m, struct mcp_batch *batch);
 /* One hold less; the last one sends and frees. Accepts NULL. */
 void mcp_batch_release(struct mcp *m, struct mcp_batch *batch);
 
@@ -83,5 +98,23 @@ void mcp_elicit_end(struct mcp_call *c);
 void mcp_tools_call(struct mcp *m, const struct mcp_request *r);
 void mcp_cancelled(struct mcp *m, const struct mcp_request *r);
 void mcp_cancel_all(struct mcp *m);
+/* Sets the timer to what is due first: progress, notices. */
+void mcp_arm(struct mcp *m);
+/* So much waits for the peer that what can be left out is. */
+bool mcp_is_slow(const struct mcp *m);
+
+/* mcp_resources.c */
+void mcp_resources_list(struct mcp *m, const struct mcp_request *r);
+void mcp_resource_templates(struct mcp *m, const struct mcp_request *r);
+void mcp_resources_read(struct mcp *m, const struct mcp_request *r);
+void mcp_subscribe(struct mcp *m, const struct mcp_request *r);
+void mcp_unsubscribe(struct mcp *m, const struct mcp_request *r);
+enum sy_code mcp_watch_sessions(struct mcp *m, struct sy_error *err) SY_NODISCARD;
+/* Forgets the subscriptions, too. */
+void mcp_unwatch_sessions(struct mcp *m);
+/* When there is something to tell, time of the loop; UINT64_MAX: nothing. */
+uint64_t mcp_notices_when(const struct mcp *m);
+/* Tells what is due. */
+void mcp_send_notices(struct mcp *m, uint64_t now);
 
 #endif

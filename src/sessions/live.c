@@ -78,6 +78,7 @@ on_raw(void *arg, enum output_stream s, const char *bytes, size_t n)
     (void)s; /* in the order in which they came, as a terminal has them */
     l->heard_ns = clock_mono_ns();
     live_look_soon(l);
+    live_tell(l, LIVE_CHANGED);
     live_tty_feed(l, bytes, n);
     return transcript_push(l->transcript, bytes, n);
 }
@@ -94,6 +95,7 @@ on_begun(void *arg, struct orch_call *call)
     }
     l->began_ns = clock_mono_ns();
     l->heard_ns = l->began_ns;
+    live_tell(l, LIVE_BEGAN);
     if (l->starter.begun != NULL) {
         l->starter.begun(l->starter.arg, l);
     }
@@ -112,6 +114,7 @@ settle(struct live *l)
     if (l->has_begun) {
         l->store->running--;
     }
+    live_tell(l, LIVE_ENDED);
     live_store_tell(l->store);
 }
 
@@ -225,6 +228,7 @@ live_remove(struct live *l, const char *why)
     }
     l->is_removed = true;
     l->starter = (struct live_options){0};
+    live_tell(l, LIVE_GONE);
     if (why != NULL) {
         live_store_remember(l->store, l->id, why);
     }
@@ -383,8 +387,11 @@ live_resize(struct live *l, unsigned rows, unsigned columns)
     }
     rows = rows > 0 ? rows : now.rows;
     columns = columns > 0 ? columns : now.cols;
-    return terminal_resize(l->screen, rows, columns, NULL) != SY_E_ARG &&
-           orch_resize(l->call, rows, columns);
+    if (terminal_resize(l->screen, rows, columns, NULL) == SY_E_ARG) {
+        return false;
+    }
+    live_tell(l, LIVE_CHANGED);
+    return orch_resize(l->call, rows, columns);
 }
 
 void

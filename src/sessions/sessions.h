@@ -57,6 +57,25 @@ void live_store_free(struct live_store *s);
 size_t live_store_running(const struct live_store *s);
 size_t live_store_max(const struct live_store *s);
 
+/*
+ * What happens to the sessions of a store, for whoever shows them: from whatever causes it, so that
+ * `changed` may take note and no more. In the watcher's memory until live_store_unwatch, which is
+ * not for inside of `changed`.
+ */
+enum live_change {
+    LIVE_BEGAN,
+    LIVE_CHANGED, /* it wrote something, or has another size */
+    LIVE_ENDED,   /* its command; it is still known */
+    LIVE_GONE     /* it will be known no more */
+};
+struct live_watch {
+    void (*changed)(void *arg, const struct live *l, enum live_change change);
+    void *arg;
+    struct live_watch *next; /* ours */
+};
+void live_store_watch(struct live_store *s, struct live_watch *w);
+void live_store_unwatch(struct live_store *s, struct live_watch *w);
+
 /* 1 to LIMIT_SESSION_ID letters, digits, '.', '_' and '-'. */
 bool live_id_is_valid(const char *id);
 /*
@@ -66,6 +85,8 @@ bool live_id_is_valid(const char *id);
  */
 enum sy_code live_find(struct live **ret, struct live_store *s, const struct session *who,
                        const char *id, struct sy_error *err) SY_NODISCARD;
+/* Would `who` find it? */
+bool live_is_of(const struct live *l, const struct session *who);
 /* Those of them in the order in which they began; `l` NULL: the first. NULL: no more. */
 struct live *live_next(struct live_store *s, const struct session *who, const struct live *l);
 /* Ends all of them. */

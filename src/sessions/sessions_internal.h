@@ -24,6 +24,7 @@ struct live_store {
     struct live_memory *memories; /* a ring of LIMIT_SESSION_MEMORIES; NULL: none so far */
     size_t next_memory;
     bool is_ending;
+    struct live_watch *watches;
 };
 
 /* The line that is being typed, as far as it can be known (typed.c). */
@@ -97,6 +98,8 @@ void live_tty_feed(struct live *l, const char *bytes, size_t n);
 /* Has anything been written since the last look that the wait looks for? */
 bool live_tty_matches(struct live *l, struct live_wait *w);
 
+/* To all watches of its store, while it can be found; LIVE_GONE is the last. */
+void live_tell(const struct live *l, enum live_change change);
 /* Something has happened that a wait may be for: looked at from the loop. */
 void live_look_soon(struct live *l);
 /* For uv_timer_start. */

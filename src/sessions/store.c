@@ -110,8 +110,8 @@ recall(const struct live_store *s, const char *id)
     return NULL;
 }
 
-static bool
-is_of(const struct live *l, const struct session *who)
+bool
+live_is_of(const struct live *l, const struct session *who)
 {
     const struct session *owner = l->heir != NULL ? l->heir : l->session;
 
@@ -125,7 +125,7 @@ live_find(struct live **ret, struct live_store *s, const struct session *who, co
     struct live *l = find(s, id);
     const char *why = l == NULL ? recall(s, id) : NULL;
 
-    l = l != NULL && is_of(l, who) ? l : NULL;
+    l = l != NULL && live_is_of(l, who) ? l : NULL;
 
     if (l != NULL && l->has_begun) {
         *ret = l;
@@ -149,7 +149,7 @@ live_next(struct live_store *s, const struct session *who, const struct live *l)
 {
     struct live *next = l == NULL ? s->first : l->next;
 
-    while (next != NULL && !(next->has_begun && is_of(next, who))) {
+    while (next != NULL && !(next->has_begun && live_is_of(next, who))) {
         next = next->next;
     }
     return next;
@@ -162,7 +162,7 @@ live_end_within(struct live_store *s, const struct session *who)
 
     for (struct live *l = s->first; l != NULL; l = next) {
         next = l->next;
-        if (is_of(l, who)) {
+        if (live_is_of(l, who)) {
             live_remove(l, NULL);
         }
     }

@@ -49,8 +49,7 @@ const char access_call_schema[] =
     "\"output\":{\"type\":\"string\"},"
     "\"applied\":{\"type\":\"boolean\",\"description\":\"it is in force now\"},"
     "\"scope\":{\"type\":\"string\"},"
-    "\"approval\":{\"type\":\"object\"},"
-    "\"error\":{\"type\":\"string\"}}}";
+    "\"approval\":{\"type\":\"object\"}}}";
 
 const char *
 access_call_scope_name(enum grant_scope scope)

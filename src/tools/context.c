@@ -257,6 +257,7 @@ call_free(struct tool_call *call)
     orch_call_free(call->first);
     live_call_free(call->live);
     tool_output_fini(&call->answer);
+    buf_fini(&call->last_line);
     mem_free(call->call_id);
     mem_free(call);
 }
@@ -477,6 +478,7 @@ call_new(const struct invocation *inv, const struct tool_handler *handler, tool_
     call->done = done;
     call->arg = arg;
     call->started_ns = clock_mono_ns();
+    call->last_line.max = LIMIT_LAST_LINE;
     call->call_id = mem_strdup(inv->call_id);
     if (call->call_id == NULL) {
         mem_free(call);
@@ -575,12 +577,6 @@ tool_give_up(struct tool_call *call)
     if (is_under_way(call)) {
         orch_give_up(call->orch);
     }
-}
-
-const char *
-tool_last_line(struct tool_call *call)
-{
-    return call->orch != NULL ? orch_last_line(call->orch) : "";
 }
 
 uint64_t

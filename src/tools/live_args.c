@@ -34,6 +34,19 @@ live_args_id(const char **ret, char room[LIVE_ID_ROOM], const struct invocation 
                             *ret != NULL ? "an empty string" : js_type_name(js_type(v)));
 }
 
+enum sy_code
+live_args_need_id(const char **ret, char room[LIVE_ID_ROOM], const struct invocation *inv,
+                  struct sy_error *err)
+{
+    enum sy_code rc = live_args_id(ret, room, inv, err);
+
+    return rc != SY_E_OK || *ret != NULL
+               ? rc
+               : sy_err_set(err, SY_E_ARG,
+                            "'session_id' is missing: which session? list_sessions tells which "
+                            "there are");
+}
+
 /* A whole number from min to max; *ret stays where the argument is absent. */
 static enum sy_code
 number(int64_t *ret, const struct js *args, const char *name, const int64_t range[2],

@@ -13,9 +13,6 @@
 #include "terminal/view.h"
 #include "tools/retry.h"
 
-/* A screen as text: of the largest, most is blank. */
-#define SCREEN_BYTES ((size_t)256 * 1024)
-
 struct live_call {
     struct tool_call *call; /* borrowed */
     struct live *live;      /* borrowed from the store; NULL: it is not known any more */
@@ -72,6 +69,16 @@ add_keys(struct live_call *lc)
     return rc;
 }
 
+/* A terminal makes a line's end of the key; a pipe has no keys. */
+static enum sy_code
+press_enter(struct live_call *lc)
+{
+    bool has_terminal = live_screen(lc->live) != NULL;
+    enum sy_code rc = buf_add_char(&lc->input, has_terminal ? '\r' : '\n');
+
+    return rc == SY_E_OK ? rc : sy_err_set(&lc->refused, rc, "no room for what is typed");
+}
+
 static bool
 give(struct live_call *lc)
 {
@@ -85,6 +92,9 @@ give(struct live_call *lc)
         return false;
     }
     rc = add_keys(lc);
+    if (rc == SY_E_OK && o->presses_enter) {
+        rc = press_enter(lc);
+    }
     if (rc != SY_E_OK) {
         return false;
     }
@@ -321,6 +331,12 @@ live_call_drive(struct tool_call *call, const struct live_order *order, struct s
     return SY_E_OK;
 }
 
+struct live *
+live_call_session(const struct live_call *lc)
+{
+    return lc->live;
+}
+
 void
 live_call_cancel(struct live_call *lc)
 {
@@ -367,32 +383,14 @@ live_call_output(struct exec_output *ret, const struct tool_call *call)
 
 /* Text that it wrote and this call is given. */
 static enum sy_code
-read_text(struct result_session *s, struct live_call *lc, bool is_running)
+read_text(struct result_session *s, struct live_call *lc)
 {
     struct transcript *t = live_transcript(lc->live);
-    SY_AUTO(buf_fini) struct buf raw = {.max = (size_t)LIMIT_SESSION_KEEP_MOST * 2};
-    uint64_t from = lc->order.has_since ? lc->order.since_seq : transcript_unread(t);
-    uint64_t to = is_running ? transcript_whole_end(t) : transcript_end(t);
-    struct output_marks marks = {0};
-    enum sy_code rc = transcript_read(t, from, to, &raw, &s->omitted);
+    enum sy_code rc = live_show_stream(
+        &s->shown, lc->live, lc->order.has_since ? lc->order.since_seq : transcript_unread(t),
+        lc->order.max_bytes);
 
-    if (rc != SY_E_OK) {
-        return rc;
-    }
-    s->stats.total_bytes = to > from ? to - from : 0;
-    for (size_t i = 0; i < raw.len; i++) {
-        s->stats.total_lines += raw.data[i] == '\n' ? 1 : 0;
-    }
-    if (raw.len > 0 && raw.data[raw.len - 1] != '\n') {
-        s->stats.total_lines++;
-    }
-    rc = output_text_bytes(&s->text, buf_view(&raw), raw.len, lc->order.max_bytes,
-                           (struct output_totals){s->stats.total_bytes, s->stats.total_lines},
-                           &marks);
-    s->stats.has_invalid_utf8 = marks.has_invalid_utf8;
-    s->is_truncated = marks.is_truncated || s->omitted > 0;
-    s->next_seq = to > from ? to : from;
-    transcript_mark_read(t, s->next_seq);
+    transcript_mark_read(t, s->shown.next_seq);
     return rc;
 }
 
@@ -404,23 +402,22 @@ read_screen(struct result_session *s, struct live_call *lc)
     struct transcript *all = live_transcript(lc->live);
     struct terminal_screen screen;
     struct jw w = {.out = &s->screen};
-    enum sy_code rc = terminal_look(t, &screen);
+    bool has_changes = lc->order.view == LIVE_VIEW_DIFF;
+    enum sy_code rc = live_show_screen(&s->shown.text, lc->live, &screen, has_changes);
 
-    if (rc != SY_E_OK) {
-        return rc;
-    }
-    rc = lc->order.view == LIVE_VIEW_DIFF ? view_diff(t, &screen, live_seen(lc->live), &s->text)
-                                          : view_screen(t, &screen, &s->text);
     if (rc == SY_E_OK) {
         jw_object(&w);
         rc = view_facts(&w, t, &screen);
         jw_end_object(&w);
     }
+    if (rc != SY_E_OK) {
+        return rc;
+    }
     live_set_seen(lc->live, screen.seq);
     transcript_mark_read(all, transcript_end(all));
-    s->next_seq = transcript_end(all);
-    s->stats.total_bytes = s->text.len;
-    return rc == SY_E_OK ? jw_done(&w) : rc;
+    s->shown.next_seq = transcript_end(all);
+    s->shown.stats.total_bytes = s->shown.text.len;
+    return jw_done(&w);
 }
 
 static bool
@@ -472,6 +469,21 @@ add_notes(struct exec_output *o, const struct live_call *lc, const struct live_s
     }
 }
 
+/* The call that goes on, in the words of the tool that was called. */
+static void
+write_next(char ret[RESULT_NEXT], const struct tool_call *call, const char *id)
+{
+    if (call->handler == tool_find("shell")) {
+        (void)snprintf(ret, RESULT_NEXT,
+                       "shell {\"action\":\"wait\",\"session_id\":\"%s\"} waits for more; "
+                       "send_text and send_keys type",
+                       id);
+    } else {
+        (void)snprintf(ret, RESULT_NEXT,
+                       "write_stdin {\"session_id\":\"%s\"} waits for more; chars types", id);
+    }
+}
+
 static enum sy_code
 build(struct tool_output *ret, struct tool_call *call, struct exec_output *answer)
 {
@@ -483,13 +495,11 @@ build(struct tool_output *ret, struct tool_call *call, struct exec_output *answe
     s.id = live_id(lc->live);
     s.is_running = state.is_running;
     s.pending_input = state.unwritten;
-    s.text.max = lc->order.max_bytes + SCREEN_BYTES;
-    s.screen.max = SCREEN_BYTES * 4;
+    s.shown.text.max = lc->order.max_bytes + LIVE_SCREEN_BYTES;
+    s.screen.max = LIVE_SCREEN_BYTES * 4;
     (void)live_get_terminal(lc->live, &s.terminal);
     if (state.is_running) {
-        (void)snprintf(s.next, sizeof(s.next),
-                       "write_stdin {\"session_id\":\"%s\"} waits for more; chars types",
-                       live_id(lc->live));
+        write_next(s.next, call, s.id);
     }
     add_notes(answer, lc, &state);
 
@@ -503,14 +513,13 @@ build(struct tool_output *ret, struct tool_call *call, struct exec_output *answe
                  "the pattern takes too many steps for this output: it may have been missed");
     }
 
-    enum sy_code rc =
-        shows_screen(lc, &state) ? read_screen(&s, lc) : read_text(&s, lc, state.is_running);
+    enum sy_code rc = shows_screen(lc, &state) ? read_screen(&s, lc) : read_text(&s, lc);
 
     if (rc == SY_E_OK) {
         rc = result_build_session(ret, call, answer, &s);
     }
     buf_fini(&s.screen);
-    buf_fini(&s.text);
+    buf_fini(&s.shown.text);
     return rc;
 }
 

@@ -32,6 +32,7 @@ struct live_order {
     const char *input;
     size_t input_len;
     const struct js *keys; /* names, behind the input; NULL: none. As the arguments */
+    bool presses_enter;    /* behind both */
     bool ends_input;
     int signal;    /* at once; 0: none */
     bool kills;    /* at once */
@@ -45,6 +46,8 @@ enum sy_code live_call_start(struct tool_call *call, struct exec_request *reques
 /* The session that the order names. */
 enum sy_code live_call_drive(struct tool_call *call, const struct live_order *order,
                              struct sy_error *err) SY_NODISCARD;
+/* The session; NULL: it is not known any more. */
+struct live *live_call_session(const struct live_call *lc);
 /* Ends the wait, or what has not begun to run; a session that runs goes on. */
 void live_call_cancel(struct live_call *lc);
 /* Is its command on its way to run? */
@@ -61,20 +64,32 @@ void live_call_free(struct live_call *lc);
 #define LIVE_ID_NAMES "session_id", "process_id"
 #define LIVE_WAIT_NAMES                                                                            \
     "yield_time_ms", "idle_ms", "until", "pattern", "view", "max_output_tokens", "since_seq"
-/* The session's id as text, also where it is given as a number; NULL: none is. Into `room`. */
-/* As properties of an input schema. */
+/* What is typed to one. */
+#define LIVE_INPUT_NAMES "chars", "input", "text", "keys", "enter", "eof", "signal"
+/* What starts one. */
+#define LIVE_START_NAMES                                                                           \
+    "cmd", "command", "shell", "login", "tty", "pty", "stdin", "term", "rows", "cols", "workdir",  \
+        "cwd", "working_directory", "timeout_ms", "timeout", "sandbox_permissions",                \
+        "justification", "prefix_rule", "env", LIVE_ID_NAMES, LIVE_WAIT_NAMES
+/* As properties of an input schema; the short ones are for a tool that is listed with another. */
 #define LIVE_WAIT_SCHEMA                                                                           \
-    "\"idle_ms\":{\"type\":\"integer\",\"description\":"                                           \
-    "\"Answer once it was silent so long.\"},"                                                     \
-    "\"pattern\":{\"type\":\"string\",\"description\":"                                            \
-    "\"Answer once the output matches.\"},"                                                        \
-    "\"until\":{\"type\":\"string\",\"enum\":[\"prompt\",\"input\",\"stable\"],\"description\":"   \
-    "\"Answer at the shell's prompt, a read, or a still screen.\"},"                               \
+    "\"idle_ms\":{\"type\":\"integer\",\"description\":\"Answer once silent so long.\"},"          \
+    "\"pattern\":{\"type\":\"string\",\"description\":\"Answer once output matches.\"},"           \
+    "\"until\":{\"type\":\"string\",\"enum\":[\"prompt\",\"input\",\"stable\"],\"description\":"              \
+    "\"Answer at the prompt, a read, or a still screen.\"}," LIVE_VIEW_SCHEMA
+#define LIVE_WAIT_SCHEMA_SHORT                                                                     \
+    "\"idle_ms\":{\"type\":\"integer\"},\"pattern\":{\"type\":\"string\"},"                        \
+    "\"until\":{\"type\":\"string\",\"enum\":[\"prompt\",\"input\",\"stable\"]}," LIVE_VIEW_SCHEMA
+#define LIVE_VIEW_SCHEMA                                                                           \
     "\"view\":{\"type\":\"string\",\"enum\":[\"auto\",\"stream\",\"screen\",\"diff\"]},"
 
 #define LIVE_ID_ROOM 24
+/* The session's id as text, also where it is given as a number; NULL: none is. Into `room`. */
 enum sy_code live_args_id(const char **ret, char room[LIVE_ID_ROOM], const struct invocation *inv,
                           struct sy_error *err) SY_NODISCARD;
+/* The same; that there is none is an error. */
+enum sy_code live_args_need_id(const char **ret, char room[LIVE_ID_ROOM],
+                               const struct invocation *inv, struct sy_error *err) SY_NODISCARD;
 /* The wait; `fallback_ms` where yield_time_ms is not there, between min and max. */
 struct live_yield {
     int64_t fallback_ms;
@@ -87,6 +102,19 @@ enum sy_code live_args_wait(struct live_order *ret, const struct invocation *inv
 enum sy_code live_args_signal(int *ret, const struct js *v, struct sy_error *err) SY_NODISCARD;
 /* "rows" and "cols"; each stays as it is where the argument is absent. */
 enum sy_code live_args_size(unsigned *ret_rows, unsigned *ret_cols, const struct js *args,
+                            struct sy_error *err) SY_NODISCARD;
+
+/*
+ * What the tools for sessions do, once the names of the arguments are known to be theirs: for
+ * `shell` (tool_shell.c), whose actions they are. `poll`: the wait of a call that gives nothing.
+ */
+enum sy_code tool_live_start(const struct invocation *inv, struct tool_call *call,
+                             const struct live_yield *yield, struct sy_error *err) SY_NODISCARD;
+enum sy_code tool_live_write(const struct invocation *inv, struct tool_call *call,
+                             const struct live_yield *poll, struct sy_error *err) SY_NODISCARD;
+enum sy_code tool_live_end(const struct invocation *inv, struct tool_call *call,
+                           struct sy_error *err) SY_NODISCARD;
+enum sy_code tool_live_list(const struct invocation *inv, struct tool_call *call,
                             struct sy_error *err) SY_NODISCARD;
 
 #endif

@@ -36,8 +36,7 @@ const char patch_call_schema[] =
     "\"status\":{\"type\":\"string\"},"
     "\"exit_code\":{\"type\":\"integer\",\"description\":\"0: applied\"},"
     "\"output\":{\"type\":\"string\"},"
-    "\"changes\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}},"
-    "\"error\":{\"type\":\"string\"}}}";
+    "\"changes\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}}}}";
 
 static void
 patch_call_free(void *arg)

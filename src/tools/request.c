@@ -90,6 +90,33 @@ request_bool(bool *ret, const struct js *v, const char *name, struct sy_error *e
                       js_type_name(js_type(v)));
 }
 
+enum sy_code
+request_fill_argv(struct strv *argv, const struct js *v, const char *name, struct sy_error *err)
+{
+    argv->max = LIMIT_ARGV;
+    for (size_t i = 0; i < js_count(v); i++) {
+        const char *word = js_str(js_at(v, i));
+
+        if (word == NULL) {
+            enum js_type type = js_type(js_at(v, i));
+
+            return sy_err_set(err, SY_E_ARG,
+                              "'%s[%zu]' must be a string without NUL characters, not %s", name, i,
+                              type == JS_STRING ? "one with a NUL" : js_type_name(type));
+        }
+
+        enum sy_code rc = strv_add(argv, word);
+
+        if (rc == SY_E_LIMIT) {
+            return sy_err_set(err, SY_E_ARG, "'%s' has more than %u words", name, LIMIT_ARGV);
+        }
+        if (rc != SY_E_OK) {
+            return sy_err_nomem(err);
+        }
+    }
+    return SY_E_OK;
+}
+
 /* A string argument; *ret stays NULL when it is absent. */
 static enum sy_code
 text_argument(const char **ret, const struct js *v, const char *name, struct sy_error *err)

@@ -11,26 +11,34 @@
 const char result_schema[] =
     "{\"type\":\"object\",\"required\":[\"status\",\"exit_code\",\"timed_out\",\"output\"],"
     "\"properties\":{"
-    "\"status\":{\"type\":\"string\",\"enum\":[\"exited\",\"signaled\",\"timed_out\","
-    "\"cancelled\",\"denied\",\"pending_approval\",\"failed\"]},"
+    "\"status\":{\"type\":\"string\",\"description\":\"exited, signaled, denied, ...\"},"
     "\"exit_code\":{\"type\":\"integer\"},"
     "\"timed_out\":{\"type\":\"boolean\"},"
     "\"output\":{\"type\":\"string\",\"description\":\"stdout and stderr as they came\"},"
     "\"denials\":{\"type\":\"array\",\"description\":\"what the sandbox refused\","
     "\"items\":{\"type\":\"object\"}},"
-    "\"approval\":{\"type\":\"object\",\"description\":\"a person's answer, or the id to wait for\"},"
-    "\"note\":{\"type\":\"string\"},"
-    "\"error\":{\"type\":\"string\"}}}";
+    "\"approval\":{\"type\":\"object\",\"description\":\"a person's answer, or the id to wait for\"}}}";
 
 /* Of the tools that have to do with sessions. */
-const char result_session_schema[] =
-    "{\"type\":\"object\",\"required\":[\"status\",\"output\"],"
-    "\"properties\":{"
+const char result_session_schema[] = "{\"type\":\"object\",\"required\":[\"status\",\"output\"],"
+                                     "\"properties\":{"
+                                     "\"status\":{\"type\":\"string\"},"
+                                     "\"session_id\":{\"type\":\"string\"},"
+                                     "\"exit_code\":{\"type\":\"integer\"},"
+                                     "\"output\":{\"type\":\"string\"},"
+                                     "\"reason\":{\"type\":\"string\"}}}";
+
+/* Of one that has answers of all kinds: none of its fields is in each of them. */
+const char result_any_schema[] =
+    "{\"type\":\"object\",\"properties\":{"
     "\"status\":{\"type\":\"string\",\"description\":\"running, exited, ...\"},"
-    "\"session_id\":{\"type\":\"string\",\"description\":\"while it runs\"},"
+    "\"session_id\":{\"type\":\"string\"},"
     "\"exit_code\":{\"type\":\"integer\"},"
-    "\"output\":{\"type\":\"string\",\"description\":\"since the last answer\"},"
-    "\"reason\":{\"type\":\"string\",\"description\":\"why the wait is over\"}}}";
+    "\"output\":{\"type\":\"string\"},"
+    "\"reason\":{\"type\":\"string\"},"
+    "\"next\":{\"type\":\"string\",\"description\":\"the call that goes on\"},"
+    "\"denials\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}},"
+    "\"sessions\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}}}}";
 
 void
 tool_output_fini(struct tool_output *o)
@@ -54,14 +62,15 @@ struct facts {
 static enum sy_code
 gather(struct facts *f)
 {
-    f->output.max = f->call->max_bytes + 4096 + (f->session != NULL ? f->session->text.len : 0);
+    f->output.max =
+        f->call->max_bytes + 4096 + (f->session != NULL ? f->session->shown.text.len : 0);
     if (f->out->signal != 0) {
         exec_signal_name(f->signal_name, f->out->signal);
     }
     if (f->session != NULL) {
-        f->stats = f->session->stats;
-        f->is_truncated = f->session->is_truncated;
-        return buf_add(&f->output, buf_view(&f->session->text), f->session->text.len);
+        f->stats = f->session->shown.stats;
+        f->is_truncated = f->session->shown.is_truncated;
+        return buf_add(&f->output, buf_view(&f->session->shown.text), f->session->shown.text.len);
     }
     if (f->out->output == NULL) {
         return SY_E_OK;
@@ -143,9 +152,9 @@ write_session(struct jw *w, const struct result_session *s)
         jw_key_str(w, "process_id", s->id);
     }
     jw_key_str(w, "reason", s->reason);
-    jw_key_int(w, "next_seq", (int64_t)s->next_seq);
-    if (s->omitted > 0) {
-        jw_key_int(w, "omitted_bytes", (int64_t)s->omitted);
+    jw_key_int(w, "next_seq", (int64_t)s->shown.next_seq);
+    if (s->shown.omitted > 0) {
+        jw_key_int(w, "omitted_bytes", (int64_t)s->shown.omitted);
     }
     if (s->screen.len > 0) {
         jw_key(w, "screen");
@@ -391,7 +400,7 @@ result_build_session(struct tool_output *ret, const struct tool_call *call,
 {
     struct facts f = {.call = call, .out = output, .session = session};
     /* Six-fold when every byte is escaped; refusals as much as there are. */
-    size_t shown = session != NULL ? session->text.len + session->screen.len : 0;
+    size_t shown = session != NULL ? session->shown.text.len + session->screen.len : 0;
     size_t max = (call->max_bytes + shown + 4096) * 8 + output->denials.n * (size_t)LIMIT_PATH * 8;
 
     for (size_t i = 0; output->hooked.command != NULL && i < output->hooked.command->n; i++) {

@@ -4,54 +4,12 @@
 #include "tools/live_call.h"
 #include "tools/patch_call.h"
 
-static const char *const argument_names[] = {
-    "cmd",
-    "command",
-    "shell",
-    "login",
-    "tty",
-    "stdin",
-    "term",
-    "rows",
-    "cols",
-    LIVE_ID_NAMES,
-    LIVE_WAIT_NAMES,
-    "workdir",
-    "cwd",
-    "working_directory",
-    "timeout_ms",
-    "timeout",
-    "sandbox_permissions",
-    "justification",
-    "prefix_rule",
-    "env",
-    NULL,
-};
+static const char *const argument_names[] = {LIVE_START_NAMES, NULL};
 
 static bool
 matches_kind(enum payload_kind payload)
 {
     return payload == PAYLOAD_FUNCTION || payload == PAYLOAD_MCP;
-}
-
-static enum sy_code
-fill_argv(struct exec_request *request, const struct js *v, struct sy_error *err)
-{
-    request->params.argv.max = LIMIT_ARGV;
-    for (size_t i = 0; i < js_count(v); i++) {
-        const char *word = js_str(js_at(v, i));
-        enum sy_code rc = word != NULL ? strv_add(&request->params.argv, word) : SY_E_ARG;
-
-        if (rc != SY_E_OK) {
-            return rc == SY_E_NOMEM ? sy_err_nomem(err)
-                                    : sy_err_set(err, SY_E_ARG,
-                                                 "'cmd' as a list must have 1 to %u strings "
-                                                 "without NUL characters",
-                                                 LIMIT_ARGV);
-        }
-    }
-    return js_count(v) > 0 ? SY_E_OK
-                           : sy_err_set(err, SY_E_ARG, "missing command line: 'cmd' is empty");
 }
 
 /* A script for the user's shell (Codex), or an argument list (the specification). */
@@ -62,8 +20,8 @@ fill_command(struct exec_request *request, const struct invocation *inv, struct 
     const struct js *v = NULL;
     enum sy_code rc = request_pick(&v, inv->arguments, names, err);
 
-    if (rc == SY_E_OK && js_type(v) == JS_ARRAY) {
-        return fill_argv(request, v, err);
+    if (rc == SY_E_OK && js_type(v) == JS_ARRAY && js_count(v) > 0) {
+        return request_fill_argv(&request->params.argv, v, "cmd", err);
     }
     if (rc != SY_E_OK) {
         return rc;
@@ -76,6 +34,7 @@ fill_command(struct exec_request *request, const struct invocation *inv, struct 
                           "'cmd' must be a script for the shell, e.g. \"python3 -i\", or a list of "
                           "program and arguments, not %s",
                           v == NULL                 ? "absent"
+                          : js_type(v) == JS_ARRAY  ? "an empty one"
                           : js_type(v) == JS_STRING ? "empty or with a NUL character"
                                                     : js_type_name(js_type(v)));
     }
@@ -121,9 +80,14 @@ static enum sy_code
 fill_input(struct exec_request *request, const struct js *args, struct sy_error *err)
 {
     const struct js *v = js_get(args, "stdin");
+    static const char *const names[] = {"tty", "pty", NULL};
+    const struct js *tty = NULL;
     bool is_terminal = false;
-    enum sy_code rc = request_bool(&is_terminal, js_get(args, "tty"), "tty", err);
+    enum sy_code rc = request_pick(&tty, args, names, err);
 
+    if (rc == SY_E_OK) {
+        rc = request_bool(&is_terminal, tty, "tty", err);
+    }
     if (rc == SY_E_OK && v != NULL && js_type(v) != JS_NULL) {
         const char *word = js_str(v);
 
@@ -174,10 +138,8 @@ keep_running(struct exec_request *request, const struct js *args)
 
 static enum sy_code
 fill(struct exec_request *request, struct live_order *order, const struct invocation *inv,
-     struct sy_error *err)
+     const struct live_yield *yield, struct sy_error *err)
 {
-    static const struct live_yield yield = {LIMIT_YIELD_DEFAULT_MS, LIMIT_YIELD_MIN_MS,
-                                            LIMIT_YIELD_MAX_MS};
     enum sy_code rc = fill_command(request, inv, err);
 
     if (rc == SY_E_OK) {
@@ -190,24 +152,22 @@ fill(struct exec_request *request, struct live_order *order, const struct invoca
         rc = fill_term(request, inv->arguments, err);
     }
     if (rc == SY_E_OK) {
-        rc = live_args_wait(order, inv, &yield, err);
+        rc = live_args_wait(order, inv, yield, err);
     }
     keep_running(request, inv->arguments);
     return rc;
 }
 
-static enum sy_code
-handle(const struct invocation *inv, struct tool_call *call, struct sy_error *err)
+enum sy_code
+tool_live_start(const struct invocation *inv, struct tool_call *call,
+                const struct live_yield *yield, struct sy_error *err)
 {
-    SY_AUTO(exec_request_fini) struct exec_request request = {.tool = "exec_command"};
+    SY_AUTO(exec_request_fini) struct exec_request request = {.tool = call->handler->name};
     struct live_order order = {0};
     char room[LIVE_ID_ROOM];
     bool is_patch = false;
-    enum sy_code rc = request_check_names(inv->arguments, argument_names, err);
+    enum sy_code rc = fill(&request, &order, inv, yield, err);
 
-    if (rc == SY_E_OK) {
-        rc = fill(&request, &order, inv, err);
-    }
     if (rc == SY_E_OK) {
         rc = live_args_id(&order.id, room, inv, err);
     }
@@ -220,6 +180,16 @@ handle(const struct invocation *inv, struct tool_call *call, struct sy_error *er
     return rc != SY_E_OK || is_patch ? rc : live_call_start(call, &request, &order, err);
 }
 
+static enum sy_code
+handle(const struct invocation *inv, struct tool_call *call, struct sy_error *err)
+{
+    static const struct live_yield yield = {LIMIT_YIELD_DEFAULT_MS, LIMIT_YIELD_MIN_MS,
+                                            LIMIT_YIELD_MAX_MS};
+    enum sy_code rc = request_check_names(inv->arguments, argument_names, err);
+
+    return rc == SY_E_OK ? tool_live_start(inv, call, &yield, err) : rc;
+}
+
 static const char *const aliases[] = {NULL};
 
 static const char input_schema[] =
@@ -229,8 +199,8 @@ static const char input_schema[] =
     "\"tty\":{\"type\":\"boolean\",\"description\":"
     "\"Give it a terminal, so that it can be typed to. Default false: standard input is empty.\"},"
     "\"yield_time_ms\":{\"type\":\"integer\",\"description\":"
-    "\"Answer after that time even if it still runs. Default 10000, 250 to 30000.\"}," LIVE_WAIT_SCHEMA
-    "\"workdir\":{\"type\":\"string\",\"description\":\"Working directory. Default: the workspace.\"},"
+    "\"Answer after that time even if it still runs. Default 10000, 250 to 30000.\"}," LIVE_WAIT_SCHEMA_SHORT
+    "\"workdir\":{\"type\":\"string\",\"description\":\"Default: the workspace.\"},"
     "\"term\":{\"type\":\"string\",\"description\":"
     "\"TERM for programs that draw, e.g. xterm-256color. Default dumb.\"},"
     "\"rows\":{\"type\":\"integer\"},\"cols\":{\"type\":\"integer\"},"

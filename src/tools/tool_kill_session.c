@@ -15,21 +15,15 @@ matches_kind(enum payload_kind payload)
     return payload == PAYLOAD_FUNCTION || payload == PAYLOAD_MCP;
 }
 
-static enum sy_code
-handle(const struct invocation *inv, struct tool_call *call, struct sy_error *err)
+enum sy_code
+tool_live_end(const struct invocation *inv, struct tool_call *call, struct sy_error *err)
 {
     static const struct live_yield yield = {END_MS, LIMIT_YIELD_MIN_MS, LIMIT_YIELD_MAX_MS};
     const struct js *v = js_get(inv->arguments, "signal");
     struct live_order order = {.kills = true};
     char room[LIVE_ID_ROOM];
-    enum sy_code rc = request_check_names(inv->arguments, argument_names, err);
+    enum sy_code rc = live_args_need_id(&order.id, room, inv, err);
 
-    if (rc == SY_E_OK) {
-        rc = live_args_id(&order.id, room, inv, err);
-    }
-    if (rc == SY_E_OK && order.id == NULL) {
-        rc = sy_err_set(err, SY_E_ARG, "'session_id' is missing: which session is to be ended?");
-    }
     if (rc == SY_E_OK && v != NULL && js_type(v) != JS_NULL) {
         rc = live_args_signal(&order.signal, v, err);
         order.kills = order.signal == SIGKILL;
@@ -38,6 +32,14 @@ handle(const struct invocation *inv, struct tool_call *call, struct sy_error *er
         rc = live_args_wait(&order, inv, &yield, err);
     }
     return rc == SY_E_OK ? live_call_drive(call, &order, err) : rc;
+}
+
+static enum sy_code
+handle(const struct invocation *inv, struct tool_call *call, struct sy_error *err)
+{
+    enum sy_code rc = request_check_names(inv->arguments, argument_names, err);
+
+    return rc == SY_E_OK ? tool_live_end(inv, call, err) : rc;
 }
 
 static const char *const aliases[] = {NULL};

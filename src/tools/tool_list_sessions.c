@@ -81,21 +81,25 @@ build(struct tool_output *ret, struct live_store *store, const struct session *w
     return result_end(ret, rc);
 }
 
-static enum sy_code
-handle(const struct invocation *inv, struct tool_call *call, struct sy_error *err)
+enum sy_code
+tool_live_list(const struct invocation *inv, struct tool_call *call, struct sy_error *err)
 {
     struct tool_output output;
-    enum sy_code rc = request_check_names(inv->arguments, argument_names, err);
+    enum sy_code rc = build(&output, tool_context_sessions(inv->context), call->session);
 
-    if (rc != SY_E_OK) {
-        return rc;
-    }
-    rc = build(&output, tool_context_sessions(inv->context), call->session);
     if (rc != SY_E_OK) {
         return sy_err_nomem(err);
     }
     tool_call_answer(call, &output);
     return SY_E_OK;
+}
+
+static enum sy_code
+handle(const struct invocation *inv, struct tool_call *call, struct sy_error *err)
+{
+    enum sy_code rc = request_check_names(inv->arguments, argument_names, err);
+
+    return rc == SY_E_OK ? tool_live_list(inv, call, err) : rc;
 }
 
 static const char *const aliases[] = {NULL};

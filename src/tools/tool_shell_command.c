@@ -70,10 +70,10 @@ static const char input_schema[] =
     "\"properties\":{"
     "\"command\":{\"type\":\"string\",\"description\":\"Script for the user's shell.\"},"
     "\"workdir\":{\"type\":\"string\",\"description\":"
-    "\"Working directory, relative to the workspace or absolute. Default: the workspace. Set it "
-    "instead of using cd.\"},"
+    "\"Relative to the workspace or absolute. Default: the workspace. Set it instead of using "
+    "cd.\"},"
     "\"login\":{\"type\":\"boolean\",\"description\":"
-    "\"Use the login environment of the user's shell. Default true.\"}," REQUEST_COMMON_SCHEMA "}}";
+    "\"The login environment of the user's shell. Default true.\"}," REQUEST_COMMON_SCHEMA "}}";
 
 const struct tool_handler tool_shell_command = {
     .name = "shell_command",

@@ -6,7 +6,7 @@
 #include "tools/live_call.h"
 
 static const char *const argument_names[] = {
-    LIVE_ID_NAMES, LIVE_WAIT_NAMES, "chars", "input", "keys", "eof", "signal", "rows", "cols", NULL,
+    LIVE_ID_NAMES, LIVE_WAIT_NAMES, LIVE_INPUT_NAMES, "rows", "cols", NULL,
 };
 
 static bool
@@ -44,7 +44,7 @@ check_keys(const struct js *v, struct sy_error *err)
 static enum sy_code
 fill_input(struct live_order *order, const struct js *args, struct sy_error *err)
 {
-    static const char *const names[] = {"chars", "input", NULL};
+    static const char *const names[] = {"chars", "input", "text", NULL};
     const struct js *v = NULL;
     const struct js *signal_name = js_get(args, "signal");
     enum sy_code rc = request_pick(&v, args, names, err);
@@ -65,9 +65,15 @@ fill_input(struct live_order *order, const struct js *args, struct sy_error *err
         rc = live_args_signal(&order->signal, signal_name, err);
     }
     if (rc == SY_E_OK) {
+        rc = request_bool(&order->presses_enter, js_get(args, "enter"), "enter", err);
+    }
+    if (rc == SY_E_OK) {
         rc = request_bool(&order->ends_input, js_get(args, "eof"), "eof", err);
     }
-    return rc == SY_E_OK ? live_args_size(&order->rows, &order->columns, args, err) : rc;
+    if (rc == SY_E_OK) {
+        rc = live_args_size(&order->rows, &order->columns, args, err);
+    }
+    return rc;
 }
 
 /* Nothing is given to it: then the wait may be long. */
@@ -75,35 +81,37 @@ static bool
 only_waits(const struct live_order *o)
 {
     return o->input_len == 0 && (o->keys == NULL || js_count(o->keys) == 0) && o->signal == 0 &&
-           !o->ends_input && o->rows == 0 && o->columns == 0;
+           !o->ends_input && !o->presses_enter && o->rows == 0 &&
+           o->columns == 0;
+}
+
+enum sy_code
+tool_live_write(const struct invocation *inv, struct tool_call *call,
+                const struct live_yield *poll_yield, struct sy_error *err)
+{
+    static const struct live_yield write_yield = {LIMIT_YIELD_WRITE_MS, LIMIT_YIELD_MIN_MS,
+                                                  LIMIT_YIELD_MAX_MS};
+    struct live_order order = {0};
+    char room[LIVE_ID_ROOM];
+    enum sy_code rc = live_args_need_id(&order.id, room, inv, err);
+
+    if (rc == SY_E_OK) {
+        rc = fill_input(&order, inv->arguments, err);
+    }
+    if (rc == SY_E_OK) {
+        rc = live_args_wait(&order, inv, only_waits(&order) ? poll_yield : &write_yield, err);
+    }
+    return rc == SY_E_OK ? live_call_drive(call, &order, err) : rc;
 }
 
 static enum sy_code
 handle(const struct invocation *inv, struct tool_call *call, struct sy_error *err)
 {
-    static const struct live_yield write_yield = {LIMIT_YIELD_WRITE_MS, LIMIT_YIELD_MIN_MS,
-                                                  LIMIT_YIELD_MAX_MS};
     static const struct live_yield poll_yield = {LIMIT_YIELD_POLL_MS, LIMIT_YIELD_MIN_MS,
                                                  LIMIT_YIELD_POLL_MAX_MS};
-    struct live_order order = {0};
-    char room[LIVE_ID_ROOM];
     enum sy_code rc = request_check_names(inv->arguments, argument_names, err);
 
-    if (rc == SY_E_OK) {
-        rc = live_args_id(&order.id, room, inv, err);
-    }
-    if (rc == SY_E_OK && order.id == NULL) {
-        rc = sy_err_set(err, SY_E_ARG,
-                        "'session_id' is missing: which session? list_sessions "
-                        "tells which there are");
-    }
-    if (rc == SY_E_OK) {
-        rc = fill_input(&order, inv->arguments, err);
-    }
-    if (rc == SY_E_OK) {
-        rc = live_args_wait(&order, inv, only_waits(&order) ? &poll_yield : &write_yield, err);
-    }
-    return rc == SY_E_OK ? live_call_drive(call, &order, err) : rc;
+    return rc == SY_E_OK ? tool_live_write(inv, call, &poll_yield, err) : rc;
 }
 
 static const char *const aliases[] = {NULL};

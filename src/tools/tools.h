@@ -160,10 +160,51 @@ void tool_cancel(struct tool_call *call);
 /* The front's person has answered, or will not; nothing unless the call waits for that. */
 void tool_reply(struct tool_call *call, const struct review_reply *reply);
 void tool_give_up(struct tool_call *call);
-/* Last line of output so far and time since start, for progress. */
+/*
+ * For progress: the last line of output so far that says something, without escape sequences (""
+ * where there is none; borrowed until the next call), how many bytes there were in all, which tells
+ * whether it may be another line by now, and the time since the start.
+ */
 const char *tool_last_line(struct tool_call *call);
+uint64_t tool_output_bytes(const struct tool_call *call);
 uint64_t tool_elapsed_ms(const struct tool_call *call);
 const char *tool_call_id(const struct tool_call *call);
+
+/*
+ * Sessions for whoever shows them without a call: those that the context's own session may see.
+ */
+#define TOOL_SESSION_STATE 96
+struct tool_session {
+    const char *id; /* borrowed, as is the command, while nothing else happens */
+    const char *command;
+    bool has_terminal;
+    char state[TOOL_SESSION_STATE]; /* "runs", "exited with code 0", ... */
+};
+enum sy_code tool_session_find(struct tool_session *ret, struct tool_context *c, const char *id,
+                               struct sy_error *err) SY_NODISCARD;
+/* The one that began after `id` (NULL: the first); false: there is none. */
+bool tool_session_next(struct tool_session *ret, struct tool_context *c, const char *id);
+
+/* What its terminal shows, or what it wrote: LIMIT_RESOURCE_LOG bytes of it, head and tail with a
+ * marker between. Nothing counts as read by it. SY_E_NOTFOUND: there is no such session, or it has
+ * no terminal. */
+enum tool_session_part { TOOL_SESSION_SCREEN, TOOL_SESSION_LOG };
+enum sy_code tool_session_read(struct buf *out, struct tool_context *c, const char *id,
+                               enum tool_session_part part, struct sy_error *err) SY_NODISCARD;
+
+/* What happens to them: as live_watch (sessions.h), from whatever causes it. */
+enum tool_session_change {
+    TOOL_SESSION_BEGAN,
+    TOOL_SESSION_CHANGED, /* screen and output */
+    TOOL_SESSION_ENDED,
+    TOOL_SESSION_GONE
+};
+typedef void tool_session_fn(void *arg, const char *id, enum tool_session_change change);
+struct tool_watch;
+enum sy_code tool_watch_new(struct tool_watch **ret, struct tool_context *c, tool_session_fn *fn,
+                            void *arg, struct sy_error *err) SY_NODISCARD;
+/* Before the context goes. Accepts NULL. */
+void tool_watch_free(struct tool_watch *w);
 
 /* For handlers (tool_<name>.c): takes the request. */
 enum sy_code tool_submit(struct tool_call *call, struct exec_request *request, size_t max_bytes,

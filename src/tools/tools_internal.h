@@ -2,6 +2,7 @@
 #define SY_TOOLS_TOOLS_INTERNAL_H
 
 #include "sessions/sessions.h"
+#include "tools/live_show.h"
 #include "tools/tools.h"
 
 /* A started call: the tool's side of an orchestrator call. */
@@ -26,6 +27,7 @@ struct tool_call {
     const struct access_call *access; /* of a call that asks for it (access_call.h); borrowed */
     struct live_call *live;           /* of a call about a session (live_call.h); NULL: of none */
     bool is_cancelled;
+    struct buf last_line; /* tool_last_line */
     /* An answer that needs no run (bad arguments), told from the loop. */
     bool has_refusal;
     struct sy_error refusal;
@@ -51,11 +53,7 @@ struct result_session {
     const char *id;
     bool is_running;
     const char *reason; /* why the wait is over */
-    struct buf text;    /* what it wrote, for the model */
-    bool is_truncated;
-    struct output_stats stats;
-    uint64_t next_seq; /* where the next reading begins */
-    uint64_t omitted;  /* bytes that were not kept */
+    struct live_shown shown;
     struct buf screen; /* the facts about the screen as JSON; "" where it is not shown */
     struct live_terminal terminal;
     size_t pending_input;   /* bytes that it has not taken yet */
@@ -66,6 +64,8 @@ enum sy_code result_build_session(struct tool_output *ret, const struct tool_cal
                                   const struct exec_output *output,
                                   const struct result_session *session) SY_NODISCARD;
 extern const char result_session_schema[];
+/* The output schema of a tool that has answers of all these kinds. */
+extern const char result_any_schema[];
 /* The same for a call that was refused before it became one. */
 enum sy_code result_build_error(struct tool_output *ret, const struct sy_error *err) SY_NODISCARD;
 /* The member "approval" of an answer; nothing where nobody was asked (NULL). */
@@ -91,9 +91,9 @@ extern const char result_schema[];
 /* The properties of an input schema that request_fill_common reads, after "workdir". */
 #define REQUEST_COMMON_SCHEMA                                                                      \
     "\"timeout_ms\":{\"type\":\"integer\",\"description\":"                                        \
-    "\"After that the whole process tree is ended. Default 10000, at most 86400000.\"}," REQUEST_MORE_SCHEMA
+    "\"Ends the whole process tree after that. Default 10000.\"}," REQUEST_MORE_SCHEMA
 #define REQUEST_MORE_SCHEMA                                                                        \
-    "\"env\":{\"type\":\"object\",\"additionalProperties\":{\"type\":\"string\"}},"                \
+    "\"env\":{\"type\":\"object\"},"                                                               \
     "\"max_output_tokens\":{\"type\":\"integer\",\"description\":"                                 \
     "\"Default 2500, at most 10000 (of 4 bytes).\"},"                                              \
     "\"sandbox_permissions\":{\"type\":\"string\",\"enum\":[\"use_default\","                      \
@@ -118,6 +118,9 @@ bool request_is_mutating(const struct invocation *inv);
 /* The first of the names that is there; two of them at once are SY_E_ARG. */
 enum sy_code request_pick(const struct js **ret, const struct js *args, const char *const *names,
                           struct sy_error *err) SY_NODISCARD;
+/* A list of words, the argument `name`, as an argument list. */
+enum sy_code request_fill_argv(struct strv *argv, const struct js *v, const char *name,
+                               struct sy_error *err) SY_NODISCARD;
 /* SY_E_ARG with the nearest known name if `args` has another member than these. */
 enum sy_code request_check_names(const struct js *args, const char *const *names,
                                  struct sy_error *err) SY_NODISCARD;

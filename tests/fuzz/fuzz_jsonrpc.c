@@ -78,6 +78,15 @@ obey(struct peer *p, const char *order, size_t n)
     case 's':
         fake_cancel_is_synchronous(true);
         break;
+    case 'w':
+        fake_session_change("one", TOOL_SESSION_CHANGED);
+        break;
+    case 'y':
+        fake_session_change("one", TOOL_SESSION_GONE);
+        break;
+    case 'o':
+        fake_session("one", true);
+        break;
     case 'n':
         fake_fail_next(SY_E_LIMIT);
         break;

@@ -342,6 +342,12 @@ tool_last_line(struct tool_call *call)
 }
 
 uint64_t
+tool_output_bytes(const struct tool_call *call)
+{
+    return fake.calls[call->index].bytes;
+}
+
+uint64_t
 tool_elapsed_ms(const struct tool_call *call)
 {
     return fake.calls[call->index].elapsed_ms;
@@ -364,6 +370,7 @@ fake_tools_new(void)
                     .tools = {.shell_type = "default"}}
     };
     fake.config.sandbox.writable_roots.max = 16;
+    fake_sessions_forget();
     fake.bus = event_bus_new();
     if (fake.bus == NULL ||
         turn_from_config(&fake.turn, &fake.config, "/", no_environ, NULL) != SY_E_OK) {

@@ -34,6 +34,7 @@ struct fake_call {
     char arguments[1024]; /* as JSON */
     char input[256];
     char last_line[512];
+    uint64_t bytes; /* of output */
 };
 
 /* There is one. NULL when memory is out. */
@@ -60,6 +61,15 @@ void fake_finish_all(void);
 void fake_fail_next(enum sy_code code);
 /* tool_cancel ends the call at once, from inside. */
 void fake_cancel_is_synchronous(bool yes);
+
+/* There are none (fake_sessions.c). */
+void fake_sessions_forget(void);
+/* Another session, which is told as begun; its log is "log of ID". Beyond
+ * FAKE_SESSIONS_MAX nothing happens. */
+#define FAKE_SESSIONS_MAX 300
+void fake_session(const char *id, bool has_terminal);
+/* What happens to one; one that is gone is known no more. */
+void fake_session_change(const char *id, enum tool_session_change change);
 
 void fake_emit(const struct event *e);
 

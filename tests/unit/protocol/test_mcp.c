@@ -64,7 +64,8 @@ declares_only_what_works(void **state)
 
     (void)state;
     assert_has(said, "\"id\":0,\"result\":{");
-    assert_has(said, "\"capabilities\":{\"tools\":{\"listChanged\":false}}");
+    assert_has(said, "\"capabilities\":{\"tools\":{\"listChanged\":false},"
+                     "\"resources\":{\"subscribe\":true,\"listChanged\":true}}");
     assert_has(said,
                "\"serverInfo\":{\"name\":\"shellyard\",\"title\":\"Shellyard\",\"version\":\"");
     assert_lacks(initialize("2025-03-26"), "\"title\"");
@@ -142,7 +143,8 @@ a_stateless_client_is_told_to_initialize(void **state)
 static void
 unknown_methods_are_named(void **state)
 {
-    static const char *const names[] = {"resources/list", "prompts/list", "logging/setLevel", "x"};
+    static const char *const names[] = {"completion/complete", "prompts/list", "logging/setLevel",
+                                        "x"};
 
     (void)state;
     initialize("2025-11-25");

@@ -304,14 +304,36 @@ progress_grows_and_shows_the_last_line(void **state)
     call("1", ",\"_meta\":{\"progressToken\":\"t\"}");
     (void)snprintf(fake_call(0)->last_line, sizeof(fake_call(0)->last_line), "a\x1b[31mb");
     peer_wait(&peer, 1);
-    assert_string_equal(peer_said(&peer, 0),
-                        "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{"
-                        "\"progressToken\":\"t\",\"progress\":1,\"message\":\"a\\\\x1b[31mb\"}}");
+    assert_string_equal(
+        peer_said(&peer, 0),
+        "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{"
+        "\"progressToken\":\"t\",\"progress\":0.001,\"message\":\"a\\\\x1b[31mb\"}}");
     fake_call(0)->elapsed_ms = 41999;
     peer_forget(&peer);
     peer_wait(&peer, 2);
-    assert_has(peer_said(&peer, 0), "\"progress\":41,");
-    assert_has(peer_said(&peer, 1), "\"progress\":42,");
+    assert_has(peer_said(&peer, 0), "\"progress\":41.999,");
+    assert_has(peer_said(&peer, 1), "\"progress\":42.000,");
+}
+
+static void
+new_output_is_told_before_its_time(void **state)
+{
+    (void)state;
+    call("1", ",\"_meta\":{\"progressToken\":\"t\"}");
+    for (unsigned i = 1; i <= 3; i++) {
+        fake_call(0)->bytes += 5;
+        (void)snprintf(fake_call(0)->last_line, sizeof(fake_call(0)->last_line), "line %u", i);
+        peer_wait(&peer, i);
+        assert_has(peer_said(&peer, i - 1), fake_call(0)->last_line);
+    }
+    peer.backlog = LIMIT_NOTICE_BACKLOG + 1;
+    fake_call(0)->bytes += 5;
+    for (uint64_t end = clock_mono_ns() + 600 * 1000000ULL; clock_mono_ns() < end;) {
+        peer_turn(&peer, 1);
+    }
+    assert_int_equal(peer.n, 3);
+    peer.backlog = 0;
+    peer_wait(&peer, 4);
 }
 
 static void
@@ -405,6 +427,7 @@ main(void)
         TEST(after_eof_calls_that_take_long_are_cancelled),
         TEST(a_lost_peer_cancels_at_once),
         TEST_QUICK(progress_grows_and_shows_the_last_line),
+        TEST(new_output_is_told_before_its_time),
         TEST_QUICK(progress_stops_with_the_answer),
         TEST_QUICK(a_long_last_line_is_cut),
         TEST_QUICK(the_first_version_has_no_progress_message),

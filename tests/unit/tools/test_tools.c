@@ -351,6 +351,78 @@ a_cancelled_call_still_answers(void **state)
     assert_string_equal(member(&a, "output"), "up\n");
 }
 
+/* What is told of the only session: "b" began, "c" changed, "e" ended, "g" gone. How often output
+ * comes is up to the system. */
+static void
+note_change(void *arg, const char *id, enum tool_session_change change)
+{
+    char *told = arg;
+    size_t n = strlen(told);
+
+    assert_string_equal(id, "s1");
+    if (n < 8 && !(n > 0 && told[n - 1] == "bceg"[change])) {
+        told[n] = "bceg"[change];
+        told[n + 1] = '\0';
+    }
+}
+
+static void
+run_once(struct fixture *f, const char *arguments)
+{
+    SY_AUTO(answer_fini) struct answer a;
+
+    call_tool(f, &a, "shell", arguments);
+    assert_false(a.is_error);
+}
+
+static void
+a_session_is_shown_and_its_changes_are_told(void **state)
+{
+    struct fixture *f = *state;
+    struct tool_watch *watch = NULL;
+    char told[16] = "";
+    SY_AUTO(buf_fini) struct buf text = {.max = 65536};
+    struct tool_session s = {0};
+    struct sy_error err = {0};
+
+    assert_int_equal(tool_watch_new(&watch, f->context, note_change, told, &err), SY_E_OK);
+    assert_false(tool_session_next(&s, f->context, NULL));
+    run_once(
+        f,
+        "{\"action\":\"spawn\",\"command\":[\"sh\",\"-c\",\"printf 'a\\\\033[1mb\\\\n'; read x; echo $x\"],"
+        "\"tty\":true,\"session_id\":\"s1\",\"pattern\":\"ab\",\"yield_time_ms\":30000}");
+    assert_string_equal(told, "bc");
+    assert_true(tool_session_next(&s, f->context, NULL));
+    assert_string_equal(s.id, "s1");
+    assert_string_equal(s.state, "runs");
+    assert_true(s.has_terminal);
+    assert_false(tool_session_next(&s, f->context, "s1"));
+    assert_false(tool_session_next(&s, f->context, "s2"));
+    assert_int_equal(tool_session_read(&text, f->context, "s1", TOOL_SESSION_SCREEN, &err),
+                     SY_E_OK);
+    assert_string_equal(buf_view(&text), "ab\n");
+    buf_reset(&text);
+    assert_int_equal(tool_session_read(&text, f->context, "s1", TOOL_SESSION_LOG, &err), SY_E_OK);
+    assert_string_equal(buf_view(&text), "ab\n");
+    assert_int_equal(tool_session_read(&text, f->context, "s2", TOOL_SESSION_LOG, &err),
+                     SY_E_NOTFOUND);
+    run_once(f, "{\"action\":\"send_text\",\"session_id\":\"s1\",\"text\":\"hi\",\"enter\":true,"
+                "\"yield_time_ms\":30000}");
+    assert_string_equal(told, "bce");
+    run_once(f, "{\"action\":\"spawn\",\"command\":[\"true\"],\"session_id\":\"s1\","
+                "\"yield_time_ms\":30000}");
+    assert_memory_equal(told, "bcegb", 5);
+    buf_reset(&text);
+    assert_int_equal(tool_session_read(&text, f->context, "s1", TOOL_SESSION_SCREEN, &err),
+                     SY_E_NOTFOUND);
+    assert_non_null(strstr(err.msg, "no terminal"));
+    tool_watch_free(watch);
+    tool_context_end_sessions(f->context);
+    while (!tool_context_is_over(f->context)) {
+        uv_run(&f->loop, UV_RUN_ONCE);
+    }
+}
+
 static bool
 is_listed(const char *name, const char *shell_type, const char *policy)
 {
@@ -415,6 +487,7 @@ main(void)
         cmocka_unit_test(wrong_arguments_are_errors_that_name_them),
         cmocka_unit_test(escalation_is_refused_as_an_error_with_the_reason),
         cmocka_unit_test(the_model_text_keeps_to_its_budget),
+        cmocka_unit_test(a_session_is_shown_and_its_changes_are_told),
         cmocka_unit_test(calls_that_may_write_run_one_after_the_other),
         cmocka_unit_test(a_cancelled_call_still_answers),
         cmocka_unit_test(aliases_are_found_but_not_listed),

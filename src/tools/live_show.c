@@ -1,0 +1,141 @@
+#include "tools/live_show.h"
+
+#include <string.h>
+
+#include "base/limits.h"
+#include "sessions/transcript.h"
+#include "terminal/strip.h"
+#include "terminal/terminal.h"
+#include "terminal/view.h"
+
+/* How far back a last line is looked for. */
+#define TAIL_BYTES ((size_t)4096)
+
+enum sy_code
+live_show_stream(struct live_shown *ret, struct live *l, uint64_t from, size_t max_bytes)
+{
+    const struct transcript *t = live_transcript(l);
+    struct live_state state;
+    SY_AUTO(buf_fini) struct buf raw = {.max = (size_t)LIMIT_SESSION_KEEP_MOST * 2};
+    struct output_marks marks = {0};
+
+    live_get_state(l, &state);
+
+    uint64_t to = state.is_running ? transcript_whole_end(t) : transcript_end(t);
+    enum sy_code rc = transcript_read(t, from, to, &raw, &ret->omitted);
+
+    if (rc != SY_E_OK) {
+        return rc;
+    }
+    ret->stats.total_bytes = to > from ? to - from : 0;
+    for (size_t i = 0; i < raw.len; i++) {
+        ret->stats.total_lines += raw.data[i] == '\n' ? 1 : 0;
+    }
+    if (raw.len > 0 && raw.data[raw.len - 1] != '\n') {
+        ret->stats.total_lines++;
+    }
+    rc = output_text_bytes(&ret->text, buf_view(&raw), raw.len, max_bytes,
+                           (struct output_totals){ret->stats.total_bytes, ret->stats.total_lines},
+                           &marks);
+    ret->stats.has_invalid_utf8 = marks.has_invalid_utf8;
+    ret->is_truncated = marks.is_truncated || ret->omitted > 0;
+    ret->next_seq = to > from ? to : from;
+    return rc;
+}
+
+enum sy_code
+live_show_screen(struct buf *out, struct live *l, struct terminal_screen *ret_screen,
+                 bool has_changes)
+{
+    struct terminal *t = live_screen(l);
+    enum sy_code rc = terminal_look(t, ret_screen);
+
+    if (rc != SY_E_OK) {
+        return rc;
+    }
+    return has_changes ? view_diff(t, ret_screen, live_seen(l), out)
+                       : view_screen(t, ret_screen, out);
+}
+
+static bool
+ends_line(char c)
+{
+    return c == '\n' || c == '\r';
+}
+
+/* The last line of a text that is not blank. */
+static void
+last_line(const struct buf *text, const char **ret, size_t *ret_n)
+{
+    size_t end = text->len;
+
+    while (end > 0 && strchr(" \t\r\n", text->data[end - 1]) != NULL) {
+        end--;
+    }
+
+    size_t start = end;
+
+    while (start > 0 && !ends_line(text->data[start - 1])) {
+        start--;
+    }
+    *ret = buf_view(text) + start;
+    *ret_n = end - start;
+}
+
+enum sy_code
+live_show_last_line_of(struct buf *out, const char *text, size_t n)
+{
+    size_t skipped = n > TAIL_BYTES ? n - TAIL_BYTES : 0;
+    SY_AUTO(buf_fini) struct buf plain = {.max = TAIL_BYTES * 12 + 64};
+    struct strip strip = {.rc = SY_E_OK};
+    const char *line = NULL;
+    size_t len = 0;
+    enum sy_code rc = strip_feed(&strip, text + skipped, n - skipped, &plain);
+
+    if (rc == SY_E_OK) {
+        rc = strip_finish(&strip, &plain);
+    }
+    strip_fini(&strip);
+    buf_reset(out);
+    if (rc != SY_E_OK) {
+        return rc;
+    }
+    last_line(&plain, &line, &len);
+    return buf_add(out, line, len);
+}
+
+/* Of a program that draws the stream is no text: its lowest row that is not blank. */
+static enum sy_code
+last_row(struct buf *out, struct terminal *t)
+{
+    struct terminal_screen screen;
+    enum sy_code rc = terminal_look(t, &screen);
+
+    for (unsigned row = rc == SY_E_OK ? screen.rows : 0; row > 0 && out->len == 0; row--) {
+        rc = terminal_row(t, row - 1, out);
+        if (rc != SY_E_OK) {
+            return rc;
+        }
+    }
+    return rc;
+}
+
+enum sy_code
+live_show_last_line(struct buf *out, struct live *l)
+{
+    struct terminal *screen = live_screen(l);
+    const struct transcript *t = live_transcript(l);
+    SY_AUTO(buf_fini) struct buf raw = {.max = TAIL_BYTES * 2};
+    uint64_t end = transcript_whole_end(t);
+    uint64_t omitted = 0;
+
+    buf_reset(out);
+    if (screen != NULL && terminal_state(screen)->alt_screen) {
+        return last_row(out, screen);
+    }
+
+    enum sy_code rc =
+        transcript_read(t, end > TAIL_BYTES ? end - TAIL_BYTES : 0, end, &raw, &omitted);
+
+    return rc == SY_E_OK ? live_show_last_line_of(out, buf_view(&raw), raw.len) : rc;
+}

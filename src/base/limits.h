@@ -375,6 +375,10 @@
 /* Answers to queries that the program has not read yet. */
 #define LIMIT_TERMINAL_REPLIES 4096U
 #define LIMIT_TERMINAL_TITLE   256U
+/* A screen that is painted for another terminal: behind this the rest comes with the next
+ * piece, and a row of the widest terminal fits behind it, each cell in two colours of its own. */
+#define LIMIT_PAINT      65536U
+#define LIMIT_PAINT_MOST 262144U /* 256 KiB */
 /* Parts of a screen that stand out and are told by their text. A menu has one or two. */
 #define LIMIT_TERMINAL_RUNS 64U
 

@@ -152,8 +152,8 @@ hash_add(uint64_t hash, uint64_t value)
     return hash ^ hash >> 32;
 }
 
-static bool
-is_blank(const struct vt_cell *c)
+bool
+terminal_is_blank(const struct vt_cell *c)
 {
     return c->chars[0] == 0 || (c->chars[0] == ' ' && c->chars[1] == 0);
 }
@@ -168,7 +168,7 @@ row_hash(const struct vt *v, unsigned row, unsigned cols)
 
     for (unsigned col = 0; col < cols; col += c.width) {
         vt_cell(v, row, col, &c);
-        if (is_blank(&c) && !c.is_reverse && !c.has_background) {
+        if (terminal_is_blank(&c) && !c.is_reverse && !c.has_background) {
             continue;
         }
         hash = hash_add(hash,
@@ -229,12 +229,12 @@ terminal_look(struct terminal *t, struct terminal_screen *ret)
     return SY_E_OK;
 }
 
-static enum sy_code
-add_cell(struct buf *out, const struct vt_cell *c)
+enum sy_code
+terminal_add_cell(struct buf *out, const struct vt_cell *c)
 {
     enum sy_code rc = SY_E_OK;
 
-    if (is_blank(c)) {
+    if (terminal_is_blank(c)) {
         return buf_add_char(out, ' ');
     }
     for (size_t i = 0; i < VT_CELL_CHARS && c->chars[i] != 0 && rc == SY_E_OK; i++) {
@@ -258,7 +258,7 @@ terminal_part(const struct terminal *t, unsigned row, unsigned col, unsigned col
 
     for (; t->vt != NULL && col < end && rc == SY_E_OK; col += c.width) {
         vt_cell(t->vt, row, col, &c);
-        rc = add_cell(out, &c);
+        rc = terminal_add_cell(out, &c);
     }
     return rc;
 }

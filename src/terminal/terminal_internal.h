@@ -65,6 +65,10 @@ struct csi {
     size_t len;
 };
 
+/* terminal.c: the character of a cell as terminal_row has it; a blank is a space. */
+bool terminal_is_blank(const struct vt_cell *c);
+enum sy_code terminal_add_cell(struct buf *out, const struct vt_cell *c) SY_NODISCARD;
+
 /* csi.c */
 void csi_parse(struct csi *c, const char *seq, size_t n);
 

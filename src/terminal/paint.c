@@ -220,11 +220,26 @@ set_style(struct paint *p, const struct vt_style *s, struct buf *out)
     return rc == SY_E_OK ? buf_add_char(out, 'm') : rc;
 }
 
-/* One that all terminals take for one column. */
+/* One that all terminals take for one column: Latin and the like, lines and boxes, Braille. */
 static bool
 is_simple(const struct vt_cell *c)
 {
-    return c->width == 1 && c->chars[1] == 0;
+    uint32_t first = c->chars[0];
+
+    return c->width == 1 && c->chars[1] == 0 &&
+           (first < 0x1100U || (first >= 0x2500U && first < 0x25FDU) ||
+            (first >= 0x2800U && first < 0x2900U));
+}
+
+/* In one column it is half a wide character, of which the other half was written over. */
+static bool
+is_wide(uint32_t c)
+{
+    return (c >= 0x1100U && c <= 0x115FU) || (c >= 0x2E80U && c <= 0xA4CFU) ||
+           (c >= 0xAC00U && c <= 0xD7A3U) || (c >= 0xF900U && c <= 0xFAFFU) ||
+           (c >= 0xFE30U && c <= 0xFE6FU) || (c >= 0xFF00U && c <= 0xFF60U) ||
+           (c >= 0xFFE0U && c <= 0xFFE6U) || (c >= 0x1F300U && c <= 0x1F9FFU) ||
+           (c >= 0x20000U && c <= 0x3FFFDU);
 }
 
 static enum sy_code
@@ -233,8 +248,11 @@ add_cell(const struct paint *p, unsigned col, const struct vt_cell *c, struct bu
     size_t start = out->len;
     enum sy_code rc = SY_E_OK;
 
-    if (col + c->width > p->cols) {
-        return buf_add_char(out, ' '); /* the half of a wide one */
+    /* No half of a wide one in the last column: it would wrap. And a mark that stands alone would
+     * go to the cell before. */
+    if (col + c->width > p->cols || (col + 1 == p->cols && is_wide(c->chars[0])) ||
+        vt_is_zero_width(c->chars[0])) {
+        return buf_add_char(out, ' ');
     }
     rc = terminal_add_cell(out, c);
     if (rc == SY_E_OK && out->len == start) {

@@ -474,9 +474,6 @@ vt_styled_cell(const struct vt *v, unsigned row, unsigned col, struct vt_cell *r
     VTermScreenCell cell;
 
     read_cell(v, row, col, &cell, ret);
-    if (cell.width == 2 && ret->width == 1) {
-        ret->chars[0] = 0;
-    }
     *ret_style = (struct vt_style){
         .foreground = colour(&cell.fg, VTERM_COLOR_IS_DEFAULT_FG(&cell.fg)),
         .background = colour(&cell.bg, VTERM_COLOR_IS_DEFAULT_BG(&cell.bg)),

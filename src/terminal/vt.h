@@ -60,7 +60,7 @@ struct vt_style {
     bool is_struck;
 };
 
-/* As vt_cell, and how it looks. Half a wide character, in the last column, is a blank. */
+/* As vt_cell, and how it looks. */
 void vt_styled_cell(const struct vt *v, unsigned row, unsigned col, struct vt_cell *ret,
                     struct vt_style *ret_style);
 /* The rows [first, end) that may have changed since the last call; false: none. */

@@ -129,6 +129,10 @@ cells_differ(struct terminal *a, struct terminal *b, unsigned row, unsigned *col
     if (terminal_add_cell(&x, &p) != SY_E_OK || terminal_add_cell(&y, &q) != SY_E_OK) {
         return "no memory";
     }
+    if (terminal_is_blank(&q) &&
+        (vt_is_zero_width(p.chars[0]) || (*col == a->opt.cols && p.chars[0] >= 0x1100))) {
+        return NULL; /* not painted: a mark alone, half a wide character in the last column */
+    }
     return strcmp(buf_view(&x), buf_view(&y)) != 0 ? "the text of a cell" : styles_differ(&s, &r);
 }
 

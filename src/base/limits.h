@@ -393,6 +393,16 @@
 /* Findings of one run that are told; more are counted. */
 #define LIMIT_GUARD_FINDINGS 64U
 
+/* A person who has joined a session: the most of one frame (a paste comes in some), and how often
+ * the screen is painted at most: as often as eyes see, and as screens are refreshed. A
+ * program that says its screen is not whole yet (synchronised output) is waited for that long. */
+#define LIMIT_ATTACH_FRAME    65536U
+#define LIMIT_ATTACH_PAINT_MS 8U
+#define LIMIT_ATTACH_WHOLE_MS 100U
+/* What may wait for a terminal that takes nothing: one piece of the screen with its frames, notes and
+ * the last word. What is on the screen meanwhile does not wait, it is looked at later. */
+#define LIMIT_ATTACH_QUEUE 524288U /* 512 KiB */
+
 /* The daemon. Clients at a time, each with an engine of its own; agents of one person are some
  * dozen. A client's first words: environment and arguments, of which the kernel takes 2 MiB by
  * default and people have some KiB. Arguments among them. Time for them, and for the answer. */

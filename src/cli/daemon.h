@@ -50,6 +50,7 @@ void daemon_guest_gone(struct daemon *d);
 enum guest_state {
     GUEST_HELLO,     /* its hello is not whole */
     GUEST_SERVING,   /* its protocol runs */
+    GUEST_ATTACHED,  /* a person has joined a session */
     GUEST_ANSWERING, /* a verb's answer goes out */
     GUEST_ENDING,    /* nothing is served any more; what still runs, and a last export, end */
     GUEST_CLOSED,    /* until its handles are */
@@ -74,7 +75,8 @@ struct guest {
     struct hello hello;
     struct serve_engine engine;
     struct stdio_server *server;
-    struct sy_error why; /* how it ended */
+    struct attach *attach; /* GUEST_ATTACHED */
+    struct sy_error why;   /* how it ended */
 };
 
 /* Takes a connected socket. */
@@ -89,9 +91,10 @@ void guest_end(struct guest *c, uint64_t after_ms);
 void guest_answer(struct guest *c);
 void guest_refuse(struct guest *c, enum hello_kind kind, const struct sy_error *err);
 
-/* The protocols of the hello. (daemon_serve.c, daemon_ctl.c) */
+/* The protocols of the hello. (daemon_serve.c, daemon_attach.c, daemon_ctl.c) */
 enum sy_code guest_start_mcp(struct guest *c, struct sy_error *err) SY_NODISCARD;
 enum sy_code guest_start_proto(struct guest *c, struct sy_error *err) SY_NODISCARD;
+enum sy_code guest_start_attach(struct guest *c, struct sy_error *err) SY_NODISCARD;
 enum sy_code guest_start_ctl(struct guest *c, struct sy_error *err) SY_NODISCARD;
 
 /*

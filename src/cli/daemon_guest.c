@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/daemon.h"
+#include "sessions/attach.h"
 
 /* Of one connection, in one turn of the loop. */
 #define CHUNK ((size_t)64 * 1024)
@@ -18,9 +19,10 @@ static const struct {
     bool needs_alike; /* of the same build, under the same umask: as if it did it itself */
     enum sy_code (*start)(struct guest *c, struct sy_error *err);
 } protocols[] = {
-    {"mcp",   true,  guest_start_mcp  },
-    {"proto", true,  guest_start_proto},
-    {"ctl",   false, guest_start_ctl  },
+    {"mcp",    true,  guest_start_mcp   },
+    {"proto",  true,  guest_start_proto },
+    {"attach", false, guest_start_attach},
+    {"ctl",    false, guest_start_ctl   },
 };
 
 bool
@@ -93,6 +95,9 @@ guest_stop(struct guest *c)
         break;
     case GUEST_SERVING:
         stdio_server_stop(c->server);
+        break;
+    case GUEST_ATTACHED:
+        attach_stop(c->attach, c->daemon->is_stopping ? "the daemon was stopped" : "");
         break;
     case GUEST_ANSWERING: /* has its own end */
     case GUEST_ENDING:
@@ -289,6 +294,7 @@ on_poll(uv_poll_t *poll, int status, int events)
     case GUEST_ANSWERING:
         write_answer(c);
         break;
+    case GUEST_ATTACHED: /* has its own */
     case GUEST_ENDING:
     case GUEST_CLOSED:
         uv_poll_stop(poll);

@@ -4,7 +4,7 @@
 static bool
 is_client(const struct guest *c)
 {
-    return c->state == GUEST_SERVING;
+    return c->state == GUEST_SERVING || c->state == GUEST_ATTACHED;
 }
 
 static void
@@ -21,7 +21,7 @@ list_clients(struct daemon *d, struct jw *w)
         jw_key_str(w, "id", id);
         jw_key_str(w, "kind", c->hello.protocol);
         jw_key_int(w, "pid", c->peer.pid);
-        jw_key_str(w, "cwd", c->engine.base.cwd);
+        jw_key_str(w, "cwd", c->state == GUEST_SERVING ? c->engine.base.cwd : c->hello.cwd);
         jw_key_int(w, "age_ms", (int64_t)((clock_mono_ns() - c->since_ns) / 1000000));
         jw_end_object(w);
     }

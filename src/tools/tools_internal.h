@@ -41,7 +41,6 @@ void tool_call_complete(struct tool_call *call);
 /* The same, a little later, with an error, or with an answer that is there already (taken). */
 void tool_call_refuse(struct tool_call *call, const struct sy_error *why);
 void tool_call_answer(struct tool_call *call, struct tool_output *answer);
-struct live_store *tool_context_sessions(struct tool_context *c);
 
 /* Builds what a tool answers out of a finished call (result.c). */
 enum sy_code result_build(struct tool_output *ret, const struct tool_call *call,

@@ -132,7 +132,8 @@ guest_start_attach(struct guest *c, struct sy_error *err)
     rc = attach_open(&c->attach, &options, err);
     if (rc != SY_E_OK) {
         /* Nothing that the client could do by itself. */
-        return rc == SY_E_CANCELLED ? sy_err_set(err, SY_E_NOTFOUND, "%s", err->msg) : rc;
+        err->code = rc == SY_E_CANCELLED ? SY_E_NOTFOUND : rc;
+        return err->code;
     }
     uv_poll_stop(&c->poll);
     c->state = GUEST_ATTACHED;

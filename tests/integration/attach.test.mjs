@@ -1,6 +1,8 @@
 // People who join sessions: what they see and type, how they leave, and who is refused.
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import fs from 'node:fs';
+import net from 'node:net';
 import path from 'node:path';
 import test from 'node:test';
 
@@ -51,7 +53,9 @@ test('Ctrl-C and Ctrl-Z go to the session, and a key of choice leaves', limit, a
   person.type('\x1a');
   await person.shows(/Stopped/);
   person.type('fg\r');
+  await person.shows(/> fg\nsleep 1000$/);
   person.type('\x03');
+  await person.shows(/\^C\n+>$/);
   person.type('echo status $?\r');
   await person.shows(/^status 1(30|48)$/m);
   person.type('\x1b[24~');
@@ -88,6 +92,7 @@ test('two who have joined see what either types, and one who watches types nothi
   await Promise.all(people.map((p) => p.shows(/>/)));
   people[2].type('echo never\r');
   people[0].type('echo one\r');
+  await Promise.all(people.map((p) => p.shows(/^one$/m)));
   people[1].type('echo two\r');
   await Promise.all(people.map((p) => p.shows(/^one[\s\S]*^two$/m)));
   people.forEach((p) => p.type(LEAVE));
@@ -100,13 +105,27 @@ const words = ['1234', 'ro', '24', '80', 'PATH=/usr/bin'];
 const hello = (args) => frame(['attach', 'another build', '/', String(args.length - 1), ...args]);
 const bytesOf = (kind, body) => Buffer.concat([Buffer.from(kind), Buffer.from([body.length, 0, 0, 0]), Buffer.from(body)]);
 
+/** Says hello, then these bytes once it is answered; all that comes back. */
+async function talk(yard, args, bytes) {
+  const socket = net.connect(socketOf(yard));
+  let answer = '';
+  socket.write(hello(args));
+  socket.on('data', (chunk) => {
+    if (answer === '') {
+      socket.write(bytes);
+    }
+    answer += chunk;
+  });
+  await once(socket, 'close');
+  return answer;
+}
+
 test('the daemon itself refuses what one who watches types, and frames that are none', limit, async (t) => {
   const s = await open(t);
-  const typed = Buffer.concat([hello(words), bytesOf('i', 'echo never\r'), bytesOf('d', '')]);
-  const answer = await say(socketOf(s.yard), typed);
+  const answer = await talk(s.yard, words, Buffer.concat([bytesOf('i', 'echo never\r'), bytesOf('d', '')]));
   assert.match(answer, /^ok \d+/);
   assert.match(answer, /what was typed is not taken: this one only watches/);
-  const bad = await say(socketOf(s.yard), Buffer.concat([hello(['1234', 'rw', '24', '80', 'A=b']), Buffer.from('nonsense')]));
+  const bad = await talk(s.yard, ['1234', 'rw', '24', '80', 'A=b'], Buffer.from('nonsense'));
   assert.match(bad, /a frame of the kind 0x6e, which is none/);
   assert.match(await say(socketOf(s.yard), hello(['1234', 'all', '24', '80', 'A=b'])), /^error 2 attach takes a session, rw or ro, rows and columns$/m);
   assert.doesNotMatch((await s.type('echo still here\n')).output, /never/);
@@ -204,7 +223,7 @@ test('what a person types is told as theirs, no password is, and a line of two i
   const yard = makeYard();
   const dir = path.join(yard.home, '.config/shellyard');
   fs.mkdirSync(dir, { recursive: true });
-  fs.writeFileSync(path.join(dir, 'rules.yaml'), JSON.stringify({ rules: [{ name: 'no-shutdown', match: { program: 'shutdown' }, action: 'forbid', reason: 'the machine stays up' }] }));
+  fs.writeFileSync(path.join(dir, 'rules.yaml'), JSON.stringify({ rules: [{ program: 'shutdown', decision: 'forbid', reason: 'the machine stays up' }] }));
   await startDaemon(t, yard);
   const proto = openProto(t, { ...yard, env: { ...yard.env, PS1: '> ' } });
   const send = (name, id, args) => proto.send({ type: 'function_call', call_id: id, name, arguments: JSON.stringify(args) });

@@ -373,10 +373,7 @@ attach_main(const struct cli_args *args)
     struct sy_error err = {0};
     enum sy_code rc = read_key(&j, key != NULL ? key : KEY_DEFAULT, &err);
 
-    if (rc == SY_E_OK && (isatty(STDIN_FILENO) == 0 || isatty(STDOUT_FILENO) == 0)) {
-        rc = sy_err_set(&err, SY_E_ARG, "standard %s is no terminal: attach needs one",
-                        isatty(STDIN_FILENO) == 0 ? "input" : "output");
-    }
+    rc = rc == SY_E_OK ? attach_tty_check(&err) : rc;
     rc = rc == SY_E_OK ? join(&client, &j, &err) : rc;
     if (rc != SY_E_OK) {
         return cli_fail(&err);

@@ -61,12 +61,21 @@ set_raw(void)
 }
 
 enum sy_code
+attach_tty_check(struct sy_error *err)
+{
+    bool has_input = isatty(STDIN_FILENO) != 0;
+
+    return has_input && isatty(STDOUT_FILENO) != 0
+               ? SY_E_OK
+               : sy_err_set(err, SY_E_ARG, "standard %s is no terminal: attach needs one",
+                            has_input ? "output" : "input");
+}
+
+enum sy_code
 attach_tty_open(int *ret_out, struct sy_error *err)
 {
-    if (isatty(STDIN_FILENO) == 0 || isatty(STDOUT_FILENO) == 0 ||
-        tcgetattr(STDIN_FILENO, &saved) != 0) {
-        return sy_err_set(err, SY_E_ARG, "standard %s is no terminal: attach needs one",
-                          isatty(STDIN_FILENO) == 0 ? "input" : "output");
+    if (tcgetattr(STDIN_FILENO, &saved) != 0) {
+        return sy_err_sys(err, errno, "looking at the terminal");
     }
     /* Opened anew: what does not block would not block for our parent either. */
     out_fd = open("/proc/self/fd/1", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);

@@ -9,7 +9,9 @@
  * that.
  */
 
-/* SY_E_ARG: standard input or output is no terminal. *ret_out takes what is to be shown and
+/* SY_E_ARG: standard input or output is none. */
+enum sy_code attach_tty_check(struct sy_error *err) SY_NODISCARD;
+/* After that. *ret_out takes what is to be shown and
  * does not block; it is closed by attach_tty_close. */
 enum sy_code attach_tty_open(int *ret_out, struct sy_error *err) SY_NODISCARD;
 /* After somebody else has used it (SIGCONT). */

@@ -17,9 +17,6 @@
 /* Of the cursor, where the program has said nothing: the person's own is shown then. */
 #define SHAPE_BORN 1U
 
-/* The hash of a row that is blank. */
-#define HASH_START 0xCBF29CE484222325U
-
 /* Modes that the other terminal gets as the program has them. */
 static const struct {
     unsigned number;
@@ -110,7 +107,7 @@ clean(struct paint *p, const struct terminal *t, struct buf *out)
     enum sy_code rc = buf_add_str(out, CLEAN);
 
     for (unsigned row = 0; row < p->rows; row++) {
-        p->seen[row] = HASH_START;
+        p->seen[row] = TERMINAL_HASH_START;
     }
     memset(&p->style, 0, sizeof(p->style));
     memset(&p->keys, 0, sizeof(p->keys));
@@ -142,26 +139,19 @@ is_plain(const struct vt_style *s)
 }
 
 static uint64_t
-hash_add(uint64_t hash, uint64_t value)
-{
-    hash = (hash ^ value) * 0x9E3779B97F4A7C15U;
-    return hash ^ hash >> 32;
-}
-
-static uint64_t
 hash_style(uint64_t hash, const struct vt_style *s)
 {
     unsigned bits = s->underline << 5 | (s->is_bold ? 1U : 0) | (s->is_italic ? 2U : 0) |
                     (s->is_blinking ? 4U : 0) | (s->is_reverse ? 8U : 0) | (s->is_struck ? 16U : 0);
 
-    return hash_add(hash_add(hash, (uint64_t)s->foreground << 32 | s->background), bits);
+    return terminal_hash(terminal_hash(hash, (uint64_t)s->foreground << 32 | s->background), bits);
 }
 
 /* The hash of a row, and behind which column only blanks are. */
 static uint64_t
 row_hash(const struct vt *v, unsigned row, unsigned cols, unsigned *ret_end)
 {
-    uint64_t hash = HASH_START;
+    uint64_t hash = TERMINAL_HASH_START;
     struct vt_cell c;
     struct vt_style s;
 
@@ -172,9 +162,9 @@ row_hash(const struct vt *v, unsigned row, unsigned cols, unsigned *ret_end)
             continue;
         }
         *ret_end = col + c.width;
-        hash = hash_style(hash_add(hash, col), &s);
+        hash = hash_style(terminal_hash(hash, col), &s);
         for (size_t i = 0; i < VT_CELL_CHARS && c.chars[i] != 0; i++) {
-            hash = hash_add(hash, c.chars[i]);
+            hash = terminal_hash(hash, c.chars[i]);
         }
     }
     return hash;
@@ -302,7 +292,7 @@ paint_rows(struct paint *p, const struct terminal *t, unsigned top, struct buf *
     for (unsigned row = 0; row < p->rows && rc == SY_E_OK; row++) {
         bool is_there = row + top < t->opt.rows;
         unsigned end = 0;
-        uint64_t hash = is_there ? row_hash(t->vt, row + top, cols, &end) : HASH_START;
+        uint64_t hash = is_there ? row_hash(t->vt, row + top, cols, &end) : TERMINAL_HASH_START;
 
         if (hash == p->seen[row]) {
             continue;

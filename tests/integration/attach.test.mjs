@@ -6,7 +6,7 @@ import net from 'node:net';
 import path from 'node:path';
 import test from 'node:test';
 
-import { call, has, makeYard, mustRun, startMcp, STUCK_MS, waitFor } from './lib/client.mjs';
+import { call, has, isSanitized, makeYard, mustRun, startMcp, statusKb, STUCK_MS, waitFor } from './lib/client.mjs';
 import { ask, clientsOf, frame, say, socketOf, startDaemon } from './lib/daemon.mjs';
 import { openProto } from './lib/proto.mjs';
 import { joinSession } from './lib/terminal.mjs';
@@ -129,6 +129,28 @@ test('the daemon itself refuses what one who watches types, and frames that are 
   assert.match(bad, /a frame of the kind 0x6e, which is none/);
   assert.match(await say(socketOf(s.yard), hello(['1234', 'all', '24', '80', 'A=b'])), /^error 2 attach takes a session, rw or ro, rows and columns$/m);
   assert.doesNotMatch((await s.type('echo still here\n')).output, /never/);
+});
+
+test('a terminal that takes nothing costs a piece of the screen, and is shown the last one', limit, async (t) => {
+  const yard = makeYard();
+  const daemon = await startDaemon(t, yard);
+  const s = await open(t, { yard, daemon: false });
+  const socket = net.connect(socketOf(yard));
+  t.after(() => socket.destroy());
+  socket.write(hello(['1234', 'ro', '24', '80', 'A=b']));
+  await once(socket, 'data');
+  socket.pause();
+  const before = statusKb(daemon.pid, 'VmRSS');
+  await s.type('yes "$(seq -s. 60)" | head -c 60000000; echo the end\n', { yield_time_ms: 30_000, idle_ms: 2000 });
+  await waitFor(async () => (await s.tool('write_stdin', { process_id: '1234', input: '', view: 'screen', yield_time_ms: 500 })).output.includes('the end\n'),
+    'the program has ended', STUCK_MS / 2);
+  if (!isSanitized) {
+    assert.ok(statusKb(daemon.pid, 'VmRSS') - before < 16_384, 'nothing piles up');
+  }
+  let shown = '';
+  socket.on('data', (chunk) => { shown += chunk; });
+  await waitFor(() => /the end\x1b/.test(shown), 'the last screen comes');
+  assert.ok(shown.length < 2_000_000, `${shown.length} bytes for what nobody saw`);
 });
 
 test('the end of the session is told, and the terminal is given back', limit, async (t) => {

@@ -399,8 +399,8 @@
 #define LIMIT_ATTACH_FRAME    65536U
 #define LIMIT_ATTACH_PAINT_MS 8U
 #define LIMIT_ATTACH_WHOLE_MS 100U
-/* What may wait for a terminal that takes nothing: one piece of the screen with its frames, notes and
- * the last word. What is on the screen meanwhile does not wait, it is looked at later. */
+/* What may wait for a terminal that takes nothing: one piece of the screen with its frames, notes
+ * and the last word. What is on the screen meanwhile does not wait, it is looked at later. */
 #define LIMIT_ATTACH_QUEUE 524288U /* 512 KiB */
 
 /* The daemon. Clients at a time, each with an engine of its own; agents of one person are some

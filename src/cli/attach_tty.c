@@ -43,7 +43,8 @@ on_deadly(int number)
 static void
 watch_deadly(void)
 {
-    struct sigaction action = {.sa_handler = on_deadly, .sa_flags = (int)(SA_RESETHAND | SA_NODEFER)};
+    struct sigaction action = {.sa_handler = on_deadly,
+                               .sa_flags = (int)(SA_RESETHAND | SA_NODEFER)};
 
     (void)sigemptyset(&action.sa_mask);
     for (size_t i = 0; i < sizeof(deadly) / sizeof(deadly[0]); i++) {

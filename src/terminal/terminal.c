@@ -169,8 +169,8 @@ row_hash(const struct vt *v, unsigned row, unsigned cols)
         if (terminal_is_blank(&c) && !c.is_reverse && !c.has_background) {
             continue;
         }
-        hash = terminal_hash(hash,
-                        (uint64_t)col << 2 | (c.is_reverse ? 2U : 0) | (c.has_background ? 1U : 0));
+        hash = terminal_hash(hash, (uint64_t)col << 2 | (c.is_reverse ? 2U : 0) |
+                                       (c.has_background ? 1U : 0));
         for (size_t i = 0; i < VT_CELL_CHARS && c.chars[i] != 0; i++) {
             hash = terminal_hash(hash, c.chars[i]);
         }

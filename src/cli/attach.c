@@ -360,7 +360,7 @@ read_key(struct joined *j, const char *name, struct sy_error *err)
 static int
 attach_main(const struct cli_args *args)
 {
-    struct pass_client client;
+    struct pass_client client = {.fd = -1};
     const char *key = cli_get(args, "detach-key");
     struct joined j = {
         .client = &client,

@@ -1,6 +1,7 @@
 #include "sessions/attach_frame.h"
 
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/limits.h"
@@ -59,12 +60,10 @@ enum sy_code
 attach_frame_write_end(struct buf *out, unsigned status, const char *sentence)
 {
     char bytes[SY_ERR_MSG_MAX];
-    size_t n = strlen(sentence);
 
-    n = n < sizeof(bytes) - 1 ? n : sizeof(bytes) - 1;
     bytes[0] = (char)status;
-    memcpy(bytes + 1, sentence, n);
-    return write_one(out, ATTACH_END, bytes, n + 1);
+    (void)snprintf(bytes + 1, sizeof(bytes) - 1, "%s", sentence);
+    return write_one(out, ATTACH_END, bytes, 1 + strlen(bytes + 1));
 }
 
 static unsigned

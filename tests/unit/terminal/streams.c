@@ -141,6 +141,12 @@ next_piece(const struct mix *m)
 
 #define STREAM_MAX 60000
 
+static void
+add(struct buf *out, const char *piece)
+{
+    SY_ASSERT(buf_add_str(out, piece) == SY_E_OK);
+}
+
 /* A line without an end. */
 static void
 add_run(struct buf *out)
@@ -168,9 +174,9 @@ make_stream(struct buf *out, const struct mix *m, size_t n)
             add_run(out);
         }
         piece = next_piece(&now);
-        SY_ASSERT(buf_add_str(out, piece) == SY_E_OK);
+        add(out, piece);
         if (streams_pick(3) == 0) {
-            SY_ASSERT(buf_add_str(out, ANY(words)) == SY_E_OK);
+            add(out, ANY(words));
         }
     }
 }

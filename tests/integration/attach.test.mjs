@@ -268,6 +268,7 @@ test('what a person types is told as theirs, no password is, and a line of two i
   send('write_stdin', 'c2', { process_id: '1234', input: 'down now\n', yield_time_ms: 500 });
   assert.match((await answer('c2')).output, /the machine stays up/);
   person.type('\x15');
+  await waitFor(() => typed().at(-1).stdin === '\x15', 'the line is gone');
   send('write_stdin', 'c3', { process_id: '1234', input: 'echo agent\n', yield_time_ms: 1000, idle_ms: 100 });
   await answer('c3');
   assert.equal(typed().at(-1).by, 'agent');

@@ -122,7 +122,11 @@ cells_differ(struct terminal *a, struct terminal *b, unsigned row, unsigned *col
 
     vt_styled_cell(a->vt, row, *col, &p, &s);
     vt_styled_cell(b->vt, row, *col, &q, &r);
-    *col += p.width; /* the right half of a wide one looks like nothing */
+    *col += p.width;               /* the right half of a wide one looks like nothing */
+    if (*col + 1 >= a->opt.cols) { /* marks are left out there, but may have been moved there */
+        p.chars[1] = 0;
+        q.chars[1] = 0;
+    }
     if (shows_nothing(&p, &s) && shows_nothing(&q, &r)) {
         return NULL;
     }

@@ -395,6 +395,10 @@
 /* Answers to queries that the program has not read yet. */
 #define LIMIT_TERMINAL_REPLIES 4096U
 #define LIMIT_TERMINAL_TITLE   256U
+/* A screen that is painted for another terminal: behind this the rest comes with the next
+ * piece, and a row of the widest terminal fits behind it, each cell in two colours of its own. */
+#define LIMIT_PAINT      65536U
+#define LIMIT_PAINT_MOST 262144U /* 256 KiB */
 /* Parts of a screen that stand out and are told by their text. A menu has one or two. */
 #define LIMIT_TERMINAL_RUNS 64U
 
@@ -408,6 +412,16 @@
 
 /* Findings of one run that are told; more are counted. */
 #define LIMIT_GUARD_FINDINGS 64U
+
+/* A person who has joined a session: the most of one frame (a paste comes in some), and how often
+ * the screen is painted at most: as often as eyes see, and as screens are refreshed. A
+ * program that says its screen is not whole yet (synchronised output) is waited for that long. */
+#define LIMIT_ATTACH_FRAME    65536U
+#define LIMIT_ATTACH_PAINT_MS 8U
+#define LIMIT_ATTACH_WHOLE_MS 100U
+/* What may wait for a terminal that takes nothing: one piece of the screen with its frames, notes
+ * and the last word. What is on the screen meanwhile does not wait, it is looked at later. */
+#define LIMIT_ATTACH_QUEUE 524288U /* 512 KiB */
 
 /* The daemon. Clients at a time, each with an engine of its own; agents of one person are some
  * dozen. A client's first words: environment and arguments, of which the kernel takes 2 MiB by

@@ -75,8 +75,9 @@ void daemon_hosts_open(struct daemon *d);
 void daemon_hosts_stop(struct daemon *d);
 /* Passes a caller on, with a hello that is whole; its descriptors stay the caller's. */
 enum sy_code daemon_route(struct caller *c, struct sy_error *err) SY_NODISCARD;
-/* To one host. */
-enum sy_code daemon_pass(struct host_link *l, struct caller *c, struct sy_error *err) SY_NODISCARD;
+/* To one host; `id` is the session that a person wants to join, or "". */
+enum sy_code daemon_pass(struct host_link *l, struct caller *c, const char *id,
+                         struct sy_error *err) SY_NODISCARD;
 struct host_link *daemon_host(struct daemon *d, pid_t pid);
 /* Is there nothing that this daemon must be up for? */
 bool daemon_hosts_are_idle(const struct daemon *d);
@@ -120,6 +121,8 @@ void caller_refuse(struct caller *c, enum hello_kind kind, const struct sy_error
 
 /* What verbs ask. (daemon_ctl.c) */
 enum sy_code caller_start_ctl(struct caller *c, struct sy_error *err) SY_NODISCARD;
+/* A person wants to join a session: whose is it? */
+enum sy_code caller_start_attach(struct caller *c, struct sy_error *err) SY_NODISCARD;
 /* A host's answer to that question; NULL: it gave none. */
 void caller_heard(struct daemon *d, uint64_t number, const struct js *answer);
 /* No more answers are waited for. */

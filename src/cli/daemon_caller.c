@@ -20,9 +20,10 @@ static const struct {
     bool needs_alike; /* of the same build, under the same umask: as if it did it itself */
     enum sy_code (*start)(struct caller *c, struct sy_error *err);
 } protocols[] = {
-    {"mcp",   true,  start_client    },
-    {"proto", true,  start_client    },
-    {"ctl",   false, caller_start_ctl},
+    {"mcp",    true,  start_client       },
+    {"proto",  true,  start_client       },
+    {"ctl",    false, caller_start_ctl   },
+    {"attach", false, caller_start_attach},
 };
 
 static void

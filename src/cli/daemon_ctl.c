@@ -32,6 +32,7 @@ struct question {
     struct buf sessions;
     struct jw clients_w; /* arrays, open until all is there */
     struct jw sessions_w;
+    /* NULL: it is a person who wants to join. */
     enum sy_code (*answer)(struct caller *c, const struct js *what, struct jw *w,
                            struct sy_error *err);
 };
@@ -202,33 +203,65 @@ find_one(const struct js **ret, const struct js *what, const char *id, struct sy
                             n, id, js_str(js_get(*ret, "owner")), id);
 }
 
+/* Where it is, and its whole id there. NULL: that host is gone. */
+static struct host_link *
+place_of(char ret_id[HOST_ID], struct daemon *d, const struct js *it)
+{
+    const char *owner = js_str(js_get(it, "owner"));
+    int64_t pid = 0;
+
+    (void)snprintf(ret_id, HOST_ID, "%s%s%s", owner != NULL ? owner : "", owner != NULL ? "/" : "",
+                   js_str(js_get(it, "id")));
+    return js_int(&pid, js_get(it, "host")) ? daemon_host(d, (pid_t)pid) : NULL;
+}
+
 static enum sy_code
 fill_kill(struct caller *c, const struct js *what, struct jw *w, struct sy_error *err)
 {
     const char *id = c->hello.args[1];
     struct host_message m = {.kind = HOST_KILL};
     const struct js *it = NULL;
-    int64_t pid = 0;
     enum sy_code rc = find_one(&it, what, id, err);
 
     if (rc != SY_E_OK) {
         return rc;
     }
 
-    const char *owner = js_str(js_get(it, "owner"));
-
-    (void)snprintf(m.id, sizeof(m.id), "%s%s%s", owner != NULL ? owner : "",
-                   owner != NULL ? "/" : "", js_str(js_get(it, "id")));
-
-    struct host_link *l =
-        js_int(&pid, js_get(it, "host")) ? daemon_host(c->daemon, (pid_t)pid) : NULL;
+    struct host_link *l = place_of(m.id, c->daemon, it);
 
     if (l == NULL || !host_send(l->fd, &m, NULL, 0)) {
-        return sy_err_set(err, SY_E_SYS, "the host of '%.40s' (process %lld) does not answer", id,
-                          (long long)pid);
+        return sy_err_set(err, SY_E_SYS, "the host of '%.40s' does not answer", id);
     }
     jw_key_str(w, "ended", id);
     return SY_E_OK;
+}
+
+/* The person is with that host then, and this is no more than a connection to close. */
+static enum sy_code
+join(struct caller *c, const struct js *what, struct sy_error *err)
+{
+    char id[HOST_ID];
+    const struct js *it = NULL;
+    enum sy_code rc = find_one(&it, what, c->hello.args[0], err);
+
+    if (rc != SY_E_OK) {
+        return rc;
+    }
+    if (js_get(it, "owner") == NULL) {
+        return sy_err_set(err, SY_E_ARG, "'%.40s' is a client and no session", c->hello.args[0]);
+    }
+
+    struct host_link *l = place_of(id, c->daemon, it);
+
+    rc = l != NULL ? daemon_pass(l, c, id, err)
+                   : sy_err_set(err, SY_E_SYS, "the host of '%.40s' is gone", id);
+    if (rc == SY_E_OK) {
+        caller_close(c);
+    } else if (rc == SY_E_CANCELLED) {
+        rc = SY_E_SYS; /* nothing that the client could do by itself */
+        err->code = rc;
+    }
+    return rc;
 }
 
 /* All have answered, or won't. */
@@ -252,7 +285,7 @@ conclude(struct caller *c)
     rc = rc == SY_E_OK ? json_parse(&doc, buf_view(&text), text.len, &err)
                        : sy_err_set(&err, rc, "the answer: %s", sy_code_text(rc));
     if (rc == SY_E_OK) {
-        rc = answer(c, doc.root, q->answer, &err);
+        rc = q->answer != NULL ? answer(c, doc.root, q->answer, &err) : join(c, doc.root, &err);
     }
     json_doc_fini(&doc);
     if (rc != SY_E_OK) {
@@ -323,6 +356,13 @@ ask(struct caller *c,
     }
     SY_ASSERT(uv_timer_start(&c->timer, c->timer.timer_cb, LIMIT_HOSTS_ASKED_MS, 0) == 0);
     return SY_E_OK;
+}
+
+enum sy_code
+caller_start_attach(struct caller *c, struct sy_error *err)
+{
+    return c->hello.args[0] != NULL ? ask(c, NULL, err)
+                                    : sy_err_set(err, SY_E_ARG, "attach takes a session's id");
 }
 
 static const struct {

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -321,7 +322,7 @@ count_clients(const struct daemon *d)
 }
 
 enum sy_code
-daemon_pass(struct host_link *l, struct caller *c, struct sy_error *err)
+daemon_pass(struct host_link *l, struct caller *c, const char *id, struct sy_error *err)
 {
     struct host_message m = {
         .kind = HOST_GUEST,
@@ -330,6 +331,9 @@ daemon_pass(struct host_link *l, struct caller *c, struct sy_error *err)
         .pid = (int32_t)c->peer.pid,
     };
     SY_FD file = -1;
+
+    (void)snprintf(m.id, sizeof(m.id), "%s", id);
+
     enum sy_code rc = fd_memory_file(&file, "shellyard hello", c->in.data, c->in.len, err);
 
     if (rc != SY_E_OK) {
@@ -366,7 +370,7 @@ daemon_route(struct caller *c, struct sy_error *err)
         rc = l != NULL ? SY_E_OK : host_new(&l, d, err);
     }
     if (rc == SY_E_OK) {
-        rc = daemon_pass(l, c, err);
+        rc = daemon_pass(l, c, "", err);
     }
     if (rc == SY_E_OK) {
         l->is_spare = false;

@@ -49,10 +49,11 @@ void host_look(struct host *h);
 
 /* One client, or what it left. (host_guest.c) */
 enum host_guest_state {
-    HOST_GUEST_SERVING, /* its protocol runs */
-    HOST_GUEST_ENDING,  /* nothing is served any more; what still runs, and a last export, end */
-    HOST_GUEST_KEPT,    /* it has gone, and sessions of it go on */
-    HOST_GUEST_CLOSED,  /* until its handles are */
+    HOST_GUEST_SERVING,  /* its protocol runs */
+    HOST_GUEST_ATTACHED, /* a person who looks on at a session of any client of the host */
+    HOST_GUEST_ENDING,   /* nothing is served any more; what still runs, and a last export, end */
+    HOST_GUEST_KEPT,     /* it has gone, and sessions of it go on */
+    HOST_GUEST_CLOSED,   /* until its handles are */
 };
 
 struct host_guest {
@@ -72,7 +73,8 @@ struct host_guest {
     struct hello hello;
     struct serve_engine engine;
     struct stdio_server *server;
-    struct sy_error why; /* how it ended */
+    struct attach *attach; /* HOST_GUEST_ATTACHED (host_attach.c) */
+    struct sy_error why;   /* how it ended */
 };
 
 /* Takes all descriptors of the message. */
@@ -80,8 +82,17 @@ void host_guest_open(struct host *h, const struct host_message *m, int fds[HOST_
 /* Its calls are ended, and its sessions too if the host is to stop; then it is closed. */
 void host_guest_stop(struct host_guest *c);
 
+/* Ends what is nothing but a connection. */
+void host_guest_close(struct host_guest *c);
+
+/* Has a person join the session "c2/1234". */
+enum sy_code host_attach_start(struct host_guest *c, const char *id,
+                               struct sy_error *err) SY_NODISCARD;
+
 /* {"clients": [], "sessions": []} (host_list.c) */
 enum sy_code host_list(struct host *h, struct buf *out) SY_NODISCARD;
+/* "c2/1234"; NULL: there is none. */
+struct live *host_find_session(struct host *h, const char *id);
 /* What has that id (host_wire.h). */
 void host_kill(struct host *h, const char *id);
 /* Sessions that run though their client has gone. */

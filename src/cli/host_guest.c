@@ -12,6 +12,7 @@
 #include "base/str.h"
 #include "cli/host.h"
 #include "cli/verbs.h"
+#include "sessions/attach.h"
 #include "sessions/sessions.h"
 
 /*
@@ -119,8 +120,8 @@ on_handle_closed(uv_handle_t *handle)
     host_look(h);
 }
 
-static void
-close_all(struct host_guest *c)
+void
+host_guest_close(struct host_guest *c)
 {
     if (c->state != HOST_GUEST_CLOSED) {
         c->state = HOST_GUEST_CLOSED;
@@ -163,7 +164,7 @@ on_timer(uv_timer_t *timer)
     if (c->state == HOST_GUEST_ENDING) {
         serve_engine_fini(&c->engine);
     }
-    close_all(c);
+    host_guest_close(c);
 }
 
 static struct live_store *
@@ -272,6 +273,9 @@ host_guest_stop(struct host_guest *c)
         if (c->host->is_stopping && c->engine.context != NULL) {
             tool_context_end_sessions(c->engine.context);
         }
+        break;
+    case HOST_GUEST_ATTACHED:
+        attach_stop(c->attach, c->host->is_stopping ? "the daemon was stopped" : "");
         break;
     case HOST_GUEST_CLOSED: /* has its own end */
         break;
@@ -411,10 +415,13 @@ read_hello(struct host_guest *c, int file, struct sy_error *err)
 }
 
 static enum sy_code
-begin(struct host_guest *c, int file, struct sy_error *err)
+begin(struct host_guest *c, const char *id, int file, struct sy_error *err)
 {
     enum sy_code rc = read_hello(c, file, err);
 
+    if (rc == SY_E_OK && str_eq(c->hello.protocol, "attach")) {
+        return host_attach_start(c, id, err);
+    }
     for (size_t i = 0; rc == SY_E_OK && i < sizeof(protocols) / sizeof(protocols[0]); i++) {
         if (str_eq(protocols[i].name, c->hello.protocol)) {
             c->host->key = host_key(&c->hello);
@@ -470,13 +477,14 @@ host_guest_open(struct host *h, const struct host_message *m, int fds[HOST_FDS])
         return;
     }
 
-    enum sy_code rc = begin(c, file, &err);
+    enum sy_code rc = begin(c, m->id, file, &err);
 
     if (rc != SY_E_OK) {
         /* Another way is open to a client that is not to be served here. */
         refuse(c, rc == SY_E_CANCELLED ? HELLO_OWN : HELLO_ERROR, &err);
-        close_all(c);
-    } else if (uv_poll_start(&c->poll, UV_READABLE, on_poll) != 0) {
+        host_guest_close(c);
+    } else if (c->state != HOST_GUEST_ATTACHED &&
+               uv_poll_start(&c->poll, UV_READABLE, on_poll) != 0) {
         host_guest_stop(c);
     }
     host_look(h);

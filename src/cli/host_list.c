@@ -65,7 +65,7 @@ write_client(struct jw *w, const struct host_guest *c)
     jw_key_str(w, "kind", c->hello.protocol);
     jw_key_int(w, "pid", c->pid);
     jw_key_int(w, "host", getpid());
-    jw_key_str(w, "cwd", c->engine.base.cwd);
+    jw_key_str(w, "cwd", c->state == HOST_GUEST_SERVING ? c->engine.base.cwd : c->hello.cwd);
     jw_key_int(w, "age_ms", (int64_t)((clock_mono_ns() - c->since_ns) / 1000000));
     jw_end_object(w);
 }
@@ -103,7 +103,7 @@ host_list(struct host *h, struct buf *out)
     jw_key(&w, "clients");
     jw_array(&w);
     for (const struct host_guest *c = h->guests; c != NULL; c = c->next) {
-        if (c->state == HOST_GUEST_SERVING) {
+        if (c->state == HOST_GUEST_SERVING || c->state == HOST_GUEST_ATTACHED) {
             write_client(&w, c);
         }
     }
@@ -120,28 +120,51 @@ host_list(struct host *h, struct buf *out)
     return jw_done(&w);
 }
 
-void
-host_kill(struct host *h, const char *id)
+/* The client of "c2", or of "c2/1234" with the session's part. */
+static struct host_guest *
+find_owner(const struct host *h, const char *id, const char **ret_rest)
 {
     const char *slash = strchr(id, '/');
     size_t n = slash != NULL ? (size_t)(slash - id) : strlen(id);
 
+    *ret_rest = slash != NULL ? slash + 1 : NULL;
     for (struct host_guest *c = h->guests; c != NULL; c = c->next) {
         char owner[OWNER];
 
         owner_name(owner, c);
-        if (strlen(owner) != n || strncmp(owner, id, n) != 0) {
-            continue;
+        if (strlen(owner) == n && strncmp(owner, id, n) == 0) {
+            return c;
         }
-        if (slash == NULL) {
-            host_guest_stop(c);
-            return;
-        }
-        for (struct live *l = next_session(c, NULL); l != NULL; l = next_session(c, l)) {
-            if (str_eq(live_id(l), slash + 1)) {
-                live_kill(l);
-                return;
-            }
+    }
+    return NULL;
+}
+
+struct live *
+host_find_session(struct host *h, const char *id)
+{
+    const char *rest = NULL;
+    const struct host_guest *c = find_owner(h, id, &rest);
+    struct live *l = c != NULL && rest != NULL ? next_session(c, NULL) : NULL;
+
+    while (l != NULL && !str_eq(live_id(l), rest)) {
+        l = next_session(c, l);
+    }
+    return l;
+}
+
+void
+host_kill(struct host *h, const char *id)
+{
+    const char *rest = NULL;
+    struct host_guest *c = find_owner(h, id, &rest);
+
+    if (c != NULL && rest == NULL) {
+        host_guest_stop(c);
+    } else if (c != NULL) {
+        struct live *l = host_find_session(h, id);
+
+        if (l != NULL) {
+            live_kill(l);
         }
     }
 }

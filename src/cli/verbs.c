@@ -4,9 +4,9 @@
 
 /* In the order in which `help` lists them. */
 const struct cli_verb *const cli_verbs[] = {
-    &verb_exec,    &verb_mcp,     &verb_proto, &verb_serve,       &verb_list,    &verb_kill,
-    &verb_sandbox, &verb_explain, &verb_rules, &verb_approvals,   &verb_metrics, &verb_setup,
-    &verb_doctor,  &verb_config,  &verb_help,  &verb_completions, NULL,
+    &verb_exec,  &verb_mcp,     &verb_proto,   &verb_serve, &verb_list,        &verb_attach,
+    &verb_kill,  &verb_sandbox, &verb_explain, &verb_rules, &verb_approvals,   &verb_metrics,
+    &verb_setup, &verb_doctor,  &verb_config,  &verb_help,  &verb_completions, NULL,
 };
 
 const struct cli_verb *

@@ -9,6 +9,7 @@ extern const struct cli_verb verb_mcp;
 extern const struct cli_verb verb_proto;
 extern const struct cli_verb verb_serve;
 extern const struct cli_verb verb_list;
+extern const struct cli_verb verb_attach;
 extern const struct cli_verb verb_kill;
 extern const struct cli_verb verb_sandbox;
 extern const struct cli_verb verb_rules;

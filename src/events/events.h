@@ -17,7 +17,7 @@
 enum event_kind {
     EVENT_EXEC_BEGIN,
     EVENT_EXEC_OUTPUT_DELTA,
-    EVENT_EXEC_INPUT, /* the caller typed something to it */
+    EVENT_EXEC_INPUT, /* something was typed to it */
     EVENT_EXEC_END,
     EVENT_APPROVAL_REQUESTED, /* a person is asked about a call */
     EVENT_APPROVAL_COMMENTED, /* a model's comment has come to the question: u.request again */
@@ -48,6 +48,7 @@ struct event_input {
     const char *text; /* valid UTF-8, as it was typed; "" where it is hidden */
     size_t len;
     bool is_hidden; /* the terminal does not show it: a password, or the like */
+    const char *by; /* "agent", or "person" who has joined its session */
 };
 
 /* The limit that a command met. */

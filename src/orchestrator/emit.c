@@ -94,7 +94,7 @@ call_on_delta(void *arg, enum output_stream s, uint64_t seq, const char *text, s
 }
 
 void
-orch_tell_typed(struct orch_call *c, const char *text, size_t n, bool is_hidden)
+orch_tell_typed(struct orch_call *c, const char *text, size_t n, bool is_hidden, bool is_person)
 {
     struct event e = event_of(c, EVENT_EXEC_INPUT);
     SY_AUTO(buf_fini) struct buf clean = {.max = n * 3 + 1};
@@ -107,8 +107,10 @@ orch_tell_typed(struct orch_call *c, const char *text, size_t n, bool is_hidden)
     if (!is_hidden && output_clean_utf8(&clean, text, n, &is_replaced) != SY_E_OK) {
         buf_reset(&clean);
     }
-    e.u.input =
-        (struct event_input){.text = buf_view(&clean), .len = clean.len, .is_hidden = is_hidden};
+    e.u.input = (struct event_input){.text = buf_view(&clean),
+                                     .len = clean.len,
+                                     .is_hidden = is_hidden,
+                                     .by = is_person ? "person" : "agent"};
     event_emit(session_bus(c->session), &e);
 }
 

@@ -395,8 +395,10 @@ enum sy_code orch_write(struct orch_call *call, const void *bytes, size_t n,
  */
 enum sy_code orch_judge_typed(struct orch_call *call, const char *line,
                               struct sy_error *err) SY_NODISCARD;
-/* Tells that this was typed (EVENT_EXEC_INPUT); `is_hidden`: the terminal does not show it. */
-void orch_tell_typed(struct orch_call *call, const char *text, size_t n, bool is_hidden);
+/* Tells that this was typed (EVENT_EXEC_INPUT); `is_hidden`: the terminal does not show it. By a
+ * person, else by the caller. */
+void orch_tell_typed(struct orch_call *call, const char *text, size_t n, bool is_hidden,
+                     bool is_person);
 size_t orch_unwritten(const struct orch_call *call);
 void orch_close_input(struct orch_call *call);
 bool orch_resize(struct orch_call *call, unsigned rows, unsigned columns);

@@ -312,6 +312,7 @@ write_input(struct jw *w, const struct event_input *input)
     if (input->is_hidden) {
         jw_key_bool(w, "hidden", true);
     }
+    jw_key_str(w, "by", input->by);
 }
 
 void

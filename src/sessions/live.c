@@ -25,6 +25,7 @@ on_timer_closed(uv_handle_t *handle)
 static void
 leave(struct live *l)
 {
+    live_tell_taps(l, LIVE_NEWS_ENDED);
     live_store_gone(l->store, l);
     orch_call_free(l->call);
     l->call = NULL;
@@ -80,6 +81,7 @@ on_raw(void *arg, enum output_stream s, const char *bytes, size_t n)
     live_look_soon(l);
     live_tell(l, LIVE_CHANGED);
     live_tty_feed(l, bytes, n);
+    live_tell_taps(l, LIVE_NEWS_WROTE);
     return transcript_push(l->transcript, bytes, n);
 }
 
@@ -132,6 +134,9 @@ on_over(void *arg, struct orch_call *call)
     }
     if (l->starter.over != NULL) {
         l->starter.over(l->starter.arg, l);
+    }
+    if (l->is_over) { /* else it goes on by a second attempt */
+        live_tell_taps(l, LIVE_NEWS_ENDED);
     }
     live_look_soon(l);
 }
@@ -338,8 +343,8 @@ has_ended(const struct live *l, struct sy_error *err)
     return sy_err_set(err, SY_E_CANCELLED, "session %s %s: start a new one", l->id, state);
 }
 
-enum sy_code
-live_write(struct live *l, const void *bytes, size_t n, struct sy_error *err)
+static enum sy_code
+write_input(struct live *l, const void *bytes, size_t n, bool is_person, struct sy_error *err)
 {
     if (l->driver == NULL || l->is_over) {
         return has_ended(l, err);
@@ -350,16 +355,29 @@ live_write(struct live *l, const void *bytes, size_t n, struct sy_error *err)
     /* A password is nobody's command, and is looked at by nobody. Where keys are read, a line may
      * still be run by something: it is only not told. */
     bool is_free = typed_is_hidden(orch_terminal_fd(l->call));
-    enum sy_code rc = is_free ? SY_E_OK : typed_follow(&l->typed, l->call, bytes, n, err);
+    enum sy_code rc =
+        is_free ? SY_E_OK : typed_follow(&l->typed, is_person ? NULL : l->call, bytes, n, err);
 
     if (rc == SY_E_OK) {
         rc = orch_write(l->call, bytes, n, err);
     }
     if (rc == SY_E_OK) {
-        orch_tell_typed(l->call, bytes, n, is_hidden);
+        orch_tell_typed(l->call, bytes, n, is_hidden, is_person);
     }
     orch_wake(l->driver);
     return rc;
+}
+
+enum sy_code
+live_write(struct live *l, const void *bytes, size_t n, struct sy_error *err)
+{
+    return write_input(l, bytes, n, false, err);
+}
+
+enum sy_code
+live_type(struct live *l, const void *bytes, size_t n, struct sy_error *err)
+{
+    return write_input(l, bytes, n, true, err);
 }
 
 void
@@ -391,6 +409,7 @@ live_resize(struct live *l, unsigned rows, unsigned columns)
         return false;
     }
     live_tell(l, LIVE_CHANGED);
+    live_tell_taps(l, LIVE_NEWS_RESIZED);
     return orch_resize(l->call, rows, columns);
 }
 

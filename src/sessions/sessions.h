@@ -167,6 +167,13 @@ struct transcript *live_transcript(struct live *l);
 /* Input, as orch_write and the like. SY_E_CANCELLED: it has ended, or reads nothing. */
 enum sy_code live_write(struct live *l, const void *bytes, size_t n,
                         struct sy_error *err) SY_NODISCARD;
+/*
+ * Input of a person who has joined the session (attach.h). No rule judges it. A line that the
+ * person leaves half typed and somebody else submits is judged whole all the same; of what the
+ * terminal hides nothing is told.
+ */
+enum sy_code live_type(struct live *l, const void *bytes, size_t n,
+                       struct sy_error *err) SY_NODISCARD;
 /* Would its terminal lose some of it? It reads whole lines, and takes LIMIT_TERMINAL_LINE bytes of
  * one (termios(3), MAX_CANON). */
 bool live_loses_input(const struct live *l, const char *bytes, size_t n);
@@ -176,6 +183,29 @@ bool live_signal(struct live *l, int signal);
 bool live_resize(struct live *l, unsigned rows, unsigned columns);
 /* SIGKILL to all of it; its end comes as any other. */
 void live_kill(struct live *l);
+
+/*
+ * Somebody who looks on, in the caller's memory until live_untap. `fn` is called from the loop, at
+ * once, and may untap itself, but no other; after LIVE_ENDED it is untapped and the session is not
+ * to be used.
+ */
+enum live_news {
+    LIVE_NEWS_WROTE,   /* its screen may have changed */
+    LIVE_NEWS_RESIZED, /* its terminal has another size */
+    LIVE_NEWS_ENDED    /* it is over, or is being forgotten: live_state_text has how */
+};
+struct live_tap {
+    void (*fn)(void *arg, struct live *l, enum live_news news);
+    void *arg;
+    unsigned rows; /* of the looker's own terminal; 0: its size does not count */
+    unsigned cols;
+    struct live_tap *next; /* ours */
+};
+void live_tap(struct live *l, struct live_tap *tap);
+/* The session keeps its size if nobody else's counts. */
+void live_untap(struct live *l, struct live_tap *tap);
+/* The size of a tap has changed: the session gets the smallest of those that count. */
+void live_fit(struct live *l);
 
 /* Why a wait is over. */
 enum live_reason {

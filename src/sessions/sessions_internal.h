@@ -68,11 +68,13 @@ struct live {
     struct terminal *screen; /* NULL: it has no terminal */
     struct live_wait *waits; /* the first one's turn it is */
     bool is_looking;         /* inside of look() */
+    struct live_tap *taps;
     uv_timer_t timer;
 };
 
 /*
- * Follows what is typed, and has each line judged that is submitted (orch_judge_typed).
+ * Follows what is typed, and has each line judged that is submitted (orch_judge_typed), unless
+ * `call` is NULL.
  * SY_E_DENIED: none of it may be typed, and what was typed before stands as it was.
  */
 enum sy_code typed_follow(struct typed *t, struct orch_call *call, const char *bytes, size_t n,
@@ -100,6 +102,9 @@ bool live_tty_matches(struct live *l, struct live_wait *w);
 
 /* To all watches of its store, while it can be found; LIVE_GONE is the last. */
 void live_tell(const struct live *l, enum live_change change);
+/* Each tap is told; the end unties them. (tap.c) */
+void live_tell_taps(struct live *l, enum live_news news);
+
 /* Something has happened that a wait may be for: looked at from the loop. */
 void live_look_soon(struct live *l);
 /* For uv_timer_start. */

@@ -91,7 +91,7 @@ submit(struct typed *t, struct orch_call *call, struct sy_error *err)
         t->line.data[--t->line.len] = '\0';
         return SY_E_OK;
     }
-    if (t->line.len > 0) {
+    if (t->line.len > 0 && call != NULL) {
         rc = orch_judge_typed(call, buf_view(&t->line), err);
     }
     buf_reset(&t->line);

@@ -22,15 +22,13 @@ check_size(unsigned rows, unsigned cols, struct sy_error *err)
 }
 
 /* Of a row without anything on it. */
-#define HASH_START 0xCBF29CE484222325U
-
 static struct seen_row *
 new_rows(unsigned rows, uint64_t seq)
 {
     struct seen_row *seen = mem_alloc_zero(rows, sizeof(*seen));
 
     for (unsigned i = 0; seen != NULL && i < rows; i++) {
-        seen[i].hash = HASH_START;
+        seen[i].hash = TERMINAL_HASH_START;
         seen[i].seq = seq;
     }
     return seen;
@@ -145,15 +143,15 @@ terminal_title(const struct terminal *t)
     return buf_view(&t->title);
 }
 
-static uint64_t
-hash_add(uint64_t hash, uint64_t value)
+uint64_t
+terminal_hash(uint64_t hash, uint64_t value)
 {
     hash = (hash ^ value) * 0x9E3779B97F4A7C15U;
     return hash ^ hash >> 32;
 }
 
-static bool
-is_blank(const struct vt_cell *c)
+bool
+terminal_is_blank(const struct vt_cell *c)
 {
     return c->chars[0] == 0 || (c->chars[0] == ' ' && c->chars[1] == 0);
 }
@@ -163,18 +161,18 @@ is_blank(const struct vt_cell *c)
 static uint64_t
 row_hash(const struct vt *v, unsigned row, unsigned cols)
 {
-    uint64_t hash = HASH_START;
+    uint64_t hash = TERMINAL_HASH_START;
     struct vt_cell c;
 
     for (unsigned col = 0; col < cols; col += c.width) {
         vt_cell(v, row, col, &c);
-        if (is_blank(&c) && !c.is_reverse && !c.has_background) {
+        if (terminal_is_blank(&c) && !c.is_reverse && !c.has_background) {
             continue;
         }
-        hash = hash_add(hash,
-                        (uint64_t)col << 2 | (c.is_reverse ? 2U : 0) | (c.has_background ? 1U : 0));
+        hash = terminal_hash(hash, (uint64_t)col << 2 | (c.is_reverse ? 2U : 0) |
+                                       (c.has_background ? 1U : 0));
         for (size_t i = 0; i < VT_CELL_CHARS && c.chars[i] != 0; i++) {
-            hash = hash_add(hash, c.chars[i]);
+            hash = terminal_hash(hash, c.chars[i]);
         }
     }
     return hash;
@@ -229,12 +227,12 @@ terminal_look(struct terminal *t, struct terminal_screen *ret)
     return SY_E_OK;
 }
 
-static enum sy_code
-add_cell(struct buf *out, const struct vt_cell *c)
+enum sy_code
+terminal_add_cell(struct buf *out, const struct vt_cell *c)
 {
     enum sy_code rc = SY_E_OK;
 
-    if (is_blank(c)) {
+    if (terminal_is_blank(c)) {
         return buf_add_char(out, ' ');
     }
     for (size_t i = 0; i < VT_CELL_CHARS && c->chars[i] != 0 && rc == SY_E_OK; i++) {
@@ -258,7 +256,7 @@ terminal_part(const struct terminal *t, unsigned row, unsigned col, unsigned col
 
     for (; t->vt != NULL && col < end && rc == SY_E_OK; col += c.width) {
         vt_cell(t->vt, row, col, &c);
-        rc = add_cell(out, &c);
+        rc = terminal_add_cell(out, &c);
     }
     return rc;
 }

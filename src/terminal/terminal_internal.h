@@ -65,6 +65,14 @@ struct csi {
     size_t len;
 };
 
+/* terminal.c: hashes of rows; that of a row without anything is its start. */
+#define TERMINAL_HASH_START 0xCBF29CE484222325U
+uint64_t terminal_hash(uint64_t hash, uint64_t value);
+
+/* terminal.c: the character of a cell as terminal_row has it; a blank is a space. */
+bool terminal_is_blank(const struct vt_cell *c);
+enum sy_code terminal_add_cell(struct buf *out, const struct vt_cell *c) SY_NODISCARD;
+
 /* csi.c */
 void csi_parse(struct csi *c, const char *seq, size_t n);
 

@@ -428,23 +428,62 @@ vt_cursor(const struct vt *v, unsigned *ret_row, unsigned *ret_col)
     *ret_col = (unsigned)pos.col;
 }
 
-void
-vt_cell(const struct vt *v, unsigned row, unsigned col, struct vt_cell *ret)
+static void
+read_cell(const struct vt *v, unsigned row, unsigned col, VTermScreenCell *cell,
+          struct vt_cell *ret)
 {
-    VTermScreenCell cell;
     VTermPos pos = {.row = (int)row, .col = (int)col};
 
     _Static_assert(VT_CELL_CHARS == VTERM_MAX_CHARS_PER_CELL, "cells hold as much");
-    memset(&cell, 0, sizeof(cell));
-    (void)vterm_screen_get_cell(v->screen, pos, &cell);
-    memcpy(ret->chars, cell.chars, sizeof(ret->chars));
+    memset(cell, 0, sizeof(*cell));
+    (void)vterm_screen_get_cell(v->screen, pos, cell);
+    memcpy(ret->chars, cell->chars, sizeof(ret->chars));
     /* The right half of a wide character whose left half was written over. */
     if (ret->chars[0] == UINT32_MAX) {
         ret->chars[0] = 0;
     }
-    ret->width = cell.width == 2 && col + 1 < v->cols ? 2 : 1;
-    ret->is_reverse = cell.attrs.reverse != 0;
-    ret->has_background = !VTERM_COLOR_IS_DEFAULT_BG(&cell.bg);
+    ret->width = cell->width == 2 && col + 1 < v->cols ? 2 : 1;
+    ret->is_reverse = cell->attrs.reverse != 0;
+    ret->has_background = !VTERM_COLOR_IS_DEFAULT_BG(&cell->bg);
+}
+
+void
+vt_cell(const struct vt *v, unsigned row, unsigned col, struct vt_cell *ret)
+{
+    VTermScreenCell cell;
+
+    read_cell(v, row, col, &cell, ret);
+}
+
+static uint32_t
+colour(const VTermColor *c, bool is_default)
+{
+    if (is_default) {
+        return VT_COLOUR_DEFAULT;
+    }
+    if (VTERM_COLOR_IS_INDEXED(c)) {
+        return VT_COLOUR_INDEX | c->indexed.idx;
+    }
+    return VT_COLOUR_RGB | (uint32_t)c->rgb.red << 16 | (uint32_t)c->rgb.green << 8 | c->rgb.blue;
+}
+
+void
+vt_styled_cell(const struct vt *v, unsigned row, unsigned col, struct vt_cell *ret,
+               struct vt_style *ret_style)
+{
+    VTermScreenCell cell;
+
+    read_cell(v, row, col, &cell, ret);
+    *ret_style = (struct vt_style){
+        .foreground = colour(&cell.fg, VTERM_COLOR_IS_DEFAULT_FG(&cell.fg)),
+        .background = colour(&cell.bg, VTERM_COLOR_IS_DEFAULT_BG(&cell.bg)),
+        .underline = cell.attrs.underline,
+        .is_bold = cell.attrs.bold != 0,
+        .is_italic = cell.attrs.italic != 0,
+        .is_blinking = cell.attrs.blink != 0,
+        .is_reverse = cell.attrs.reverse != 0,
+        .is_struck = cell.attrs.strike != 0,
+    };
 }
 
 bool

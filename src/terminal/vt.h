@@ -41,6 +41,28 @@ struct vt_cell {
 };
 
 void vt_cell(const struct vt *v, unsigned row, unsigned col, struct vt_cell *ret);
+
+/* A colour: the kind, and a number of the palette or 0xRRGGBB. */
+#define VT_COLOUR_DEFAULT 0U
+#define VT_COLOUR_INDEX   0x01000000U
+#define VT_COLOUR_RGB     0x02000000U
+#define VT_COLOUR_KIND    0xFF000000U
+
+/* How a cell looks. Two are equal if all members are. */
+struct vt_style {
+    uint32_t foreground;
+    uint32_t background;
+    unsigned underline; /* 0 none, 1 single, 2 double, 3 curly */
+    bool is_bold;
+    bool is_italic;
+    bool is_blinking;
+    bool is_reverse;
+    bool is_struck;
+};
+
+/* As vt_cell, and how it looks. */
+void vt_styled_cell(const struct vt *v, unsigned row, unsigned col, struct vt_cell *ret,
+                    struct vt_style *ret_style);
 /* The rows [first, end) that may have changed since the last call; false: none. */
 bool vt_damage(struct vt *v, unsigned *ret_first, unsigned *ret_end);
 /* Bytes that are allocated for it. */

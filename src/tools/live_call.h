@@ -75,7 +75,7 @@ void live_call_free(struct live_call *lc);
 #define LIVE_WAIT_SCHEMA                                                                           \
     "\"idle_ms\":{\"type\":\"integer\",\"description\":\"Answer once silent so long.\"},"          \
     "\"pattern\":{\"type\":\"string\",\"description\":\"Answer once output matches.\"},"           \
-    "\"until\":{\"type\":\"string\",\"enum\":[\"prompt\",\"input\",\"stable\"],\"description\":"              \
+    "\"until\":{\"type\":\"string\",\"enum\":[\"prompt\",\"input\",\"stable\"],\"description\":"   \
     "\"Answer at the prompt, a read, or a still screen.\"}," LIVE_VIEW_SCHEMA
 #define LIVE_WAIT_SCHEMA_SHORT                                                                     \
     "\"idle_ms\":{\"type\":\"integer\"},\"pattern\":{\"type\":\"string\"},"                        \

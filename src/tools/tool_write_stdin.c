@@ -81,8 +81,7 @@ static bool
 only_waits(const struct live_order *o)
 {
     return o->input_len == 0 && (o->keys == NULL || js_count(o->keys) == 0) && o->signal == 0 &&
-           !o->ends_input && !o->presses_enter && o->rows == 0 &&
-           o->columns == 0;
+           !o->ends_input && !o->presses_enter && o->rows == 0 && o->columns == 0;
 }
 
 enum sy_code

@@ -25,7 +25,7 @@
 
 /* Of one connection. The arrays are NULL-terminated. */
 struct hello {
-    const char *protocol; /* "mcp", "proto", "ctl" */
+    const char *protocol; /* "mcp", "proto", "attach", "ctl" */
     const char *build;    /* of the program: the same one only speaks on */
     const char *cwd;      /* absolute */
     char *const *args;    /* as they follow the verb */

@@ -429,10 +429,11 @@ test('no sandbox of any tier lets a command use the daemon', limit, async (t) =>
         for (const network of [false, true]) {
           const front = await openFront(t, name, yard, { settings: { ...BASH, 'sandbox.tier': tier, 'sandbox.mode': mode, 'sandbox.network_access': network } });
           const where = `${name}, ${tier}, ${mode}, network ${network ? 'on' : 'off'}`;
-          for (const kind of ['ctl', 'left']) {
-            const r = await front.run(knock(kind, 'stop'), { timeoutMs: 60_000 });
+          for (const [kind, ...words] of [['ctl', 'stop'], ['left', 'stop'], ['attach', '1234', 'rw', '24', '80']]) {
+            const r = await front.run(knock(kind, ...words), { timeoutMs: 60_000 });
             assert.equal(r.sandbox?.tier, tier, `${where}: ${r.text}`);
             assert.match(r.output, /^(failed: |own 0 |error )/, `${where}, ${kind}: ${r.output}`);
+            assert.doesNotMatch(r.output, /no session/, `${where}: none is looked for`);
           }
           const names = await front.run(`ls ${path.dirname(socketOf(yard))}; cat ${path.dirname(socketOf(yard))}/daemon.lock`, { timeoutMs: 60_000 });
           // Without a file tree of its own a directory shows its names, and nothing else.

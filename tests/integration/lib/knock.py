@@ -1,6 +1,7 @@
 """Says hello to a daemon by hand, as a program of somebody else could.
 
     knock.py SOCKET ctl WORD...        asks like a verb
+    knock.py SOCKET attach WORD...     asks to join a session
     knock.py SOCKET left WORD...       the same, from a process that has ended before it is looked at
     knock.py SOCKET raw                says what comes on standard input
     knock.py SOCKET hold BUILD         hands over pipes that block, reads nothing, and waits for input's end
@@ -67,7 +68,7 @@ def main():
         if kind == "raw":
             said = sys.stdin.buffer.read()
         else:
-            said = frame("ctl", "any", "/", str(len(words)), *words)
+            said = frame("attach" if kind == "attach" else "ctl", "any", "/", str(len(words)), *words)
         try:
             sock.sendall(said)
         except (BrokenPipeError, ConnectionResetError):

@@ -89,6 +89,75 @@ screens_differ(struct terminal *a, struct terminal *b)
     return what;
 }
 
+/* A blank that shows nothing looks like any other. */
+static bool
+shows_nothing(const struct vt_cell *c, const struct vt_style *s)
+{
+    return terminal_is_blank(c) && s->background == VT_COLOUR_DEFAULT && !s->is_reverse &&
+           s->underline == 0 && !s->is_struck;
+}
+
+static const char *
+styles_differ(const struct vt_style *a, const struct vt_style *b)
+{
+    if (a->foreground != b->foreground || a->background != b->background) {
+        return "a colour";
+    }
+    return a->underline != b->underline || a->is_bold != b->is_bold ||
+                   a->is_italic != b->is_italic || a->is_blinking != b->is_blinking ||
+                   a->is_reverse != b->is_reverse || a->is_struck != b->is_struck
+               ? "an attribute"
+               : NULL;
+}
+
+static const char *
+cells_differ(struct terminal *a, struct terminal *b, unsigned row, unsigned *col)
+{
+    SY_AUTO(buf_fini) struct buf x = {.max = 64};
+    SY_AUTO(buf_fini) struct buf y = {.max = 64};
+    struct vt_cell p;
+    struct vt_cell q;
+    struct vt_style s;
+    struct vt_style r;
+
+    vt_styled_cell(a->vt, row, *col, &p, &s);
+    vt_styled_cell(b->vt, row, *col, &q, &r);
+    *col += p.width;               /* the right half of a wide one looks like nothing */
+    if (*col + 1 >= a->opt.cols) { /* marks are left out there, but may have been moved there */
+        p.chars[1] = 0;
+        q.chars[1] = 0;
+    }
+    if (shows_nothing(&p, &s) && shows_nothing(&q, &r)) {
+        return NULL;
+    }
+    if (terminal_add_cell(&x, &p) != SY_E_OK || terminal_add_cell(&y, &q) != SY_E_OK) {
+        return "no memory";
+    }
+    if (terminal_is_blank(&q) &&
+        (vt_is_zero_width(p.chars[0]) || (*col == a->opt.cols && p.chars[0] >= 0x1100))) {
+        return NULL; /* not painted: a mark alone, half a wide character in the last column */
+    }
+    return strcmp(buf_view(&x), buf_view(&y)) != 0 ? "the text of a cell" : styles_differ(&s, &r);
+}
+
+const char *
+screens_cells_differ(struct terminal *a, struct terminal *b)
+{
+    struct terminal_screen x;
+    struct terminal_screen y;
+    const char *what = NULL;
+
+    if (terminal_look(a, &x) != SY_E_OK || terminal_look(b, &y) != SY_E_OK) {
+        return "no memory";
+    }
+    for (unsigned row = 0; row < x.rows && row < y.rows && what == NULL; row++) {
+        for (unsigned col = 0; col < x.cols && col < y.cols && what == NULL;) {
+            what = cells_differ(a, b, row, &col);
+        }
+    }
+    return what;
+}
+
 enum sy_code
 screens_text(struct terminal *t, struct buf *out)
 {

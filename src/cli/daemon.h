@@ -61,13 +61,13 @@ struct host_link {
     uv_poll_t poll;
     pid_t pid;
     struct host_message state;
-    bool has_state;    /* it has said how it stands */
-    bool is_spare;     /* it waits for its first client */
-    bool is_stopping;  /* it was told to end */
-    bool is_closed;    /* until its handle is */
-    uint32_t sent;     /* clients */
-    uint64_t asked;    /* the last question */
-    uint64_t answered; /* the last answer */
+    bool has_state;                       /* it has said how it stands */
+    bool is_spare;                        /* it waits for its first client */
+    bool is_stopping;                     /* it was told to end */
+    bool is_closed;                       /* until its handle is */
+    uint32_t sent;                        /* clients */
+    uint64_t asked[LIMIT_DAEMON_CLIENTS]; /* questions that it has not answered yet */
+    size_t n_asked;
 };
 
 /* Finds the hosts that an earlier daemon left, and makes a spare one. */

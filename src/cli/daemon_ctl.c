@@ -176,6 +176,7 @@ find_one(const struct js **ret, const struct js *what, const char *id, struct sy
 {
     const struct js *clients = js_get(what, "clients");
     const struct js *sessions = js_get(what, "sessions");
+    SY_AUTO(buf_fini) struct buf owners = {.max = 4096};
     size_t n = 0;
 
     *ret = NULL;
@@ -188,19 +189,25 @@ find_one(const struct js **ret, const struct js *what, const char *id, struct sy
         }
     }
     for (size_t i = 0; i < js_count(sessions); i++) {
-        if (names_session(id, js_at(sessions, i))) {
-            *ret = js_at(sessions, i);
-            n++;
+        if (!names_session(id, js_at(sessions, i))) {
+            continue;
         }
+        *ret = js_at(sessions, i);
+        /* What does not fit is left out. */
+        if (buf_addf(&owners, "%s%s/%s", n > 0 ? ", " : "", js_str(js_get(*ret, "owner")),
+                     js_str(js_get(*ret, "id"))) == SY_E_NOMEM) {
+            return sy_err_nomem(err);
+        }
+        n++;
     }
     if (n == 0) {
         return sy_err_set(err, SY_E_NOTFOUND,
-                          "there is no '%.40s' ('shellyard list' tells what there is)", id);
+                          "there is no session %.64s ('shellyard list' tells what there is)", id);
     }
-    return n == 1
-               ? SY_E_OK
-               : sy_err_set(err, SY_E_ARG, "there are %zu sessions '%.40s': say whose, as %s/%.40s",
-                            n, id, js_str(js_get(*ret, "owner")), id);
+    return n == 1 ? SY_E_OK
+                  : sy_err_set(err, SY_E_ARG,
+                               "several clients have a session %.64s: name one of %.100s", id,
+                               buf_view(&owners));
 }
 
 /* Where it is, and its whole id there. NULL: that host is gone. */
@@ -223,6 +230,10 @@ fill_kill(struct caller *c, const struct js *what, struct jw *w, struct sy_error
     const struct js *it = NULL;
     enum sy_code rc = find_one(&it, what, id, err);
 
+    if (rc == SY_E_NOTFOUND) {
+        return sy_err_set(err, rc, "there is no '%.40s' ('shellyard list' tells what there is)",
+                          id);
+    }
     if (rc != SY_E_OK) {
         return rc;
     }

@@ -22,8 +22,8 @@ static void on_spare_due(uv_timer_t *timer);
 static void
 give_up_answers(struct host_link *l)
 {
-    while (l->answered < l->asked) {
-        caller_heard(l->daemon, ++l->answered, NULL);
+    while (l->n_asked > 0) {
+        caller_heard(l->daemon, l->asked[--l->n_asked], NULL);
     }
 }
 
@@ -94,9 +94,12 @@ on_listed(struct host_link *l, const struct host_message *m, int file)
     bool is_whole = host_read_file(file, &text, NULL) == SY_E_OK &&
                     json_parse(&doc, buf_view(&text), text.len, NULL) == SY_E_OK;
 
-    if (m->number > l->answered && m->number <= l->asked) {
-        l->answered = m->number;
-        caller_heard(l->daemon, m->number, is_whole ? doc.root : NULL);
+    for (size_t i = 0; i < l->n_asked; i++) {
+        if (l->asked[i] == m->number) {
+            l->asked[i] = l->asked[--l->n_asked];
+            caller_heard(l->daemon, m->number, is_whole ? doc.root : NULL);
+            break;
+        }
     }
     json_doc_fini(&doc);
 }
@@ -284,13 +287,10 @@ daemon_ask(struct daemon *d, uint64_t number)
     size_t n = 0;
 
     for (struct host_link *l = d->hosts; l != NULL; l = l->next) {
-        if (l->is_closed || l->is_spare) {
-            continue;
-        }
-        give_up_answers(l);
-        if (host_send(l->fd, &m, NULL, 0)) {
-            l->answered = number - 1;
-            l->asked = number;
+        /* There are no more callers than places, but some may have given up. */
+        if (!l->is_closed && !l->is_spare && l->n_asked < LIMIT_DAEMON_CLIENTS &&
+            host_send(l->fd, &m, NULL, 0)) {
+            l->asked[l->n_asked++] = number;
             n++;
         }
     }

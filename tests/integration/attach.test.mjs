@@ -185,7 +185,12 @@ test('signals and the end of the daemon give the terminal back too', limit, asyn
   const person = joinSession(t, yard, ['1234']);
   await person.shows(/>/);
   assert.match(ask(yard, ['list']).stdout, /^c\d+ +attach /m);
+  const [{ host }] = JSON.parse(ask(yard, ['list', '--json']).stdout).sessions;
   daemon.child.kill('SIGKILL');
+  await daemon.ended;
+  person.type('echo still here\r');
+  await person.shows(/^still here$/m);
+  process.kill(host, 'SIGKILL');
   const end = await person.ended;
   assert.deepEqual([end.status, end.modes], [125, 'kept']);
   assert.match(end.last, /^shellyard: the daemon has ended without a word$/m);

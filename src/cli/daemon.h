@@ -124,7 +124,7 @@ enum sy_code caller_start_ctl(struct caller *c, struct sy_error *err) SY_NODISCA
 /* A person wants to join a session: whose is it? */
 enum sy_code caller_start_attach(struct caller *c, struct sy_error *err) SY_NODISCARD;
 /* A host's answer to that question; NULL: it gave none. */
-void caller_heard(struct daemon *d, uint64_t number, const struct js *answer);
+void caller_heard(struct daemon *d, uint64_t number, const struct js *what);
 /* No more answers are waited for. */
 void caller_stop_asking(struct caller *c);
 void question_free(struct question *q);

@@ -105,16 +105,17 @@ fill_stop(struct caller *c, const struct js *what, struct jw *w, struct sy_error
     return SY_E_OK;
 }
 
+struct row {
+    const struct js *item;
+    int64_t age_ms;
+};
+
 static int
 by_age(const void *a, const void *b)
 {
-    int64_t ages[2] = {0, 0};
+    const struct row *rows[2] = {a, b};
 
-    if (!js_int(&ages[0], js_get(*(const struct js *const *)a, "age_ms")) ||
-        !js_int(&ages[1], js_get(*(const struct js *const *)b, "age_ms"))) {
-        return 0;
-    }
-    return ages[0] > ages[1] ? -1 : ages[0] < ages[1] ? 1 : 0;
+    return rows[0]->age_ms > rows[1]->age_ms ? -1 : rows[0]->age_ms < rows[1]->age_ms ? 1 : 0;
 }
 
 /* Hosts answer in any order: the oldest first. */
@@ -122,22 +123,25 @@ static enum sy_code
 add_sorted(struct jw *w, const char *name, const struct js *list)
 {
     size_t n = js_count(list);
-    const struct js **sorted = mem_alloc((n + 1) * sizeof(*sorted));
+    struct row *rows = mem_alloc_zero(n + 1, sizeof(*rows));
 
-    if (sorted == NULL) {
+    if (rows == NULL) {
         return SY_E_NOMEM;
     }
     for (size_t i = 0; i < n; i++) {
-        sorted[i] = js_at(list, i);
+        rows[i].item = js_at(list, i);
+        if (!js_int(&rows[i].age_ms, js_get(rows[i].item, "age_ms"))) {
+            rows[i].age_ms = 0;
+        }
     }
-    qsort(sorted, n, sizeof(*sorted), by_age);
+    qsort(rows, n, sizeof(*rows), by_age);
     jw_key(w, name);
     jw_array(w);
     for (size_t i = 0; i < n; i++) {
-        jw_value(w, sorted[i]);
+        jw_value(w, rows[i].item);
     }
     jw_end_array(w);
-    mem_free(sorted);
+    mem_free(rows);
     return SY_E_OK;
 }
 

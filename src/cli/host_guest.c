@@ -256,6 +256,16 @@ on_ended(void *arg, const struct sy_error *why)
     SY_ASSERT(uv_prepare_start(&c->prepare, on_prepare) == 0);
 }
 
+/* What goes on without a client ends with the host. */
+static void
+end_sessions(struct host_guest *c)
+{
+    if (c->host->is_stopping && c->engine.context != NULL) {
+        tool_context_end_sessions(c->engine.context);
+        SY_ASSERT(uv_prepare_start(&c->prepare, on_prepare) == 0);
+    }
+}
+
 void
 host_guest_stop(struct host_guest *c)
 {
@@ -263,19 +273,12 @@ host_guest_stop(struct host_guest *c)
     case HOST_GUEST_SERVING:
         stdio_server_stop(c->server);
         break;
-    case HOST_GUEST_KEPT:
-        if (c->host->is_stopping) {
-            tool_context_end_sessions(c->engine.context);
-            SY_ASSERT(uv_prepare_start(&c->prepare, on_prepare) == 0);
-        }
-        break;
-    case HOST_GUEST_ENDING:
-        if (c->host->is_stopping && c->engine.context != NULL) {
-            tool_context_end_sessions(c->engine.context);
-        }
-        break;
     case HOST_GUEST_ATTACHED:
         attach_stop(c->attach, c->host->is_stopping ? "the daemon was stopped" : "");
+        break;
+    case HOST_GUEST_KEPT:
+    case HOST_GUEST_ENDING:
+        end_sessions(c);
         break;
     case HOST_GUEST_CLOSED: /* has its own end */
         break;

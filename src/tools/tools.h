@@ -134,8 +134,6 @@ struct live_store *tool_context_sessions(struct tool_context *c);
 void tool_context_watch_sessions(struct tool_context *c, void (*fn)(void *arg), void *arg);
 const struct config *tool_context_config(const struct tool_context *c);
 struct session *tool_context_session(struct tool_context *c);
-/* Those that outlive their calls (sessions/sessions.h). */
-struct live_store *tool_context_sessions(struct tool_context *c);
 /* The turn that configuration and the engine's cwd give. */
 const struct turn_context *tool_context_turn(const struct tool_context *c);
 

@@ -9,7 +9,7 @@ import test from 'node:test';
 import {
   call, has, hasFull, makeYard, mustRun, openFront, processesOf, program, startMcp, STUCK_MS, testPath, waitFor,
 } from './lib/client.mjs';
-import { ask, clientsOf, daemonEnv, frame, knocker, say, socketOf, startDaemon } from './lib/daemon.mjs';
+import { ask, clientsOf, daemonEnv, frame, hostsOf, knocker, say, socketOf, startDaemon } from './lib/daemon.mjs';
 
 const limit = { timeout: STUCK_MS };
 const isRoot = process.getuid() === 0;
@@ -37,6 +37,7 @@ function proto(yard, { args = [], stdio = ['pipe', 'pipe', 'pipe'], env = yard.e
   return { child, got, ended, pid: child.pid };
 }
 
+const isThere = (pid) => fs.existsSync(`/proc/${pid}`);
 const callOf = (command) => `${JSON.stringify({
   type: 'function_call', name: 'shell_command', call_id: 'c', arguments: JSON.stringify({ command, timeout_ms: 600_000 }),
 })}\n`;
@@ -435,6 +436,9 @@ test('no sandbox of any tier lets a command use the daemon', limit, async (t) =>
             assert.match(r.output, /^(failed: |own 0 |error )/, `${where}, ${kind}: ${r.output}`);
             assert.doesNotMatch(r.output, /no session/, `${where}: none is looked for`);
           }
+          const [host] = hostsOf(yard).filter(isThere);
+          const adopted = await front.run(`python3 ${script} ${path.dirname(socketOf(yard))}/host.${host} host`, { timeoutMs: 60_000 });
+          assert.match(adopted.output, /^(failed: |closed)/, `${where}, a host: ${adopted.output}`);
           const names = await front.run(`ls ${path.dirname(socketOf(yard))}; cat ${path.dirname(socketOf(yard))}/daemon.lock`, { timeoutMs: 60_000 });
           // Without a file tree of its own a directory shows its names, and nothing else.
           assert.equal(names.output.includes('daemon.sock\n'), tier === 'no-namespace', `${where}: ${names.output}`);
@@ -445,6 +449,9 @@ test('no sandbox of any tier lets a command use the daemon', limit, async (t) =>
     }
   }
   assert.equal(daemon.child.exitCode, null, 'nobody has ended it');
+  const [host] = hostsOf(yard).filter(isThere);
+  const taken = spawnSync('python3', [script, `${path.dirname(socketOf(yard))}/host.${host}`, 'host'], { env: yard.env, encoding: 'utf8' });
+  assert.equal(taken.stdout, 'it speaks\n', 'from outside a host answers');
   assert.match(ask(yard, ['serve', '--status']).stdout, /^serving/);
   // The same words end it from outside.
   spawnSync('sh', ['-c', knock('ctl', 'stop')], { env: yard.env });

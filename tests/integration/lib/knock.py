@@ -3,6 +3,7 @@
     knock.py SOCKET ctl WORD...        asks like a verb
     knock.py SOCKET attach WORD...     asks to join a session
     knock.py SOCKET left WORD...       the same, from a process that has ended before it is looked at
+    knock.py SOCKET host               takes itself for the next daemon of a host
     knock.py SOCKET raw                says what comes on standard input
     knock.py SOCKET hold BUILD         hands over pipes that block, reads nothing, and waits for input's end
 
@@ -51,8 +52,12 @@ def hold(sock, build):
 
 def main():
     path, kind, *words = sys.argv[1:]
-    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET if kind == "host" else socket.SOCK_STREAM)
     try:
+        if kind == "host":
+            sock.connect(path)
+            print("it speaks" if sock.recv(65536) else "closed")
+            return
         if kind == "left":
             # The connection is the child's, who is no more; we go on with it.
             child = os.fork()

@@ -42,6 +42,20 @@ parse(struct json_doc *ret, const struct buf *text, struct sy_error *err)
     return rc;
 }
 
+/* What a refusal is about, by the exit status that comes with it. */
+static enum sy_code
+code_of(unsigned status)
+{
+    static const enum sy_code codes[] = {SY_E_NOTFOUND, SY_E_ARG};
+
+    for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
+        if (status == (unsigned)sy_code_status(codes[i])) {
+            return codes[i];
+        }
+    }
+    return SY_E_DENIED;
+}
+
 enum sy_code
 cli_ask(struct json_doc *ret, const char *const *words, struct sy_error *err)
 {
@@ -64,7 +78,7 @@ cli_ask(struct json_doc *ret, const char *const *words, struct sy_error *err)
         rc = read_answer(&text, &c, err);
         rc = rc == SY_E_OK ? parse(ret, &text, err) : rc;
     } else if (rc == SY_E_OK) {
-        rc = sy_err_set(err, SY_E_DENIED, "the daemon refuses: %s", answer.sentence);
+        rc = sy_err_set(err, code_of(answer.number), "the daemon refuses: %s", answer.sentence);
     }
     pass_close(&c);
     return rc;

@@ -204,7 +204,7 @@ test('list, kill, status and stop tell what they did, and what is missing', limi
   assert.match(ask(yard, ['list']).stdout, new RegExp(`^${one.id} +proto +process ${client.pid} +\\d+ s +${yard.ws}\\n$`));
   for (const id of ['c999', 'x1', 'c', 'c1x', '']) {
     const r = ask(yard, ['kill', id]);
-    assert.equal(r.status, 125, id);
+    assert.equal(r.status, 127, id);
     assert.match(r.stderr, /there is no '/);
   }
   client.child.stdin.write(callOf(LONG));

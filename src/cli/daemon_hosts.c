@@ -303,7 +303,7 @@ find_left(const struct daemon *d, uint64_t key)
 {
     for (struct host_link *l = d->hosts; l != NULL; l = l->next) {
         if (!l->is_closed && !l->is_stopping && l->state.key == key && l->sent == l->state.taken &&
-            l->state.clients == 0 && l->state.running > 0 && str_eq(l->state.build, d->build)) {
+            l->state.clients == 0 && l->state.guests > 0 && str_eq(l->state.build, d->build)) {
             return l;
         }
     }

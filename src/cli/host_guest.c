@@ -173,6 +173,33 @@ sessions_of(const struct host_guest *c)
     return tool_context_sessions(c->engine.context);
 }
 
+/* Is it the same place and the same policy? Then the one may go on with what the other left. */
+static bool
+is_alike(const struct host_guest *a, const struct host_guest *b)
+{
+    SY_AUTO(buf_fini) struct buf one = {.max = LIMIT_CLI_TEXT};
+    SY_AUTO(buf_fini) struct buf other = {.max = LIMIT_CLI_TEXT};
+
+    return str_eq(a->engine.base.cwd, b->engine.base.cwd) &&
+           str_eq(a->hello.protocol, b->hello.protocol) &&
+           config_show(&a->engine.base.config, &one, true) == SY_E_OK &&
+           config_show(&b->engine.base.config, &other, true) == SY_E_OK && one.len == other.len &&
+           memcmp(buf_view(&one), buf_view(&other), one.len) == 0;
+}
+
+/* Sessions that go on without their client become those of one that is alike, if there is one. */
+static void
+pass_on(struct host_guest *left)
+{
+    for (struct host_guest *c = left->host->guests; c != NULL; c = c->next) {
+        if (c->state == HOST_GUEST_SERVING && is_alike(left, c)) {
+            live_store_lend(sessions_of(c), tool_context_session(c->engine.context),
+                            sessions_of(left));
+            return;
+        }
+    }
+}
+
 /* A session that was kept has ended, or is another's now. */
 static void
 look_at_kept(struct host_guest *c)
@@ -224,6 +251,7 @@ on_prepare(uv_prepare_t *prepare)
         return;
     }
     c->state = HOST_GUEST_KEPT;
+    pass_on(c);
     look_at_kept(c);
 }
 
@@ -254,6 +282,7 @@ on_ended(void *arg, const struct sy_error *why)
         live_store_keep(sessions_of(c), str_eq(outlive, "all"));
     }
     SY_ASSERT(uv_prepare_start(&c->prepare, on_prepare) == 0);
+    host_look(c->host); /* the next one like it may come here */
 }
 
 /* What goes on without a client ends with the host. */
@@ -332,33 +361,6 @@ serve(struct host_guest *c, protocol_new_fn *front, struct sy_error *err)
     return stdio_server_new(&c->server, &options, err);
 }
 
-/* Is it the same place and the same policy? Then the one may go on with what the other left. */
-static bool
-is_alike(const struct host_guest *a, const struct host_guest *b)
-{
-    SY_AUTO(buf_fini) struct buf one = {.max = LIMIT_CLI_TEXT};
-    SY_AUTO(buf_fini) struct buf other = {.max = LIMIT_CLI_TEXT};
-
-    return str_eq(a->engine.base.cwd, b->engine.base.cwd) &&
-           str_eq(a->hello.protocol, b->hello.protocol) &&
-           config_show(&a->engine.base.config, &one, true) == SY_E_OK &&
-           config_show(&b->engine.base.config, &other, true) == SY_E_OK && one.len == other.len &&
-           memcmp(buf_view(&one), buf_view(&other), one.len) == 0;
-}
-
-/* Sessions that went on without their client become this one's. */
-static void
-take_over(struct host_guest *c)
-{
-    for (struct host_guest *left = c->host->guests; left != NULL; left = left->next) {
-        if (left->state == HOST_GUEST_KEPT && is_alike(left, c)) {
-            live_store_lend(sessions_of(c), tool_context_session(c->engine.context),
-                            sessions_of(left));
-            look_at_kept(left);
-        }
-    }
-}
-
 static enum sy_code
 start(struct host_guest *c, const struct cli_verb *verb, protocol_new_fn *front,
       struct sy_error *err)
@@ -386,7 +388,12 @@ start(struct host_guest *c, const struct cli_verb *verb, protocol_new_fn *front,
     }
     if (rc == SY_E_OK) {
         c->state = HOST_GUEST_SERVING;
-        take_over(c);
+        for (struct host_guest *left = c->host->guests; left != NULL; left = left->next) {
+            if (left->state == HOST_GUEST_KEPT) {
+                pass_on(left);
+                look_at_kept(left);
+            }
+        }
         LOG(LOG_INFO, "daemon", "a client is served", kv_int("id", c->id), kv_int("pid", c->pid),
             kv_str("protocol", c->hello.protocol));
         return rc;

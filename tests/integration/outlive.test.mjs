@@ -75,6 +75,22 @@ test('a terminal outlives the daemon killed by -9: listed, its screen there, typ
   await hasGone(found.host);
 });
 
+test('who comes before the killed client has quite gone has its terminal as well', limit, async (t) => {
+  const yard = makeYard();
+  await startDaemon(t, yard);
+  for (let i = 0; i < 5; i += 1) {
+    const id = `work${i}`;
+    const first = await open(yard);
+    await tool(first, 'exec_command', { cmd: 'sleep 1000', tty: true, session_id: id, yield_time_ms: 250 });
+    process.kill(first.pid, 'SIGKILL');
+    const second = await open(yard);
+    await waitFor(() => sessionsOf(yard).some((s) => s.id === id && !s.kept), `the second client has ${id}`);
+    assert.ok((await tool(second, 'list_sessions', {})).sessions.some((s) => s.session_id === id));
+    await second.close();
+    await waitFor(() => clientsOf(yard).length === 0, 'it has gone');
+  }
+});
+
 test('what writes while nobody is there is buffered, and how it ended is known an hour', limit, async (t) => {
   const yard = makeYard();
   await startDaemon(t, yard);
@@ -83,9 +99,8 @@ test('what writes while nobody is there is buffered, and how it ended is known a
   assert.equal((await tool(first, 'exec_command', {
     cmd: `until test -e ${go}; do sleep 0.01; done; seq 1 5000; exit 3`, tty: true, session_id: 'work', yield_time_ms: 250,
   })).session_id, 'work');
-  await tool(first, 'exec_command', { cmd: 'sleep 1000', tty: true, session_id: 'other', yield_time_ms: 250 });
   await first.close();
-  await waitFor(() => sessionsOf(yard).every((s) => s.kept), 'both are kept');
+  await waitFor(() => sessionsOf(yard).every((s) => s.kept), 'it is kept');
   fs.writeFileSync(go, '');
   await waitFor(() => sessionsOf(yard).some((s) => s.state === 'exited with code 3'), 'it has ended');
   const second = await open(yard);

@@ -237,6 +237,14 @@ def directory_of_a_call(world, tier):
     return wrong if os.path.exists(world.path("O/made")) else [*wrong, f"the control did nothing: {control.brief()}"]
 
 
+def lingering_after(world, seconds=2):
+    """Who lingers still, once all had the time to end."""
+    end = time.monotonic() + seconds
+    while world.lingering() and time.monotonic() < end:
+        time.sleep(0.01)
+    return world.lingering()
+
+
 def daemons_end(world, tier):
     """Forty that left session and parent and listen to no signal are gone with a timeout."""
     words = " ".join(f"'{word}'" for word in world.probe_words(["daemon"]))
@@ -244,10 +252,8 @@ def daemons_end(world, tier):
     run = world.run([world.programs.shellyard, "exec", "--json", "-t", "8s", "-c", f"sandbox.tier={tier}", "--", "sh",
                      "-c", script])
     wrong = [] if run.answer and run.answer["timed_out"] and os.path.exists(world.path("W/made")) else [run.brief()]
-    end = time.monotonic() + 2
-    while world.lingering() and time.monotonic() < end:
-        time.sleep(0.01)
-    return wrong + ([f"{len(world.lingering())} daemons live on"] if world.lingering() else [])
+    left = lingering_after(world)
+    return wrong + ([f"{len(left)} daemons live on"] if left else [])
 
 
 # Writes queries to its terminal and says what came back as if it were typed. The cursor is asked for last: once
@@ -318,10 +324,7 @@ def terminal_holders_end(world, tier):
         run = world.pty({"sandbox.tier": tier}, words)
         if run.tier != tier or "HELD" not in said(run):
             wrong.append(f"{way}: nothing was held: {run.brief()}")
-        end = time.monotonic() + 2
-        while world.lingering() and time.monotonic() < end:
-            time.sleep(0.01)
-        wrong += [f"{way}: it lives on"] if world.lingering() else []
+        wrong += [f"{way}: it lives on"] if lingering_after(world) else []
         world.end_lingering()
     with world.start(["/usr/bin/python3", "-c", HOLD, "setsid", world.programs.probe, world.mark]) as control:
         control.stdout.readline()

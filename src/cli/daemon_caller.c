@@ -5,7 +5,6 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/daemon.h"
@@ -66,11 +65,7 @@ caller_close(struct caller *c)
 void
 caller_refuse(struct caller *c, enum hello_kind kind, const struct sy_error *err)
 {
-    unsigned status = kind == HELLO_OWN ? 0 : (unsigned)sy_code_status(err->code);
-
-    LOG(LOG_INFO, "daemon", "a client was refused", kv_int("pid", c->peer.pid),
-        kv_str("error", err->msg));
-    (void)host_say(c->fd, kind, status, err->msg);
+    host_refuse(c->fd, c->peer.pid, kind, err);
     caller_close(c);
 }
 

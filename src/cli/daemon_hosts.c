@@ -14,7 +14,6 @@
 #include "base/str.h"
 #include "cli/daemon.h"
 #include "cli/host.h"
-#include "store/store.h"
 
 static void on_spare_due(uv_timer_t *timer);
 

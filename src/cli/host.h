@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "cli/host_wire.h"
 #include "cli/serve_engine.h"
+#include "sessions/sessions.h"
 #include "transport/hello.h"
 #include "transport/local.h"
 #include "transport/peer.h"
@@ -72,6 +73,7 @@ struct host_guest {
     int fds[2];    /* of the client's, -1 once they are somebody's */
     struct hello hello;
     struct serve_engine engine;
+    struct live_watch watch; /* of its sessions */
     struct stdio_server *server;
     struct attach *attach; /* HOST_GUEST_ATTACHED (host_attach.c) */
     struct sy_error why;   /* how it ended */
@@ -95,6 +97,8 @@ enum sy_code host_list(struct host *h, struct buf *out) SY_NODISCARD;
 struct live *host_find_session(struct host *h, const char *id);
 /* What has that id (host_wire.h). */
 void host_kill(struct host *h, const char *id);
+/* All sessions that it has; NULL: it has no engine. */
+struct live_store *host_sessions(const struct host_guest *c);
 /* Sessions that run though their client has gone. */
 size_t host_running(const struct host *h);
 size_t host_clients(const struct host *h);

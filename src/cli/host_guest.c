@@ -13,19 +13,11 @@
 #include "cli/host.h"
 #include "cli/verbs.h"
 #include "sessions/attach.h"
-#include "sessions/sessions.h"
 
 /*
  * A client of `mcp` or `proto`, and what it leaves: the same server as in a process of its own,
  * over the descriptors that it handed over, under the environment and the flags that it has.
  */
-
-/* One line, which fits into an empty socket. False: it can't be reached. */
-static bool
-say(const struct host_guest *c, enum hello_kind kind, unsigned number, const char *sentence)
-{
-    return host_say(c->fd, kind, number, sentence);
-}
 
 /*
  * Makes a client's descriptor one that never blocks. A pipe is opened anew: the flags of the one
@@ -88,7 +80,7 @@ tell_of_wide_roots(const struct host_guest *c)
     for (size_t i = 0; i < n; i++) {
         (void)sy_err_set(&note, SY_E_OK, "commands may write %s (%s): %s", list[i].extent,
                          list[i].what, list[i].fix);
-        (void)say(c, HELLO_NOTE, 0, note.msg);
+        (void)host_say(c->fd, HELLO_NOTE, 0, note.msg);
     }
 }
 
@@ -140,16 +132,6 @@ end_engine(struct host_guest *c)
     SY_ASSERT(uv_timer_start(&c->timer, on_timer, after_ms, 0) == 0);
 }
 
-static void
-refuse(struct host_guest *c, enum hello_kind kind, const struct sy_error *err)
-{
-    unsigned status = kind == HELLO_OWN ? 0 : (unsigned)sy_code_status(err->code);
-
-    LOG(LOG_INFO, "daemon", "a client was refused", kv_int("pid", c->pid),
-        kv_str("error", err->msg));
-    (void)say(c, kind, status, err->msg);
-}
-
 /* Of one that was kept: when what has ended is forgotten. Of one that ends: its end. */
 static void
 on_timer(uv_timer_t *timer)
@@ -165,12 +147,6 @@ on_timer(uv_timer_t *timer)
         serve_engine_fini(&c->engine);
     }
     host_guest_close(c);
-}
-
-static struct live_store *
-sessions_of(const struct host_guest *c)
-{
-    return tool_context_sessions(c->engine.context);
 }
 
 /* Is it the same place and the same policy? Then the one may go on with what the other left. */
@@ -193,8 +169,8 @@ pass_on(struct host_guest *left)
 {
     for (struct host_guest *c = left->host->guests; c != NULL; c = c->next) {
         if (c->state == HOST_GUEST_SERVING && is_alike(left, c)) {
-            live_store_lend(sessions_of(c), tool_context_session(c->engine.context),
-                            sessions_of(left));
+            live_store_lend(host_sessions(c), tool_context_session(c->engine.context),
+                            host_sessions(left));
             return;
         }
     }
@@ -207,7 +183,7 @@ look_at_kept(struct host_guest *c)
     if (tool_context_is_over(c->engine.context)) {
         uv_timer_stop(&c->timer);
         end_engine(c);
-    } else if (live_store_running(sessions_of(c)) > 0) {
+    } else if (live_store_running(host_sessions(c)) > 0) {
         uv_timer_stop(&c->timer);
     } else if (!uv_is_active((uv_handle_t *)&c->timer)) {
         SY_ASSERT(uv_timer_start(&c->timer, on_timer, LIMIT_KEPT_MS, 0) == 0);
@@ -222,8 +198,8 @@ part(struct host_guest *c)
     bool is_failed = c->why.code != SY_E_OK;
     const char *sentence = c->host->is_stopping ? "the daemon was stopped" : "";
 
-    (void)say(c, HELLO_END, is_failed ? (unsigned)sy_code_status(c->why.code) : 0,
-              is_failed ? c->why.msg : sentence);
+    (void)host_say(c->fd, HELLO_END, is_failed ? (unsigned)sy_code_status(c->why.code) : 0,
+                   is_failed ? c->why.msg : sentence);
     uv_poll_stop(&c->poll);
     fd_close(&c->fd);
     LOG(LOG_INFO, "daemon", "a client has ended", kv_int("id", c->id), kv_int("pid", c->pid));
@@ -241,7 +217,7 @@ on_prepare(uv_prepare_t *prepare)
         look_at_kept(c);
         return;
     }
-    if (!is_over && (c->host->is_stopping || !live_store_has_settled(sessions_of(c)))) {
+    if (!is_over && (c->host->is_stopping || !live_store_has_settled(host_sessions(c)))) {
         return;
     }
     uv_prepare_stop(prepare);
@@ -257,7 +233,7 @@ on_prepare(uv_prepare_t *prepare)
 
 /* Something has become of a session: looked at from the loop. */
 static void
-on_session(void *arg)
+on_settled(void *arg)
 {
     struct host_guest *c = arg;
 
@@ -279,7 +255,7 @@ on_ended(void *arg, const struct sy_error *why)
     if (c->host->is_stopping || str_eq(outlive, "never")) {
         tool_context_end_sessions(c->engine.context);
     } else {
-        live_store_keep(sessions_of(c), str_eq(outlive, "all"));
+        live_store_keep(host_sessions(c), str_eq(outlive, "all"));
     }
     SY_ASSERT(uv_prepare_start(&c->prepare, on_prepare) == 0);
     host_look(c->host); /* the next one like it may come here */
@@ -353,7 +329,7 @@ serve(struct host_guest *c, protocol_new_fn *front, struct sy_error *err)
     };
 
     tell_of_wide_roots(c);
-    if (!is_still_there(c) || !say(c, HELLO_OK, (unsigned)getpid(), "")) {
+    if (!is_still_there(c) || !host_say(c->fd, HELLO_OK, (unsigned)getpid(), "")) {
         return sy_err_set(err, SY_E_SYS, "the client has ended");
     }
     options.in_fd = fd_take(&c->fds[0]);
@@ -383,7 +359,8 @@ start(struct host_guest *c, const struct cli_verb *verb, protocol_new_fn *front,
     }
     rc = serve_engine_start(&c->engine, &c->host->loop, err);
     if (rc == SY_E_OK) {
-        tool_context_watch_sessions(c->engine.context, on_session, c);
+        c->watch = (struct live_watch){.settled = on_settled, .arg = c};
+        live_store_watch(host_sessions(c), &c->watch);
         rc = serve(c, front, err);
     }
     if (rc == SY_E_OK) {
@@ -398,7 +375,7 @@ start(struct host_guest *c, const struct cli_verb *verb, protocol_new_fn *front,
             kv_str("protocol", c->hello.protocol));
         return rc;
     }
-    refuse(c, HELLO_ERROR, err);
+    host_refuse(c->fd, c->pid, HELLO_ERROR, err);
     end_engine(c);
     return SY_E_OK; /* it ends by itself */
 }
@@ -491,7 +468,7 @@ host_guest_open(struct host *h, const struct host_message *m, int fds[HOST_FDS])
 
     if (rc != SY_E_OK) {
         /* Another way is open to a client that is not to be served here. */
-        refuse(c, rc == SY_E_CANCELLED ? HELLO_OWN : HELLO_ERROR, &err);
+        host_refuse(c->fd, c->pid, rc == SY_E_CANCELLED ? HELLO_OWN : HELLO_ERROR, &err);
         host_guest_close(c);
     } else if (c->state != HOST_GUEST_ATTACHED &&
                uv_poll_start(&c->poll, UV_READABLE, on_poll) != 0) {

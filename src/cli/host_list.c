@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "cli/host.h"
-#include "sessions/sessions.h"
 
 /* What a host has, for `list` and `kill`. */
 
@@ -17,8 +16,8 @@ owner_name(char ret[OWNER], const struct host_guest *c)
     (void)snprintf(ret, OWNER, "c%u", c->id);
 }
 
-static struct live_store *
-sessions_of(const struct host_guest *c)
+struct live_store *
+host_sessions(const struct host_guest *c)
 {
     return c->engine.context != NULL ? tool_context_sessions(c->engine.context) : NULL;
 }
@@ -27,7 +26,7 @@ sessions_of(const struct host_guest *c)
 static struct live *
 next_session(const struct host_guest *c, const struct live *l)
 {
-    struct live_store *s = sessions_of(c);
+    struct live_store *s = host_sessions(c);
 
     return s != NULL ? live_next(s, tool_context_session(c->engine.context), l) : NULL;
 }
@@ -38,7 +37,7 @@ host_running(const struct host *h)
     size_t n = 0;
 
     for (const struct host_guest *c = h->guests; c != NULL; c = c->next) {
-        n += c->state == HOST_GUEST_KEPT ? live_store_running(sessions_of(c)) : 0;
+        n += c->state == HOST_GUEST_KEPT ? live_store_running(host_sessions(c)) : 0;
     }
     return n;
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/log.h"
 
 union control {
     struct cmsghdr header;
@@ -104,6 +105,13 @@ host_say(int fd, enum hello_kind kind, unsigned number, const char *sentence)
     size_t n = hello_answer_write(line, &answer);
 
     return send(fd, line, n, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)n;
+}
+
+void
+host_refuse(int fd, pid_t pid, enum hello_kind kind, const struct sy_error *err)
+{
+    LOG(LOG_INFO, "daemon", "a client was refused", kv_int("pid", pid), kv_str("error", err->msg));
+    (void)host_say(fd, kind, kind == HELLO_OWN ? 0 : (unsigned)sy_code_status(err->code), err->msg);
 }
 
 /* FNV-1a, of each text and its NUL. */

@@ -58,6 +58,9 @@ enum sy_code host_read_file(int fd, struct buf *ret, struct sy_error *err) SY_NO
 /* One line to a client, which fits into an empty socket. False: it can't be reached. */
 bool host_say(int fd, enum hello_kind kind, unsigned number, const char *sentence);
 
+/* The same for one that is not served: told and logged. */
+void host_refuse(int fd, pid_t pid, enum hello_kind kind, const struct sy_error *err);
+
 /* Of clients that may go on with each other's sessions: protocol, directory and arguments. */
 uint64_t host_key(const struct hello *h);
 

@@ -1,5 +1,4 @@
 /* Sessions that outlive who began them, and pass to another. */
-#include "base/str.h"
 #include "sessions/sessions_internal.h"
 
 static bool
@@ -39,17 +38,6 @@ live_store_has_settled(const struct live_store *s)
     return s->leaving == NULL;
 }
 
-static bool
-knows(const struct live_store *s, const char *id)
-{
-    for (const struct live *l = s->first; l != NULL; l = l->next) {
-        if (str_eq(l->id, id)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static void
 take(struct live_store *to, struct session *who, struct live_store *from, struct live *l)
 {
@@ -76,7 +64,7 @@ live_store_lend(struct live_store *to, struct session *who, struct live_store *f
 
     for (struct live *l = from->first; l != NULL; l = next) {
         next = l->next;
-        if (l->session != NULL && to->n < to->options.max && !knows(to, l->id)) {
+        if (l->session != NULL && to->n < to->options.max && live_store_find(to, l->id) == NULL) {
             take(to, who, from, l);
         }
     }

@@ -117,7 +117,7 @@ settle(struct live *l)
         l->store->running--;
     }
     live_tell(l, LIVE_ENDED);
-    live_store_tell(l->store);
+    live_tell_settled(l->store);
 }
 
 static void
@@ -400,11 +400,16 @@ live_resize(struct live *l, unsigned rows, unsigned columns)
 {
     struct terminal_screen now;
 
-    if (l->driver == NULL || l->screen == NULL || terminal_look(l->screen, &now) != SY_E_OK) {
+    if (l->driver == NULL || l->screen == NULL) {
         return false;
     }
-    rows = rows > 0 ? rows : now.rows;
-    columns = columns > 0 ? columns : now.cols;
+    if (rows == 0 || columns == 0) {
+        if (terminal_look(l->screen, &now) != SY_E_OK) {
+            return false;
+        }
+        rows = rows > 0 ? rows : now.rows;
+        columns = columns > 0 ? columns : now.cols;
+    }
     if (terminal_resize(l->screen, rows, columns, NULL) == SY_E_ARG) {
         return false;
     }

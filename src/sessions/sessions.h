@@ -27,9 +27,6 @@ struct live_store_options {
     struct uv_loop_s *loop;
     size_t max;        /* sessions at once, with those that have ended and are still known */
     size_t keep_bytes; /* of what each writes */
-    /* One has ended, or is gone: may be NULL. From the loop; nothing may be freed there. */
-    void (*changed)(void *arg);
-    void *arg;
 };
 
 enum sy_code live_store_new(struct live_store **ret, const struct live_store_options *options,
@@ -69,7 +66,10 @@ enum live_change {
     LIVE_GONE     /* it will be known no more */
 };
 struct live_watch {
-    void (*changed)(void *arg, const struct live *l, enum live_change change);
+    void (*changed)(void *arg, const struct live *l, enum live_change change); /* may be NULL */
+    /* One has ended, or one that was forgotten has; also where it began, if another store lent it.
+     * From the loop; nothing may be freed there. May be NULL. */
+    void (*settled)(void *arg);
     void *arg;
     struct live_watch *next; /* ours */
 };

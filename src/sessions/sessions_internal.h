@@ -102,6 +102,7 @@ bool live_tty_matches(struct live *l, struct live_wait *w);
 
 /* To all watches of its store, while it can be found; LIVE_GONE is the last. */
 void live_tell(const struct live *l, enum live_change change);
+void live_tell_settled(const struct live_store *s);
 /* Each tap is told; the end unties them. (tap.c) */
 void live_tell_taps(struct live *l, enum live_news news);
 
@@ -122,8 +123,8 @@ void live_store_forget(struct live_store *s, struct live *l);
 void live_store_drop(struct live_store *s, struct live *l);
 /* Its memory may go: it is in no list any more. */
 void live_store_gone(struct live_store *s, struct live *l);
-/* For whoever wants to know of it. */
-void live_store_tell(const struct live_store *s);
+/* NULL: it knows none of that id. */
+struct live *live_store_find(const struct live_store *s, const char *id);
 void live_store_remember(struct live_store *s, const char *id, const char *why);
 
 #endif

@@ -45,14 +45,6 @@ live_store_is_over(const struct live_store *s)
 }
 
 void
-live_store_tell(const struct live_store *s)
-{
-    if (s->options.changed != NULL) {
-        s->options.changed(s->options.arg);
-    }
-}
-
-void
 live_store_free(struct live_store *s)
 {
     if (s == NULL) {
@@ -85,8 +77,8 @@ live_id_is_valid(const char *id)
     return n > 0 && n <= LIMIT_SESSION_ID && strspn(id, allowed) == n;
 }
 
-static struct live *
-find(const struct live_store *s, const char *id)
+struct live *
+live_store_find(const struct live_store *s, const char *id)
 {
     for (struct live *l = s->first; l != NULL; l = l->next) {
         if (str_eq(l->id, id)) {
@@ -122,7 +114,7 @@ enum sy_code
 live_find(struct live **ret, struct live_store *s, const struct session *who, const char *id,
           struct sy_error *err)
 {
-    struct live *l = find(s, id);
+    struct live *l = live_store_find(s, id);
     const char *why = l == NULL ? recall(s, id) : NULL;
 
     l = l != NULL && live_is_of(l, who) ? l : NULL;
@@ -230,10 +222,10 @@ live_store_gone(struct live_store *s, struct live *l)
     unlink_from(&s->leaving, l);
     if (l->home != NULL) {
         l->home->lent--;
-        live_store_tell(l->home);
+        live_tell_settled(l->home);
         l->home = NULL;
     }
-    live_store_tell(s);
+    live_tell_settled(s);
 }
 
 /* How many were used after it. */
@@ -297,7 +289,7 @@ make_id(const struct live_store *s, char ret[LIMIT_SESSION_ID + 1], struct sy_er
             return sy_err_set(err, SY_E_INTERNAL, "no random number for a session's id");
         }
         (void)snprintf(ret, LIMIT_SESSION_ID + 1, "%u", ID_FIRST + number % ID_COUNT);
-        if (find(s, ret) == NULL && recall(s, ret) == NULL) {
+        if (live_store_find(s, ret) == NULL && recall(s, ret) == NULL) {
             return SY_E_OK;
         }
     }
@@ -316,7 +308,7 @@ choose_id(struct live_store *s, char ret[LIMIT_SESSION_ID + 1], const char *want
                           LIMIT_SESSION_ID);
     }
 
-    struct live *l = find(s, wanted);
+    struct live *l = live_store_find(s, wanted);
 
     if (l != NULL && !l->is_over) {
         return sy_err_set(err, SY_E_ARG,

@@ -28,6 +28,18 @@ live_tell(const struct live *l, enum live_change change)
         return; /* not known yet, or no more: its id may be another's by now */
     }
     for (struct live_watch *w = l->store->watches; w != NULL; w = w->next) {
-        w->changed(w->arg, l, change);
+        if (w->changed != NULL) {
+            w->changed(w->arg, l, change);
+        }
+    }
+}
+
+void
+live_tell_settled(const struct live_store *s)
+{
+    for (struct live_watch *w = s->watches; w != NULL; w = w->next) {
+        if (w->settled != NULL) {
+            w->settled(w->arg);
+        }
     }
 }

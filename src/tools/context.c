@@ -24,8 +24,6 @@ struct tool_context {
     size_t calls;
     struct approvals *approvals; /* NULL: nobody judges or is asked */
     struct live_store *sessions;
-    void (*on_session)(void *arg); /* NULL: nobody wants to know */
-    void *on_session_arg;
 };
 
 static void answer_refused(struct tool_context *c);
@@ -69,16 +67,6 @@ timer_new(struct tool_context *c)
         timer->data = c;
     }
     return timer;
-}
-
-static void
-on_session_changed(void *arg)
-{
-    struct tool_context *c = arg;
-
-    if (c->on_session != NULL) {
-        c->on_session(c->on_session_arg);
-    }
 }
 
 static void
@@ -131,8 +119,6 @@ tool_context_new(struct tool_context **ret, const struct config *config, const c
                                 .loop = loop,
                                 .max = (size_t)config->sessions.max,
                                 .keep_bytes = (size_t)config->sessions.keep_bytes,
-                                .changed = on_session_changed,
-                                .arg = c,
                             },
                             err);
     }
@@ -148,13 +134,6 @@ struct live_store *
 tool_context_sessions(struct tool_context *c)
 {
     return c->sessions;
-}
-
-void
-tool_context_watch_sessions(struct tool_context *c, void (*fn)(void *arg), void *arg)
-{
-    c->on_session = fn;
-    c->on_session_arg = arg;
 }
 
 void

@@ -130,8 +130,6 @@ bool tool_context_is_over(const struct tool_context *c);
 /* All of them (sessions/sessions.h), also to keep them or to lend them to another context. */
 struct live_store;
 struct live_store *tool_context_sessions(struct tool_context *c);
-/* Calls `fn` from the loop when a session has ended or is gone. Nothing may be freed there. */
-void tool_context_watch_sessions(struct tool_context *c, void (*fn)(void *arg), void *arg);
 const struct config *tool_context_config(const struct tool_context *c);
 struct session *tool_context_session(struct tool_context *c);
 /* The turn that configuration and the engine's cwd give. */

@@ -361,7 +361,9 @@ test('many short sessions leave neither descriptors nor processes (A18)', async 
 
     assert.equal(r.exit_code, 0, r.text);
   }
-  assert.ok(fds() <= before + 10, `${before} descriptors, then ${fds()}`);
+  // What the last ones still hold goes a moment after their answers; the store, and what keeps the counts,
+  // may have come meanwhile. One of each session would be 300.
+  await waitFor(() => fds() <= before + 30, () => `${before} descriptors, then ${fds()}`);
 });
 
 test('sessions end with the server', async (t) => {

@@ -51,7 +51,7 @@ export async function listen(t, server, host = '127.0.0.1') {
   return server.address().port;
 }
 
-/** Resolves to the first truthy value of `probe`, asked again and again. */
+/** Resolves to the first truthy value of `probe`, asked again and again; `what` (text, or a function) tells what never came. */
 export async function waitFor(probe, what, limitMs = SOON_MS) {
   const end = performance.now() + limitMs;
   for (;;) {
@@ -60,7 +60,7 @@ export async function waitFor(probe, what, limitMs = SOON_MS) {
       return value;
     }
     if (performance.now() > end) {
-      throw new Error(`not within ${limitMs} ms: ${what}`);
+      throw new Error(`not within ${limitMs} ms: ${typeof what === 'function' ? what() : what}`);
     }
     await new Promise((resolve) => setTimeout(resolve, 20));
   }

@@ -69,6 +69,7 @@ add_policy(crypto_hash_sha256_state *h, const struct sandbox_policy *p)
     add_list(h, strv_view(&p->deny_homes));
     add_list(h, strv_view(&p->own_dirs));
     add_flag(h, p->denies_system);
+    add_flag(h, p->closes_devices);
     add_flag(h, p->runs_as_self);
     add_flag(h, p->has_network);
     add_flag(h, p->excludes_tmpdir);

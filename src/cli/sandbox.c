@@ -167,6 +167,7 @@ check_is_denied(const struct check *c, const struct sandbox_policy *policy)
     strv_fini(&open.deny_homes);
     open.n_default_deny_read = 0;
     open.denies_system = false;
+    open.closes_devices = false;
     ret = sandbox_plan_new(&plan, &open, &c->caps, NULL) == SY_E_OK &&
           sandbox_ready_new(&ready, plan, NULL) == SY_E_OK;
     sandbox_ready_free(ready);

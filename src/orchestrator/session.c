@@ -365,7 +365,8 @@ session_same_policy(const struct sandbox_policy *a, const struct sandbox_policy 
     return strv_eq(&a->writable_roots, &b->writable_roots) &&
            strv_eq(&a->network_allow, &b->network_allow) && strv_eq(&a->deny_read, &b->deny_read) &&
            strv_eq(&a->deny_homes, &b->deny_homes) && strv_eq(&a->allow_read, &b->allow_read) &&
-           strv_eq(&a->own_dirs, &b->own_dirs) && a->denies_system == b->denies_system;
+           strv_eq(&a->own_dirs, &b->own_dirs) && a->denies_system == b->denies_system &&
+           a->closes_devices == b->closes_devices;
 }
 
 void

@@ -1,4 +1,4 @@
-#include "process/broker.h"
+#include "process/broker_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -33,18 +33,10 @@
 #    define PIDFD_THREAD O_EXCL
 #endif
 
-/* Looking for a listener and its owner takes well under 1 ms; a command that
- * makes it long (threads, descriptors, sockets without number) is refused. */
-#define SEARCH_NS 100000000ULL
-
 struct call {
-    uint64_t id;
-    int listener_fd;
+    struct broker_caller caller;
     const struct process_gate *gate; /* NULL: none */
     const struct broker_place *place;
-    pid_t keeper;
-    pid_t tid;
-    pid_t tgid;
     int fd; /* in the caller */
     char bytes[sizeof(struct sockaddr_storage)];
     size_t length;
@@ -62,11 +54,12 @@ refuse(struct call *c, int sys)
     return sys;
 }
 
-/* Is the caller still in this call? Only then its numbers are its own. */
-static bool
-is_waiting(const struct call *c)
+bool
+broker_is_waiting(const struct broker_caller *c)
 {
-    return ioctl(c->listener_fd, SECCOMP_IOCTL_NOTIF_ID_VALID, &c->id) == 0;
+    uint64_t id = c->id;
+
+    return ioctl(c->listener_fd, SECCOMP_IOCTL_NOTIF_ID_VALID, &id) == 0;
 }
 
 /* Reads the address once. Returns 0 or the errno that the kernel would give. */
@@ -81,14 +74,15 @@ read_address(struct call *c, const struct seccomp_notif *n)
     }
     c->length = (size_t)given;
 
-    int sys = limited_read(c->tid, (uintptr_t)n->data.args[1], c->bytes, c->length, BROKER_WAIT_MS);
+    int sys = limited_read(c->caller.tid, (uintptr_t)n->data.args[1], c->bytes, c->length,
+                           BROKER_WAIT_MS);
 
     /* EPERM: the process lets nobody look (PR_SET_DUMPABLE, or Yama). */
     return sys == EPERM || sys == EBUSY || sys == ETIMEDOUT ? EACCES : sys == 0 ? 0 : EFAULT;
 }
 
-static pid_t
-process_of(pid_t tid)
+pid_t
+broker_process_of(pid_t tid)
 {
     char path[64];
     /* The groups of its user stand in it too: up to 65536 of them. */
@@ -106,7 +100,7 @@ open_of_caller(const struct call *c, const char *link)
 {
     char path[64];
 
-    (void)snprintf(path, sizeof(path), "/proc/%d/%s", (int)c->tid, link);
+    (void)snprintf(path, sizeof(path), "/proc/%d/%s", (int)c->caller.tid, link);
     return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
@@ -126,7 +120,7 @@ open_in_tree(const struct call *c, const char *name, int *ret_fd)
         return EACCES;
     }
     if (name[0] != '/') {
-        (void)snprintf(cwd, sizeof(cwd), "/proc/%d/cwd", (int)c->tid);
+        (void)snprintf(cwd, sizeof(cwd), "/proc/%d/cwd", (int)c->caller.tid);
         n = readlink(cwd, whole, LIMIT_PATH);
         if (n <= 0 || whole[0] != '/') {
             return EACCES;
@@ -167,7 +161,7 @@ mounted_device(const struct call *c, uint64_t mount_id, uint32_t *ret)
     char path[64] = "/proc/self/mountinfo";
 
     if (c->place->has_own_tree) {
-        (void)snprintf(path, sizeof(path), "/proc/%d/mountinfo", (int)c->tid);
+        (void)snprintf(path, sizeof(path), "/proc/%d/mountinfo", (int)c->caller.tid);
     }
     return fd_read_file(path, &text, NULL) == SY_E_OK && text.len > 0 &&
            proc_mount_device(text.data, mount_id, ret);
@@ -180,7 +174,7 @@ is_user_of_tree(const struct call *c, uid_t uid)
     char path[64];
     struct stat st;
 
-    (void)snprintf(path, sizeof(path), "/proc/%d", (int)c->tid);
+    (void)snprintf(path, sizeof(path), "/proc/%d", (int)c->caller.tid);
     return stat(path, &st) == 0 && st.st_uid == uid;
 }
 
@@ -211,27 +205,35 @@ identify(struct call *c, int fd, struct listener_key *t)
     return 0;
 }
 
-/* The caller's socket as a descriptor of ours too. Returns 0 or an errno. */
-static int
-take_socket(const struct call *c, int *ret_fd)
+int
+broker_take_fd(const struct broker_caller *c, int fd, int *ret_fd)
 {
     /* A thread may have a table of its own; kernels before 6.9 find only that
      * of its process. */
     SY_FD process = (int)syscall(SYS_pidfd_open, c->tid, PIDFD_THREAD);
-    struct stat st;
 
     if (process < 0) {
         process = (int)syscall(SYS_pidfd_open, c->tgid, 0);
     }
     /* Once more: the number may be another process's by now. */
-    if (process < 0 || !is_waiting(c)) {
+    if (process < 0 || !broker_is_waiting(c)) {
         return EACCES;
     }
 
-    SY_FD fd = (int)syscall(SYS_pidfd_getfd, process, c->fd, 0);
+    *ret_fd = (int)syscall(SYS_pidfd_getfd, process, fd, 0);
+    return *ret_fd >= 0 ? 0 : errno == EBADF ? EBADF : EACCES;
+}
 
-    if (fd < 0) {
-        return errno == EBADF ? EBADF : EACCES;
+/* The caller's socket as a descriptor of ours too. Returns 0 or an errno. */
+static int
+take_socket(const struct call *c, int *ret_fd)
+{
+    SY_FD fd = -1;
+    struct stat st;
+    int sys = broker_take_fd(&c->caller, c->fd, &fd);
+
+    if (sys != 0) {
+        return sys;
     }
     if (fstat(fd, &st) != 0 || !S_ISSOCK(st.st_mode)) {
         return ENOTSOCK;
@@ -264,7 +266,7 @@ connect_for(const struct call *c, const void *address, size_t length)
 static int
 hold_own(struct call *c, const struct listener_key *key, int denied, int *ret_fd)
 {
-    uint64_t until_ns = clock_mono_ns() + SEARCH_NS;
+    uint64_t until_ns = clock_mono_ns() + BROKER_SEARCH_NS;
     struct listener l = {0};
 
     switch (listener_find(key, c->place->diag_fd, until_ns, &l)) {
@@ -278,7 +280,7 @@ hold_own(struct call *c, const struct listener_key *key, int denied, int *ret_fd
     case LISTENER_ONE:
         break;
     }
-    *ret_fd = listener_hold(&l, c->tgid, c->keeper, until_ns);
+    *ret_fd = listener_hold(&l, c->caller.tgid, c->caller.keeper, until_ns);
     return *ret_fd >= 0 ? 0 : refuse(c, denied);
 }
 
@@ -411,12 +413,12 @@ decide(struct call *c, const struct seccomp_notif *n)
     if (sys != 0) {
         return sys;
     }
-    c->tgid = process_of(c->tid);
-    if (c->tgid == 0) {
+    c->caller.tgid = broker_process_of(c->caller.tid);
+    if (c->caller.tgid == 0) {
         return EFAULT;
     }
     /* All that was read is the caller's only if it is still in this very call. */
-    if (!is_waiting(c)) {
+    if (!broker_is_waiting(&c->caller)) {
         return EINTR;
     }
     if (is_listen) {
@@ -441,6 +443,25 @@ decide(struct call *c, const struct seccomp_notif *n)
     return c->address.sys != EINVAL ? refuse(c, c->address.sys) : EINVAL;
 }
 
+/* All calls but those of sockets. Returns an errno, OBSERVE_GO_ON or BROKER_ANSWERED. */
+static int
+decide_other(struct call *c, const struct seccomp_notif *n, const struct broker_host *host)
+{
+    int sys = OBSERVE_GO_ON;
+
+    if (broker_is_of_terminal(n) && c->caller.keeper > 0 && !c->place->has_own_tree) {
+        c->caller.tgid = broker_process_of(c->caller.tid);
+        sys = broker_open_terminal(&c->caller, n);
+    }
+    if (sys != OBSERVE_GO_ON || (broker_is_of_terminal(n) && n->data.nr == SYS_ioctl)) {
+        return sys;
+    }
+    return host->on_call != NULL
+               ? host->on_call(host->arg, c->caller.keeper, c->caller.listener_fd, n)
+           : broker_is_of_terminal(n) ? OBSERVE_GO_ON
+                                      : EPERM;
+}
+
 static void
 tell_refused(const struct broker_host *host, const struct call *c)
 {
@@ -451,9 +472,9 @@ tell_refused(const struct broker_host *host, const struct call *c)
         return;
     }
     if (c->miss != MISS_NOTHING && host->on_missed != NULL) {
-        host->on_missed(host->arg, c->keeper, buf_view(&object), c->miss);
+        host->on_missed(host->arg, c->caller.keeper, buf_view(&object), c->miss);
     } else if (c->is_refused && host->on_refused != NULL) {
-        host->on_refused(host->arg, c->keeper, buf_view(&object));
+        host->on_refused(host->arg, c->caller.keeper, buf_view(&object));
     }
 }
 
@@ -478,24 +499,24 @@ answer_one(int listener_fd, const struct broker_host *host)
     }
 
     struct call c = {
-        .id = got.n.id,
-        .listener_fd = listener_fd,
+        .caller = {.id = got.n.id, .listener_fd = listener_fd, .tid = (pid_t)got.n.pid},
         .place = &host->place,
-        .tid = (pid_t)got.n.pid,
         .fd = (int)got.n.data.args[0],
     };
 
-    c.keeper = host->keeper_of(host->arg, c.tid);
-    c.gate = host->gate_of != NULL ? host->gate_of(host->arg, c.keeper) : NULL;
+    c.caller.keeper = host->keeper_of(host->arg, c.caller.tid);
+    c.gate = host->gate_of != NULL ? host->gate_of(host->arg, c.caller.keeper) : NULL;
     answer.r.id = got.n.id;
     if (got.n.data.nr != SYS_connect && got.n.data.nr != SYS_listen) {
-        int sys =
-            host->on_call != NULL ? host->on_call(host->arg, c.keeper, listener_fd, &got.n) : EPERM;
+        int sys = decide_other(&c, &got.n, host);
 
+        if (sys == BROKER_ANSWERED) {
+            return true;
+        }
         answer.r.error = sys == OBSERVE_GO_ON ? 0 : -sys;
         answer.r.flags = sys == OBSERVE_GO_ON ? SECCOMP_USER_NOTIF_FLAG_CONTINUE : 0;
     } else {
-        answer.r.error = c.keeper > 0 ? -decide(&c, &got.n) : -EACCES;
+        answer.r.error = c.caller.keeper > 0 ? -decide(&c, &got.n) : -EACCES;
     }
     /* ENOENT: the caller was killed meanwhile. */
     (void)ioctl(listener_fd, SECCOMP_IOCTL_NOTIF_SEND, &answer);
@@ -503,7 +524,7 @@ answer_one(int listener_fd, const struct broker_host *host)
         tell_refused(host, &c);
     }
     if (c.is_listen_refused && host->on_listen_refused != NULL) {
-        host->on_listen_refused(host->arg, c.keeper);
+        host->on_listen_refused(host->arg, c.caller.keeper);
     }
     return true;
 }

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -393,6 +394,38 @@ process_base(const struct exec_env *env)
     return base;
 }
 
+/*
+ * The rules for its files. One with a terminal may open that by its name too, as what writes to
+ * /dev/stdout does: each such command has a ruleset of its own, since no other's terminal is in it.
+ */
+static enum sy_code
+make_own_rules(int *ret_fd, const struct process *p, const struct exec_env *env,
+               struct sy_error *err)
+{
+    SY_FD terminal = ioctl(p->read_fd[STREAM_STDOUT], TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+
+    return terminal >= 0
+               ? sandbox_ready_for_terminal(ret_fd, env->sandbox, env->plan, terminal, err)
+               : sy_err_sys(err, errno, "the other end of a pseudo terminal");
+}
+
+static enum sy_code
+go_near(struct process *p, const struct exec_env *env, struct sy_error *err)
+{
+    int ruleset_fd = env->sandbox != NULL ? sandbox_ready_fd(env->sandbox) : -1;
+    SY_FD own = -1;
+    enum sy_code rc = SY_E_OK;
+
+    p->job.has_ruleset = ruleset_fd >= 0;
+    if (ruleset_fd >= 0 && p->has_terminal && env->plan != NULL) {
+        rc = make_own_rules(&own, p, env, err);
+    }
+    if (rc == SY_E_OK) {
+        rc = leave_template(p, err);
+    }
+    return rc == SY_E_OK ? send_go(p, own >= 0 ? own : ruleset_fd, err) : rc;
+}
+
 enum sy_code
 process_go(struct process *p, const struct exec_env *env, struct output_chain *chain,
            struct sy_error *err)
@@ -428,14 +461,7 @@ process_go(struct process *p, const struct exec_env *env, struct output_chain *c
     if (rc == SY_E_OK && p->is_remote) {
         return go_remote(p, err);
     }
-
-    int ruleset_fd = env->sandbox != NULL ? sandbox_ready_fd(env->sandbox) : -1;
-
-    p->job.has_ruleset = ruleset_fd >= 0;
-    if (rc == SY_E_OK) {
-        rc = leave_template(p, err);
-    }
-    return rc == SY_E_OK ? send_go(p, ruleset_fd, err) : rc;
+    return rc == SY_E_OK ? go_near(p, env, err) : rc;
 }
 
 enum sy_code

@@ -97,8 +97,10 @@ add_hidden(struct strv *ret, const struct sandbox_policy *p)
             rc = deny_is_left_out(allow, home, d->below) ? SY_E_OK : add_row(ret, home, d->below);
         }
     }
-    for (size_t i = 0; p->denies_system && rc == SY_E_OK && (d = deny_system_default(i)) != NULL;
-         i++) {
+    for (size_t i = 0; rc == SY_E_OK && (d = deny_system_default(i)) != NULL; i++) {
+        if (i == DENY_DEVICES_ROW ? !p->closes_devices : !p->denies_system) {
+            continue;
+        }
         rc = deny_is_left_out(allow, "/", d->below) ? SY_E_OK : add_row(ret, "/", d->below);
     }
     return rc;

@@ -23,6 +23,8 @@ struct deny_default {
 const struct deny_default *deny_home_default(size_t i);
 const struct deny_default *deny_system_default(size_t i);
 size_t deny_home_defaults(void); /* how many there are */
+/* The row of the system that a plan has by its own flag (closes_devices), not with the others. */
+#define DENY_DEVICES_ROW ((size_t)0)
 /* Are its names those that programs give, the same for everybody? Those of stored passwords are
  * accounts, those of a browser sites. */
 bool deny_has_plain_names(const struct deny_default *d);

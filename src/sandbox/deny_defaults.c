@@ -19,6 +19,7 @@
 #define HISTORY "what was typed, passwords among it"
 #define OURS    "Shellyard's own state and configuration"
 #define SYSTEM  "credentials of the machine and its users"
+#define DEVICES "terminals, cameras, microphones and disks of others"
 
 /* Sorted as deny_order has it: a directory is compared with all of them at once. */
 static const struct deny_default of_home[] = {
@@ -131,19 +132,20 @@ static const struct deny_default of_home[] = {
 };
 
 static const struct deny_default of_system[] = {
-    {"etc/NetworkManager/system-connections", NULL, "", SYSTEM},
-    {"etc/gshadow",                           NULL, "", SYSTEM},
-    {"etc/gshadow-",                          NULL, "", SYSTEM},
-    {"etc/krb5.keytab",                       NULL, "", SYSTEM},
-    {"etc/kubernetes/pki",                    NULL, "", SYSTEM},
-    {"etc/letsencrypt/archive",               NULL, "", SYSTEM},
-    {"etc/rancher",                           NULL, "", SYSTEM},
-    {"etc/security/opasswd",                  NULL, "", SYSTEM},
-    {"etc/shadow",                            NULL, "", SYSTEM},
-    {"etc/shadow-",                           NULL, "", SYSTEM},
-    {"etc/ssh/ssh_host_*_key",                NULL, "", SYSTEM},
-    {"etc/ssl/private",                       NULL, "", SYSTEM},
-    {"etc/wireguard",                         NULL, "", SYSTEM},
+    [DENY_DEVICES_ROW] = {"dev",                                   NULL, "", DEVICES},
+    {"etc/NetworkManager/system-connections", NULL, "", SYSTEM },
+    {"etc/gshadow",                           NULL, "", SYSTEM },
+    {"etc/gshadow-",                          NULL, "", SYSTEM },
+    {"etc/krb5.keytab",                       NULL, "", SYSTEM },
+    {"etc/kubernetes/pki",                    NULL, "", SYSTEM },
+    {"etc/letsencrypt/archive",               NULL, "", SYSTEM },
+    {"etc/rancher",                           NULL, "", SYSTEM },
+    {"etc/security/opasswd",                  NULL, "", SYSTEM },
+    {"etc/shadow",                            NULL, "", SYSTEM },
+    {"etc/shadow-",                           NULL, "", SYSTEM },
+    {"etc/ssh/ssh_host_*_key",                NULL, "", SYSTEM },
+    {"etc/ssl/private",                       NULL, "", SYSTEM },
+    {"etc/wireguard",                         NULL, "", SYSTEM },
 };
 
 #define OF_HOME   (sizeof(of_home) / sizeof(of_home[0]))

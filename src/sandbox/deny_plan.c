@@ -89,6 +89,8 @@ deny_plan_fill(struct sandbox_plan *plan, const struct sandbox_policy *policy, s
         }
     }
     plan->denies_system = policy->denies_system;
+    /* The full tier has a /dev of its own. */
+    plan->closes_devices = policy->closes_devices && !plan->denies_by_mount;
     plan->deny_homes.max = policy->deny_homes.n;
     plan->allow_read.max = policy->allow_read.n;
     plan->own_dirs.max = policy->own_dirs.n;
@@ -168,7 +170,8 @@ sandbox_policy_needs_mounts(const struct sandbox_policy *p)
 bool
 deny_plan_has_any(const struct sandbox_plan *plan)
 {
-    return plan->deny_read.n > 0 || plan->deny_homes.n > 0 || plan->denies_system;
+    return plan->deny_read.n > 0 || plan->deny_homes.n > 0 || plan->denies_system ||
+           plan->closes_devices;
 }
 
 enum sy_code
@@ -231,6 +234,7 @@ deny_plan_dump(struct jw *w, const struct sandbox_plan *plan)
         jw_str(w, "/");
     }
     jw_end_array(w);
+    jw_key_bool(w, "closes_devices", plan->closes_devices);
     jw_key(w, "allow_read");
     jw_array(w);
     for (size_t i = 0; i < plan->allow_read.n; i++) {

@@ -102,6 +102,12 @@ is_broad(const char *dir)
            path_is_below(resolved, dir);
 }
 
+bool
+explain_is_terminal(const char *path)
+{
+    return str_starts(path, "/dev/pts/");
+}
+
 /* The narrowest root that would do: the object itself, or, since a root has to
  * exist, the nearest directory above it. */
 static void
@@ -110,6 +116,10 @@ fix_write(struct sandbox_explanation *ret, const struct sandbox_plan *plan, cons
     char dir[sizeof(ret->resolved)];
     struct stat st;
 
+    /* Its number is another's next time. */
+    if (explain_is_terminal(path)) {
+        return;
+    }
     (void)snprintf(dir, sizeof(dir), "%s", path);
     if (plan->mode == SANDBOX_READ_ONLY && path_is_below(path, plan->cwd)) {
         set_fix(ret, "sandbox.mode: ", sandbox_mode_name(SANDBOX_WORKSPACE_WRITE), "");
@@ -145,6 +155,8 @@ judge_path(struct sandbox_explanation *ret, const struct sandbox_plan *plan, cha
         RULE(ret, "device %s, which every sandbox may use", rule->path);
     } else if (rule != NULL) {
         RULE(ret, "writable root %.100s (%s)", rule->path, plan_origin_text(rule->origin));
+    } else if (explain_is_terminal(ret->resolved)) {
+        RULE(ret, "%s", EXPLAIN_TERMINALS);
     } else {
         RULE(ret, plan->mode == SANDBOX_READ_ONLY
                       ? "read-only: nothing but the usual devices may be written"

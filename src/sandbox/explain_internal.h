@@ -15,6 +15,12 @@ enum sy_code explain_resolve(struct walk *ret, const struct sandbox_plan *plan, 
 const struct plan_rule *explain_rule_of(const struct sandbox_plan *plan, const char *path,
                                         uint64_t right);
 
+/* One of the terminals of everybody, which no rule names. */
+bool explain_is_terminal(const char *path);
+#define EXPLAIN_TERMINALS                                                                            \
+    "without namespaces a command opens its own terminal alone by its name (sandbox.tier: full has " \
+    "terminals of its own)"
+
 /* explain_read.c */
 
 /* Under a plan that denies by mounts: what lies over something that is denied to read is read-only,

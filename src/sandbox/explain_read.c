@@ -10,6 +10,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "sandbox/deny.h"
 #include "sandbox/deny_internal.h"
 #include "sandbox/explain_internal.h"
 #include "sandbox/linux/deny_expand.h"
@@ -133,6 +134,12 @@ tell_hidden(struct sandbox_explanation *ret, const struct sandbox_plan *plan,
 {
     SY_AUTO(buf_fini) struct buf rule = {.max = (size_t)LIMIT_PATH * 2};
     bool is_default = false;
+
+    if (explain_is_terminal(ret->resolved)) {
+        RULE(ret, "%s", EXPLAIN_TERMINALS);
+        return SY_E_OK;
+    }
+
     enum sy_code rc = deny_plan_rule(&rule, &is_default, plan, o->rule);
 
     if (rc != SY_E_OK) {
@@ -141,8 +148,11 @@ tell_hidden(struct sandbox_explanation *ret, const struct sandbox_plan *plan,
     RULE(ret, "%s: %.120s", is_default ? "a default of sandbox.deny_read" : "sandbox.deny_read",
          buf_view(&rule));
     if (is_default) {
-        int n =
-            snprintf(ret->fix, sizeof(ret->fix), "sandbox.allow_read: [\"%s\"]", buf_view(&rule));
+        /* Of the devices the one: all of them would be cameras and terminals too. */
+        bool is_device = o->rule == DENY_SYSTEM + DENY_DEVICES_ROW;
+        int n = snprintf(ret->fix, sizeof(ret->fix), "sandbox.%s: [\"%s\"]",
+                         is_device ? "writable_roots" : "allow_read",
+                         is_device ? ret->resolved : buf_view(&rule));
 
         if (n < 0 || (size_t)n >= sizeof(ret->fix)) {
             ret->fix[0] = '\0';
@@ -216,7 +226,9 @@ explain_read(struct sandbox_explanation *ret, const struct sandbox_plan *plan, c
     struct verdict v = search(&view, plan, walk.path.data);
 
     ret->is_allowed = plan->denies_by_mount ? v.hidden == NULL : v.is_granted;
-    if (v.root != NULL) {
+    if (v.root != NULL && v.root->origin == ORIGIN_DEVICE) {
+        RULE(ret, "device %s, which every sandbox may use", v.root->path);
+    } else if (v.root != NULL) {
         RULE(ret, "writable root %.100s (%s)", v.root->path, plan_origin_text(v.root->origin));
     } else if (ret->is_allowed) {
         RULE(ret, "%s: it is not denied", sandbox_mode_name(plan->mode));

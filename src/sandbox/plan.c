@@ -17,9 +17,15 @@
 /* What commands may write to wherever they run: data sinks and sources,
  * their own terminal, and terminals that they make. */
 static const char *const devices[] = {
-    "/dev/null",    "/dev/zero", "/dev/full", "/dev/random",
-    "/dev/urandom", "/dev/tty",  "/dev/ptmx", "/dev/pts",
+    "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx",
 };
+
+/*
+ * Where /dev is everybody's, so are the terminals there: the command's own is added when there is
+ * one (sandbox_ready_for_terminal), and those that it makes the engine opens. Where it is the
+ * sandbox's, all of them are its own.
+ */
+static const char terminals[] = "/dev/pts";
 
 #define DEVICES (sizeof(devices) / sizeof(devices[0]))
 
@@ -312,15 +318,14 @@ add_workspace(struct sandbox_plan *plan, const struct sandbox_policy *policy, st
 static enum sy_code
 add_rules(struct sandbox_plan *plan, const struct sandbox_policy *policy, struct sy_error *err)
 {
-    uint64_t access =
-        (LL_FS_WRITE_FILE | LL_FS_TRUNCATE | LL_FS_IOCTL_DEV) & plan->ruleset.handled_fs;
+    uint64_t access = PLAN_DEVICE_RIGHTS & plan->ruleset.handled_fs;
 
     if (policy->writable_roots.n > LIMIT_ROOTS) {
         return sy_err_set(err, SY_E_CONFIG, "%zu writable roots, at most %u are possible",
                           policy->writable_roots.n, LIMIT_ROOTS);
     }
-    plan->rules =
-        mem_alloc_zero(policy->writable_roots.n + OTHER_ROOTS + DEVICES, sizeof(plan->rules[0]));
+    plan->rules = mem_alloc_zero(policy->writable_roots.n + OTHER_ROOTS + DEVICES + 1,
+                                 sizeof(plan->rules[0]));
     if (plan->rules == NULL) {
         return sy_err_nomem(err);
     }
@@ -336,7 +341,9 @@ add_rules(struct sandbox_plan *plan, const struct sandbox_policy *policy, struct
             return sy_err_nomem(err);
         }
     }
-    return SY_E_OK;
+    return plan->tier == TIER_FULL && add_rule(plan, terminals, ORIGIN_DEVICE, access) != SY_E_OK
+               ? sy_err_nomem(err)
+               : SY_E_OK;
 }
 
 static enum sy_code
@@ -433,6 +440,7 @@ fill(struct sandbox_plan *plan, const struct sandbox_policy *policy,
         return sy_err_nomem(err);
     }
     is_too_weak = !choose_tier(plan, policy, caps);
+    plan->makes_terminals = plan->tier == TIER_NO_NAMESPACE && caps->has_seccomp_notify;
     plan->has_own_network = plan->tier == TIER_FULL && !plan->has_network;
     plan->is_logged = plan->tier == TIER_NO_NAMESPACE && caps->reads_audit &&
                       caps->landlock_abi >= LANDLOCK_AUDIT_ABI;

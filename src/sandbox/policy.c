@@ -156,6 +156,7 @@ sandbox_policy_copy(struct sandbox_policy *ret, const struct sandbox_policy *fro
         .own_dirs = {.max = from->own_dirs.max},
         .protected_names = {.max = from->protected_names.max},
         .denies_system = from->denies_system,
+        .closes_devices = from->closes_devices,
         .reports_all = from->reports_all,
         .cwd_is_inner = from->cwd_is_inner,
         .max_tier = from->max_tier,

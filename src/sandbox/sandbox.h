@@ -51,6 +51,7 @@ struct sandbox_policy {
     struct strv deny_homes;     /* the defaults (deny.h) hold in each; absolute */
     struct strv allow_read;     /* paths taken out of the defaults */
     bool denies_system;         /* also those defaults that are in no home */
+    bool closes_devices;        /* where /dev is everybody's: its nodes but for the common ones */
     struct strv own_dirs; /* of Shellyard itself, absolute: what a command writes there would be
                              believed later (linux/own.h) */
     bool reports_all;     /* report: full */
@@ -213,6 +214,14 @@ struct sandbox_ready;
 enum sy_code sandbox_ready_new(struct sandbox_ready **ret, const struct sandbox_plan *plan,
                                struct sy_error *err) SY_NODISCARD;
 void sandbox_ready_free(struct sandbox_ready *ready);
+/*
+ * A ruleset like that of `ready`, which must be one of this plan with something to enforce, for a
+ * command with a terminal of its own, by a descriptor of it: it may open that by its name too.
+ * *ret_fd is the caller's. SY_E_SANDBOX where a root was replaced meanwhile.
+ */
+enum sy_code sandbox_ready_for_terminal(int *ret_fd, const struct sandbox_ready *ready,
+                                        const struct sandbox_plan *plan, int terminal_fd,
+                                        struct sy_error *err) SY_NODISCARD;
 bool sandbox_ready_is_fresh(const struct sandbox_ready *ready);
 /* The i-th root that was left out because it does not exist ($TMPDIR, /tmp,
  * /dev/shm, a device; never one that the configuration names); NULL beyond. */

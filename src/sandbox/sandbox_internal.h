@@ -33,6 +33,9 @@ struct plan_rule {
     bool must_exist; /* named in the configuration: missing is an error */
 };
 
+/* What may be done with a device. */
+#define PLAN_DEVICE_RIGHTS (LL_FS_READ_FILE | LL_FS_WRITE_FILE | LL_FS_TRUNCATE | LL_FS_IOCTL_DEV)
+
 struct sandbox_plan {
     enum sandbox_mode mode;
     enum sandbox_tier tier;
@@ -46,6 +49,7 @@ struct sandbox_plan {
     bool has_own_network;      /* a network namespace, since it is off or an allow list */
     struct strv network_allow; /* empty: no allow list */
     bool has_broker;           /* connect(2) to Unix sockets is judged by the engine */
+    bool makes_terminals;      /* the engine opens those that commands make (process/broker.h) */
     bool is_logged;            /* what Landlock refuses is written to the audit log */
     bool has_observer;         /* what is refused is told by the engine: report: full */
     bool is_enforced;          /* by us, and the kernel can */
@@ -60,6 +64,7 @@ struct sandbox_plan {
     struct strv deny_homes;
     struct strv allow_read;
     bool denies_system;
+    bool closes_devices; /* of /dev its nodes can't be read but for those of a rule */
     struct strv own_dirs;
     bool denies_by_mount; /* mounts hide all of it, in roots too; Landlock restricts no reading */
     struct strv unheld;   /* of a ready: sandbox_plan_adopt */

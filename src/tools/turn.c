@@ -185,6 +185,7 @@ fill_deny_read(struct sandbox_policy *ret, const struct config *config, const ch
         }
         /* Permissions close these to everybody but root. */
         ret->denies_system = geteuid() == 0;
+        ret->closes_devices = true;
     }
     ret->n_default_deny_read = ret->deny_read.n;
     if (rc == SY_E_OK) {

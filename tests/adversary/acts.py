@@ -42,7 +42,7 @@ WALLS = {
     "protected-envrc-after": ("host:envrc",),
     "private": ("read-private",),
     # Terminals of others; what is typed to the command's own.
-    "terminals": ("other-terminal", "host:forged"),
+    "terminals": ("other-terminal", "read-terminal", "host:forged"),
     "own-terminal": ("own-tiocsti", "own-tioclinux"),
 }
 
@@ -59,7 +59,7 @@ UNJUDGED = ("unshare-mount", "unknown-call", "x32", "int80", "signal-by-owner")
 
 # What the no-namespace tier does not have (docs/sandbox.md).
 ABSENT_WITHOUT_NAMESPACES = ("fs_metadata", "pid_namespace", "private_tmp", "ipc", "protected", "protected-agents",
-                             "protected-envrc", "terminals")
+                             "protected-envrc")
 
 # In a network of its own a command may send to itself and listen: nobody hears it
 # (host:internet-heard).

@@ -313,6 +313,22 @@ act_other_terminal(void)
     return sys;
 }
 
+/* What its person types next would be ours. */
+static int
+act_read_terminal(void)
+{
+    struct stat st;
+    int fd = open(probe_env("PROBE_TERMINAL"), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    int sys = fd < 0 ? errno : 0;
+
+    if (sys == 0 &&
+        (fstat(fd, &st) != 0 || (long)st.st_dev != probe_env_number("PROBE_TERMINAL_DEVICE"))) {
+        sys = ENODEV;
+    }
+    (void)close(fd);
+    return sys;
+}
+
 /* The controlling terminal, where there is one. */
 static int
 on_own_terminal(unsigned long command)
@@ -535,6 +551,7 @@ const struct probe_act probe_wall_acts[] = {
     {"own-tiocsti",         act_own_tiocsti        },
     {"own-tioclinux",       act_own_tioclinux      },
     {"other-terminal",      act_other_terminal     },
+    {"read-terminal",       act_read_terminal      },
     {"secret-variables",    act_secret_variables   },
     {"signal-by-owner",     act_signal_by_owner    },
     {"signal-parent",       act_signal_parent      },

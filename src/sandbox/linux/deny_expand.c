@@ -397,7 +397,7 @@ run_once(struct deny_expander *x)
             rc = sy_err_nomem(x->err);
         }
     }
-    if (rc == SY_E_OK && x->request->denies_system) {
+    if (rc == SY_E_OK) {
         rc = deny_add_system_rows(x);
     }
     if (rc != SY_E_OK) {
@@ -440,7 +440,8 @@ run(struct deny_expander *x)
 enum sy_code
 deny_expand(struct deny_view *ret, const struct deny_request *request, struct sy_error *err)
 {
-    if (request->patterns->n == 0 && request->homes->n == 0 && !request->denies_system) {
+    if (request->patterns->n == 0 && request->homes->n == 0 && !request->denies_system &&
+        !request->closes_devices) {
         *ret = (struct deny_view){0};
         return SY_E_OK;
     }

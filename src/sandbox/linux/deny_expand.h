@@ -58,6 +58,7 @@ struct deny_request {
     const struct strv *homes;      /* that have the defaults */
     const struct strv *allow_read; /* what these leave out */
     bool denies_system;            /* those of the system too */
+    bool closes_devices;           /* and /dev */
     const struct strv *roots;      /* writable ones, without links */
     /* Landlock is to hold it: names are kept, and roots are not searched for "**",
      * since nothing in them can be held. Else all is found, for mounts. */

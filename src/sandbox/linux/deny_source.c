@@ -129,7 +129,10 @@ deny_add_system_rows(struct deny_expander *x)
     enum sy_code rc = SY_E_OK;
 
     for (size_t i = 0; (d = deny_system_default(i)) != NULL && rc == SY_E_OK; i++) {
-        if (!deny_is_left_out(strv_view(x->request->allow_read), "/", d->below)) {
+        bool is_wanted =
+            i == DENY_DEVICES_ROW ? x->request->closes_devices : x->request->denies_system;
+
+        if (is_wanted && !deny_is_left_out(strv_view(x->request->allow_read), "/", d->below)) {
             rc = deny_wants_add(&x->hit.below, d->below, DENY_SYSTEM + i);
         }
     }

@@ -16,6 +16,7 @@ sandbox_ready_free(struct sandbox_ready *ready)
     }
     for (size_t i = 0; i < ready->n_roots; i++) {
         mem_free(ready->roots[i].path);
+        mem_free(ready->roots[i].real);
     }
     mem_free(ready->roots);
     deny_view_fini(&ready->denied);
@@ -45,11 +46,11 @@ sandbox_plan_base(const struct sandbox_plan *plan)
     base.is_logged = plan->is_logged;
     base.program = sandbox_seccomp_find(arch, plan->has_network, false, false);
     base.is_observed = plan->has_observer;
-    if (plan->has_broker || plan->has_observer) {
-        base.broker_program = plan->network_allow.n > 0
-                                  ? sandbox_seccomp_find_allow_list(arch, plan->has_observer)
-                                  : sandbox_seccomp_find(arch, plan->has_network, plan->has_broker,
-                                                         plan->has_observer);
+    if (plan->has_broker || plan->has_observer || plan->makes_terminals) {
+        base.broker_program =
+            plan->network_allow.n > 0
+                ? sandbox_seccomp_find_allow_list(arch, plan->has_observer)
+                : sandbox_seccomp_find(arch, plan->has_network, true, plan->has_observer);
     }
     SY_ASSERT(base.program != NULL);
     return base;
@@ -192,6 +193,16 @@ unusable(const struct plan_rule *rule, int failed, struct sy_error *err)
 }
 
 static enum sy_code
+allow_root(int ruleset_fd, int fd, uint64_t access, bool is_dir, const char *name,
+           struct sy_error *err)
+{
+    uint64_t possible = is_dir ? access : access & landlock_file_rights();
+    long added = possible != 0 ? landlock_allow_beneath(ruleset_fd, fd, possible) : 0;
+
+    return added < 0 ? sy_err_sys(err, (int)-added, "Landlock rule for '%.160s'", name) : SY_E_OK;
+}
+
+static enum sy_code
 add_rule(struct sandbox_ready *ready, const struct plan_rule *rule, struct walk *walk,
          struct sy_error *err)
 {
@@ -213,7 +224,9 @@ add_rule(struct sandbox_ready *ready, const struct plan_rule *rule, struct walk 
         return unusable(rule, walk->missing_errno, err);
     }
 
-    enum sy_code rc = open_root(&fd, walk, rule, err);
+    root->real = mem_strdup(buf_view(&walk->path));
+
+    enum sy_code rc = root->real != NULL ? open_root(&fd, walk, rule, err) : sy_err_nomem(err);
 
     if (rc != SY_E_OK) {
         return rc;
@@ -225,16 +238,8 @@ add_rule(struct sandbox_ready *ready, const struct plan_rule *rule, struct walk 
         return sy_err_sys(err, failed, "inspecting writable root '%.160s'", rule->path);
     }
 
-    uint64_t access = rule->access & ready->handled_fs;
-
-    access &= is_dir ? access : landlock_file_rights();
-
-    long added = access != 0 ? landlock_allow_beneath(ready->ruleset_fd, fd, access) : 0;
-
-    if (added < 0) {
-        return sy_err_sys(err, (int)-added, "Landlock rule for '%.160s'", rule->path);
-    }
-    return SY_E_OK;
+    return allow_root(ready->ruleset_fd, fd, rule->access & ready->handled_fs, is_dir, rule->path,
+                      err);
 }
 
 static enum sy_code
@@ -309,6 +314,60 @@ prepare(struct sandbox_ready *ready, const struct sandbox_plan *plan, struct sy_
         walk_fini(&walks[i]);
     }
     mem_free(walks);
+    return rc;
+}
+
+/* The same root once more, if it still is that file. */
+static enum sy_code
+allow_again(int ruleset_fd, const struct sandbox_ready *ready, size_t i, uint64_t access,
+            struct sy_error *err)
+{
+    const struct ready_root *root = &ready->roots[i];
+    struct file_id now;
+    bool is_dir = false;
+
+    if (root->is_skipped) {
+        return SY_E_OK;
+    }
+
+    int opened = walk_open(root->real);
+    SY_FD fd = opened;
+
+    if (fd < 0 || file_id_of_fd(&now, fd, &is_dir) != 0 || now.dev != root->id.dev ||
+        now.ino != root->id.ino || now.mount != root->id.mount) {
+        return sy_err_set(err, SY_E_SANDBOX, "'%.120s' was replaced just now: call once more",
+                          root->path);
+    }
+    return allow_root(ruleset_fd, fd, access, is_dir, root->path, err);
+}
+
+enum sy_code
+sandbox_ready_for_terminal(int *ret_fd, const struct sandbox_ready *ready,
+                           const struct sandbox_plan *plan, int terminal_fd, struct sy_error *err)
+{
+    struct landlock_ruleset ruleset = plan->ruleset;
+    enum sy_code rc = SY_E_OK;
+
+    ruleset.handled_fs = ready->handled_fs;
+
+    SY_FD made = (int)landlock_create(&ruleset);
+
+    if (made < 0) {
+        return sy_err_sys(err, -made, "making a Landlock ruleset (ABI %d)", plan->abi);
+    }
+    for (size_t i = 0; rc == SY_E_OK && i < ready->n_roots; i++) {
+        rc = allow_again(made, ready, i, plan->rules[i].access & ready->handled_fs, err);
+    }
+    if (rc == SY_E_OK && (ready->handled_fs & LL_FS_READS) != 0) {
+        rc = deny_view_grant(&ready->denied, made, err);
+    }
+    if (rc == SY_E_OK) {
+        rc = allow_root(made, terminal_fd, PLAN_DEVICE_RIGHTS & ready->handled_fs, false,
+                        "the command's terminal", err);
+    }
+    if (rc == SY_E_OK) {
+        *ret_fd = fd_take(&made);
+    }
     return rc;
 }
 

@@ -9,6 +9,7 @@
 /* A rule's path as it was when the ruleset was made. */
 struct ready_root {
     char *path; /* as the plan names it */
+    char *real; /* without links; NULL: skipped */
     struct file_id id;
     bool is_device;
     bool is_skipped; /* did not exist, and did not have to */

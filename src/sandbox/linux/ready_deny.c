@@ -29,6 +29,7 @@ deny_request_of(const struct sandbox_plan *plan, const struct strv *roots)
         .homes = &plan->deny_homes,
         .allow_read = &plan->allow_read,
         .denies_system = plan->denies_system,
+        .closes_devices = plan->closes_devices,
         .roots = roots,
         .is_for_landlock = !plan->denies_by_mount,
     };

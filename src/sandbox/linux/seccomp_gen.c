@@ -54,6 +54,8 @@ enum label {
     AT_SENDMSG,
     AT_OPEN_1,
     AT_OPEN_2,
+    AT_TERMINAL_1,
+    AT_TERMINAL_2,
     LABEL_FREE
 };
 
@@ -83,6 +85,12 @@ static const struct call observed[] = {
 #undef OBSERVED_ROW
 };
 
+static const struct call of_terminals[] = {
+#define TERMINAL_ROW(name, number, verdict) {#name, number, verdict},
+    SECCOMP_OF_TERMINALS(TERMINAL_ROW)
+#undef TERMINAL_ROW
+};
+
 /* OWN: a namespace with nothing but a loopback of its own, and perhaps the proxy. */
 enum network { OFF, ALLOW_LIST, ON, OWN };
 
@@ -101,6 +109,14 @@ static bool
 has_pairs_only(const struct variant *v)
 {
     return v->network == OWN && !v->has_broker;
+}
+
+/* The engine opens the terminals that a command makes. A tree with a network of its own has a /dev
+ * of its own too. */
+static bool
+has_terminals(const struct variant *v)
+{
+    return v->has_broker && v->network != OWN;
 }
 
 static int
@@ -136,6 +152,10 @@ label_of(enum seccomp_verdict verdict, const struct variant *v)
         return AT_OPEN_1;
     case SECCOMP_OPEN_2:
         return AT_OPEN_2;
+    case SECCOMP_TERMINAL_1:
+        return AT_TERMINAL_1;
+    case SECCOMP_TERMINAL_2:
+        return AT_TERMINAL_2;
     }
     die("unknown verdict", "seccomp_table.h");
 }
@@ -198,6 +218,8 @@ collect(struct item *items, const struct variant *v)
 
     if (v->has_observer) {
         n = add_calls(items, n, v, observed, COUNT(observed));
+    } else if (has_terminals(v)) {
+        n = add_calls(items, n, v, of_terminals, COUNT(of_terminals));
     }
     qsort(items, n, sizeof(items[0]), item_order);
     for (size_t i = 1; i < n; i++) {
@@ -353,7 +375,7 @@ emit_own_socket_check(struct program *p, const struct variant *v)
 }
 
 static void
-emit_checks(struct program *p)
+emit_checks(struct program *p, const struct variant *v)
 {
     /* CLONE_NEWTIME lies among the bits of clone's exit signal, where no
      * valid signal is: one mask serves both calls. */
@@ -366,6 +388,9 @@ emit_checks(struct program *p)
 
     p->labels[AT_IOCTL] = p->n;
     emit_load_arg(p, 1);
+    if (has_terminals(v)) {
+        emit_jump(p, BPF_JEQ, TIOCGPTPEER, NOTIFY, NEXT);
+    }
     emit_jump(p, BPF_JEQ, TIOCSTI, PERM, NEXT);
     emit_jump(p, BPF_JEQ, TIOCLINUX, PERM, NEXT);
     emit_jump(p, BPF_JEQ, TIOCCONS, PERM, NEXT);
@@ -409,6 +434,17 @@ emit_open_checks(struct program *p)
     }
 }
 
+/* By name, terminals are opened with a flag that hardly anything else has. */
+static void
+emit_terminal_checks(struct program *p)
+{
+    for (unsigned arg = 1; arg <= 2; arg++) {
+        p->labels[arg == 1 ? AT_TERMINAL_1 : AT_TERMINAL_2] = p->n;
+        emit_load_arg(p, arg);
+        emit_jump(p, BPF_JSET, O_NOCTTY, NOTIFY, ALLOW);
+    }
+}
+
 static void
 build(struct program *p, const struct variant *v)
 {
@@ -422,7 +458,7 @@ build(struct program *p, const struct variant *v)
     /* Also the x32 calls, which have bit 30 set. */
     emit_jump(p, BPF_JGT, SECCOMP_LAST_KNOWN, NOSYS, NEXT);
     emit_tree(p, items, n);
-    emit_checks(p);
+    emit_checks(p, v);
     if (v->network == ALLOW_LIST) {
         emit_send_checks(p);
     }
@@ -433,6 +469,8 @@ build(struct program *p, const struct variant *v)
     }
     if (v->has_observer) {
         emit_open_checks(p);
+    } else if (has_terminals(v)) {
+        emit_terminal_checks(p);
     }
     emit_return(p, ALLOW, SECCOMP_RET_ALLOW);
     if (!v->has_observer) {
@@ -447,9 +485,10 @@ build(struct program *p, const struct variant *v)
     if (v->has_observer) {
         p->labels[PERM] = p->labels[NOTIFY];
     }
-    p->labels[CONNECT] = p->labels[v->has_broker                           ? NOTIFY
-                                   : v->network == ON || v->network == OWN ? ALLOW
-                                                                           : PERM];
+    p->labels[CONNECT] = p->labels[v->network == ON    ? ALLOW
+                                   : v->has_broker     ? NOTIFY
+                                   : v->network == OWN ? ALLOW
+                                                       : PERM];
 }
 
 static const struct variant variants[] = {
@@ -459,14 +498,16 @@ static const struct variant variants[] = {
     {"x86_64_on",              AUDIT_ARCH_X86_64,  SCMP_ARCH_X86_64,  ON,         false, false},
     {"x86_64_observed",        AUDIT_ARCH_X86_64,  SCMP_ARCH_X86_64,  OFF,        true,  true },
     {"x86_64_allow_observed",  AUDIT_ARCH_X86_64,  SCMP_ARCH_X86_64,  ALLOW_LIST, true,  true },
-    {"x86_64_on_observed",     AUDIT_ARCH_X86_64,  SCMP_ARCH_X86_64,  ON,         false, true },
+    {"x86_64_on_broker",       AUDIT_ARCH_X86_64,  SCMP_ARCH_X86_64,  ON,         true,  false},
+    {"x86_64_on_observed",     AUDIT_ARCH_X86_64,  SCMP_ARCH_X86_64,  ON,         true,  true },
     {"aarch64_off",            AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, OFF,        false, false},
     {"aarch64_broker",         AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, OFF,        true,  false},
     {"aarch64_allow",          AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, ALLOW_LIST, true,  false},
     {"aarch64_on",             AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, ON,         false, false},
     {"aarch64_observed",       AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, OFF,        true,  true },
     {"aarch64_allow_observed", AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, ALLOW_LIST, true,  true },
-    {"aarch64_on_observed",    AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, ON,         false, true },
+    {"aarch64_on_broker",      AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, ON,         true,  false},
+    {"aarch64_on_observed",    AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, ON,         true,  true },
     {"x86_64_own",             AUDIT_ARCH_X86_64,  SCMP_ARCH_X86_64,  OWN,        false, false},
     {"x86_64_own_broker",      AUDIT_ARCH_X86_64,  SCMP_ARCH_X86_64,  OWN,        true,  false},
     {"x86_64_own_observed",    AUDIT_ARCH_X86_64,  SCMP_ARCH_X86_64,  OWN,        true,  true },

@@ -10,10 +10,11 @@
  * The filter programs, written at build time by seccomp_gen from the one list
  * in seccomp_table.h: for each architecture one for "network off", the same
  * with a broker for connect(2), one for "allow list", which has a broker too, one for "network on",
- * and of these but the first one with an observer too. Three more are for a network namespace of
- * its own, with the network off and with an allow list alike: without a broker, with one, and with
- * an observer too. All of them are in the binary, so that a unit test judges each; a process loads
- * the one of its own architecture.
+ * the same with a broker, and of those with a broker one with an observer too. In them the broker
+ * also opens the terminals that commands make (process/broker.h). Three more are for a network
+ * namespace of its own, with the network off and with an allow list alike: without a broker, with
+ * one, and with an observer too. All of them are in the binary, so that a unit test judges each; a
+ * process loads the one of its own architecture.
  */
 struct seccomp_program {
     uint32_t arch; /* AUDIT_ARCH_* */
@@ -21,13 +22,14 @@ struct seccomp_program {
     bool has_allow_list; /* TCP sockets, which the broker alone connects */
     bool
         has_own_network; /* TCP and UDP in a namespace; without a broker no Unix socket but pairs */
-    bool has_broker;     /* connect(2) asks the listener; else refused while the network is off */
-    bool has_observer;   /* what is refused, and SECCOMP_OBSERVED, asks the listener */
+    bool has_broker; /* new terminals, and connect(2) but for network on, ask the listener; without
+                        one connect(2) is refused while the network is off */
+    bool has_observer; /* what is refused, and SECCOMP_OBSERVED, asks the listener */
     uint16_t n;
     const struct sock_filter *insns;
 };
 
-#define SECCOMP_PROGRAMS 20
+#define SECCOMP_PROGRAMS 22
 struct seccomp_call {
     uint32_t arch;
     int nr;

@@ -25,6 +25,8 @@ enum seccomp_verdict {
     SECCOMP_OBSERVE,   /* allowed; under `report: full` told first */
     SECCOMP_OPEN_1,    /* the same if the flags in that argument mean to write */
     SECCOMP_OPEN_2,
+    SECCOMP_TERMINAL_1, /* allowed; with O_NOCTTY in that argument the broker looks first */
+    SECCOMP_TERMINAL_2,
     SECCOMP_CONNECT /* but for network on: the broker decides; where there is none it is refused,
                        or (own network) allowed and no Unix sockets can be made */
 };
@@ -96,6 +98,15 @@ enum seccomp_verdict {
     X(sendto, 0, SECCOMP_SENDTO, "allow list: MSG_FASTOPEN connects without connect(2)")           \
     X(sendmsg, 0, SECCOMP_SENDMSG, "allow list: MSG_FASTOPEN connects without connect(2)")         \
     X(sendmmsg, 0, SECCOMP_SENDTO, "allow list: MSG_FASTOPEN connects without connect(2)")
+
+/*
+ * How the other end of a new pseudo terminal is opened by its name. Without namespaces its name
+ * lies among those of your terminals, which are shut: the broker opens it, or lets the call go on,
+ * to be refused. (By TIOCGPTPEER it is an ioctl.) Each line: name, number, when.
+ */
+#define SECCOMP_OF_TERMINALS(X)                                                                    \
+    X(open, 0, SECCOMP_TERMINAL_1)                                                                 \
+    X(openat, 0, SECCOMP_TERMINAL_2)
 
 /*
  * What else `sandbox.report: full` has told before it goes on: calls that change a

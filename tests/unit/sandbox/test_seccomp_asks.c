@@ -14,7 +14,8 @@
 #include "sandbox/linux/seccomp_table.h"
 #include "seccomp_machine.h"
 
-/* The program with a broker differs from the one without in connect alone. */
+/* The program with a broker differs from the one without in connect, and in how terminals are
+ * opened: none of these arguments has O_NOCTTY. */
 static void
 the_broker_is_asked_for_connect_and_nothing_else(void **state)
 {
@@ -42,6 +43,62 @@ the_broker_is_asked_for_connect_and_nothing_else(void **state)
                 assert_int_equal(got, answer(arches[a], false, (uint32_t)nr, args));
             }
         }
+    }
+}
+
+/* With the network on connect(2) is nobody's matter, terminals are all the same. */
+static void
+the_broker_opens_terminals_where_they_are_everybodys(void **state)
+{
+    enum { PEER = 0x5441, NOCTTY = 0400 };
+    static const struct {
+        int nr_x86; /* -1: not there */
+        int nr_arm;
+        uint64_t args[3];
+        bool asks;
+    } rows[] = {
+        {16,  29,  {3, PEER, 2},                  true },
+        {16,  29,  {3, 0x700000000ULL | PEER, 2}, true },
+        {16,  29,  {3, 0x5401, 2},                false}, /* TCGETS */
+        {257, 56,  {0, 0, NOCTTY},                true },
+        {257, 56,  {0, 0, NOCTTY | 2 | 02000000}, true },
+        {257, 56,  {0, 0, 02000000 | 0200000},    false},
+        {257, 56,  {0, NOCTTY, 2},                false},
+        {2,   -1,  {0, NOCTTY | 2, 0},            true },
+        {2,   -1,  {0, 2, NOCTTY},                false},
+        {42,  -1,  {3, 0x7f0000000000, 16},       false},
+        {-1,  203, {3, 0x7f0000000000, 16},       false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < 8 * COUNT(rows); i++) {
+        size_t k = i / 8;
+        uint32_t arch = i % 2 == 0 ? X86 : ARM;
+        bool has_broker = i % 4 >= 2;
+        bool has_network = i % 8 >= 4;
+        int nr = arch == X86 ? rows[k].nr_x86 : rows[k].nr_arm;
+        const struct seccomp_program *p =
+            sandbox_seccomp_find(arch, has_network, has_broker, false);
+        struct seccomp_data data = {
+            .nr = nr, .arch = arch, .args = {rows[k].args[0], rows[k].args[1], rows[k].args[2]}
+        };
+        struct machine m;
+
+        assert_non_null(p);
+        if (nr < 0 || ((nr == 42 || nr == 203) && !has_network)) {
+            continue;
+        }
+        assert_int_equal(run(p, &data, &m),
+                         rows[k].asks && has_broker ? SECCOMP_RET_USER_NOTIF : ALLOW);
+    }
+    /* In a network of its own the tree has a /dev of its own. */
+    for (size_t i = 0; i < 2; i++) {
+        struct seccomp_data data = {
+            .nr = i == 0 ? 16 : 29, .arch = i == 0 ? X86 : ARM, .args = {3, PEER, 2}
+        };
+        struct machine m;
+
+        assert_int_equal(run(sandbox_seccomp_find_own(data.arch, true, false), &data, &m), ALLOW);
     }
 }
 
@@ -298,7 +355,7 @@ the_observer_is_asked_for_what_is_refused_and_for_what_writes(void **state)
         int nr = round / 4;
         size_t a = (size_t)round % 2;
         bool on = round % 4 >= 2;
-        const struct seccomp_program *p = sandbox_seccomp_find(arches[a], on, !on, true);
+        const struct seccomp_program *p = sandbox_seccomp_find(arches[a], on, true, true);
         struct seccomp_data data = {
             .nr = nr, .arch = arches[a], .args = {hostile[0], hostile[1], hostile[2]}
         };
@@ -341,6 +398,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_broker_is_asked_for_connect_and_nothing_else),
+        cmocka_unit_test(the_broker_opens_terminals_where_they_are_everybodys),
         cmocka_unit_test(an_allow_list_has_tcp_and_asks_before_it_connects_or_listens),
         cmocka_unit_test(an_allow_list_differs_from_off_in_nothing_else),
         cmocka_unit_test(an_own_network_has_tcp_and_udp_and_the_kinds_of_off),

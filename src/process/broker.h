@@ -52,7 +52,8 @@ struct broker_host {
     void (*on_listen_refused)(void *arg, pid_t keeper);
     /*
      * Any other call that the filter asks about. Returns OBSERVE_GO_ON, or the errno value that
-     * the caller gets. NULL: they are refused.
+     * the caller gets. NULL: they are refused, but for those that may open a terminal
+     * (SECCOMP_OF_TERMINALS), which the kernel judges.
      */
     int (*on_call)(void *arg, pid_t keeper, int listener_fd, const struct seccomp_notif *n);
     void *arg;

@@ -128,7 +128,7 @@ process_answer_calls(struct process *p)
         .on_missed = on_missed,
         .gate_of = gate_of,
         .on_listen_refused = on_listen_refused,
-        .on_call = on_call,
+        .on_call = p->job.base.is_observed ? on_call : NULL,
         .arg = p,
     };
 

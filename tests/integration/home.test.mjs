@@ -103,7 +103,7 @@ eachFront('a link below the workspace leads to nothing that Shellyard believes',
   }
   // ~/.config/shellyard lies in the workspace: it is made, and held there.
   const full = { 'sandbox.tier': 'full' };
-  const r = await (await open({ settings: full })).run('echo x > dots/shellyard/config.yaml && echo planted; mv dots other && echo moved; echo done');
+  const r = await (await open({ settings: full })).run('exec 2>&1; echo x > dots/shellyard/config.yaml && echo planted; mv dots other && echo moved; echo done');
   assert.match(r.output, /^(?!.*(planted|moved)).*done\n$/s);
   assert.deepEqual(fs.readdirSync(path.join(yard.ws, 'dots/shellyard')), []);
   // Through a link that commands could turn: refused.

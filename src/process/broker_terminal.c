@@ -43,15 +43,16 @@ flags_of_open(const struct seccomp_notif *n)
 bool
 broker_is_of_terminal(const struct seccomp_notif *n)
 {
+    bool opens = n->data.nr == SYS_openat;
+
+#ifdef SYS_open
+    opens = opens || n->data.nr == SYS_open;
+#endif
     if (n->data.nr == SYS_ioctl) {
         return (uint32_t)n->data.args[1] == TIOCGPTPEER;
     }
-#ifdef SYS_open
-    if (n->data.nr == SYS_open) {
-        return (flags_of_open(n) & O_NOCTTY) != 0;
-    }
-#endif
-    return n->data.nr == SYS_openat && (flags_of_open(n) & O_NOCTTY) != 0;
+    /* As the filter has it (SECCOMP_OF_TERMINALS). */
+    return opens && (flags_of_open(n) & (O_NOCTTY | O_CREAT)) == O_NOCTTY;
 }
 
 /* Is it that pseudo terminal (negative: any), its first end? */

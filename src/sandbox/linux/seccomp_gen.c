@@ -434,14 +434,16 @@ emit_open_checks(struct program *p)
     }
 }
 
-/* By name, terminals are opened with a flag that hardly anything else has. */
+/* By name, terminals are opened with a flag that hardly anything else has, but touch(1), which
+ * makes files. */
 static void
 emit_terminal_checks(struct program *p)
 {
     for (unsigned arg = 1; arg <= 2; arg++) {
         p->labels[arg == 1 ? AT_TERMINAL_1 : AT_TERMINAL_2] = p->n;
         emit_load_arg(p, arg);
-        emit_jump(p, BPF_JSET, O_NOCTTY, NOTIFY, ALLOW);
+        emit_jump(p, BPF_JSET, O_NOCTTY, NEXT, ALLOW);
+        emit_jump(p, BPF_JSET, O_CREAT, ALLOW, NOTIFY);
     }
 }
 

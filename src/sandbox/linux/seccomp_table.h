@@ -25,7 +25,8 @@ enum seccomp_verdict {
     SECCOMP_OBSERVE,   /* allowed; under `report: full` told first */
     SECCOMP_OPEN_1,    /* the same if the flags in that argument mean to write */
     SECCOMP_OPEN_2,
-    SECCOMP_TERMINAL_1, /* allowed; with O_NOCTTY in that argument the broker looks first */
+    SECCOMP_TERMINAL_1, /* allowed; the broker looks first where that argument has O_NOCTTY, no
+                           O_CREAT */
     SECCOMP_TERMINAL_2,
     SECCOMP_CONNECT /* but for network on: the broker decides; where there is none it is refused,
                        or (own network) allowed and no Unix sockets can be made */

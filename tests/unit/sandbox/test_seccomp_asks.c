@@ -50,7 +50,7 @@ the_broker_is_asked_for_connect_and_nothing_else(void **state)
 static void
 the_broker_opens_terminals_where_they_are_everybodys(void **state)
 {
-    enum { PEER = 0x5441, NOCTTY = 0400 };
+    enum { PEER = 0x5441, NOCTTY = 0400, CREAT = 0100 };
     static const struct {
         int nr_x86; /* -1: not there */
         int nr_arm;
@@ -63,6 +63,7 @@ the_broker_opens_terminals_where_they_are_everybodys(void **state)
         {257, 56,  {0, 0, NOCTTY},                true },
         {257, 56,  {0, 0, NOCTTY | 2 | 02000000}, true },
         {257, 56,  {0, 0, 02000000 | 0200000},    false},
+        {257, 56,  {0, 0, NOCTTY | CREAT | 1},    false}, /* touch */
         {257, 56,  {0, NOCTTY, 2},                false},
         {2,   -1,  {0, NOCTTY | 2, 0},            true },
         {2,   -1,  {0, 2, NOCTTY},                false},

@@ -4,7 +4,8 @@
  *     pty_program answer    answers each line "N" by "RNZ"
  *     pty_program stamp     answers each line by the time before the answer was written, "TNS;",
  *                           and a line "x" by ending
- *     pty_program end       writes that time and ends, after END_MS: whoever started it waits by then
+ *     pty_program end       writes that time and ends, after END_MS: whoever started it waits by
+ * then
  *
  * NS: nanoseconds of CLOCK_MONOTONIC. Its terminal echoes nothing.
  */

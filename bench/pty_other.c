@@ -289,7 +289,7 @@ tmux_drain(struct pty_other *o, double *ret_s, uint64_t *ret_bytes, struct sy_er
 enum sy_code
 pty_other_drain(struct pty_other *o, double *ret_s, uint64_t *ret_bytes, struct sy_error *err)
 {
-    unsigned long long bytes = 0;
+    char *end = NULL;
 
     if (o->kind == PTY_TMUX) {
         return tmux_drain(o, ret_s, ret_bytes, err);
@@ -300,11 +300,15 @@ pty_other_drain(struct pty_other *o, double *ret_s, uint64_t *ret_bytes, struct 
 
     rc = rc == SY_E_OK ? send_line(o, err) : rc;
     rc = rc == SY_E_OK ? next_line(o, err) : rc;
-    if (rc == SY_E_OK && sscanf(buf_view(&o->line), "%lf %llu", ret_s, &bytes) != 2) {
+    if (rc != SY_E_OK) {
+        return rc;
+    }
+    *ret_s = strtod(buf_view(&o->line), &end);
+    if (end == buf_view(&o->line) || *end != ' ') {
         return sy_err_set(err, SY_E_INTERNAL, "%.200s", buf_view(&o->line));
     }
-    *ret_bytes = bytes;
-    return rc;
+    *ret_bytes = strtoull(end + 1, NULL, 10);
+    return SY_E_OK;
 }
 
 bool

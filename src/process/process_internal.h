@@ -15,14 +15,14 @@ struct process {
     struct template *template;
     bool is_of_template;       /* made by one: the listener is for others of it too */
     bool is_remote;            /* its keeper is in a pid namespace of its own (launcher.h) */
+    bool knows_base;           /* job.base is set */
+    bool has_gone;             /* told to execute its command */
+    pid_t keeper_pid;          /* 0: waited for, or (of a template) not known yet */
     uint64_t keeper_ino;       /* of a remote keeper's pidfd: tells it from a later one */
     struct process_pool *pool; /* NULL: of none */
     struct process *next;      /* in the pool */
-    bool knows_base;           /* job.base is set */
-    bool has_gone;             /* told to execute its command */
     char **script_argv;
     void *stack;
-    pid_t keeper_pid; /* 0: waited for, or (of a template) not known yet */
     int channel_fd;
     int listener_fd;  /* connect(2) of the tree is judged here; -1: none waits, or free */
     uint64_t rest_ns; /* when the keeper gets it back; UINT64_MAX: never */

@@ -408,6 +408,8 @@ read_once(struct process *p, enum output_stream s, bool *ret_more, size_t *ret_g
         return rc == SY_E_NOMEM ? sy_err_nomem(err)
                                 : sy_err_set(err, rc, "taking the command's output");
     }
+    /* A terminal gives what the kernel has in one piece, which is less than there is. */
+    *ret_more = p->has_terminal && (size_t)got >= READ_SMALL / 4;
     if ((size_t)got == room) {
         *ret_more = true;
         if (p->large == NULL) {

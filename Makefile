@@ -11,7 +11,7 @@ STRICT     = $(if $(CI),-Dwerror=true)
 MESON_ARGS ?=
 
 .DEFAULT_GOAL := all
-.PHONY: all serve check test adversary lint fmt asan tsan fuzz bench bench-peers cover install clean hooks \
+.PHONY: all serve check test soak adversary lint fmt asan tsan fuzz bench bench-peers cover install clean hooks \
         setup help
 
 all: ## build the program: build/shellyard
@@ -33,6 +33,11 @@ check: ## install what is missing, build, run all tests
 test: ## run some tests: make test T=WORD (part of a test's name)
 	@$(MAKE) --no-print-directory all
 	@tools/run_tests.py --build $(BUILD) --only "$(T)"
+
+soak: ## long runs of sessions, some ten minutes; SOAK_RUNS and SOAK_SESSIONS say how many
+	@tools/setup.sh build front node
+	@$(MAKE) --no-print-directory all
+	@SHELLYARD=$(abspath $(BUILD))/shellyard tools/node.sh --test $(abspath tests/soak)/sessions.soak.mjs
 
 adversary: ## hostile acts against the sandbox, as a table: act x tier x user
 	@tools/setup.sh build front check

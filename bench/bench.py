@@ -16,9 +16,10 @@ import subprocess
 import sys
 import tempfile
 
+import ptys
+
 SELF = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.dirname(SELF)
-SEP = ":::"
 
 # What, first target, far target, and which way is better. Ratios unless the row says otherwise.
 BUDGETS = {
@@ -34,6 +35,10 @@ BUDGETS = {
     "terminals.ratio": (1.3, 1.1, "max"),
     "terminals.kb": (16, 4, "max"),
     "terminals.fds": (2, 2, "max"),
+    "trip.ratio": (1.5, 1.15, "max"),
+    "trip.daemon_ratio": (3.0, 2.0, "max"),
+    "tty_capture.ratio": (0.8, 0.95, "min"),
+    "cause.us": (1000, 1000, "max"),
 }
 
 # What BASE is called in each set of one-shot rounds.
@@ -196,7 +201,7 @@ class Bench:
     def oneshot_rounds(self, name, variants, usual):
         """Rounds of these variants, with a BASE of their own."""
         path = os.path.join(self.out, name + ".json")
-        argv = [self.tool("bench_run"), "-n", self.rounds(usual), "-j", path, "--"] + joined(variants)
+        argv = [self.tool("bench_run"), "-n", self.rounds(usual), "-j", path, "--"] + ptys.joined(variants)
         try:
             subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                            stderr=subprocess.DEVNULL, timeout=1800, env=self.env,
@@ -266,7 +271,7 @@ class Bench:
             variants.append(("shellyard mcp", [self.shellyard, "mcp"]))
         self.add_peer(variants, "start", "desktop-commander", self.peers.desktop_commander())
         result = self.run_json([self.tool("start_mcp"), "-n", self.rounds(12), "--"] +
-                               joined(variants))
+                               ptys.joined(variants))
         if result is None:
             return
         self.report.raw["start"] = result
@@ -300,7 +305,7 @@ class Bench:
                                              {"command": "true", "timeout_ms": 5000}),
         ] + commander)
         result = self.run_json([self.tool("mcp_call"), "-n", self.rounds(200), "-w", "10", "--"] +
-                               joined(servers))
+                               ptys.joined(servers))
         if result is None:
             return
         self.report.raw["call"] = result
@@ -354,6 +359,10 @@ class Bench:
                             f"{result['kb_per_session']:.1f} kB", "terminals.kb", "the server's own")
             self.report.row("terminals", f"idle terminal, descriptors, {tier} tier", result["fds_per_session"],
                             f"{result['fds_per_session']:.2f}", "terminals.fds", "the server's own")
+
+    suite_trip = ptys.suite_trip
+    suite_tty_capture = ptys.suite_tty_capture
+    suite_cause = ptys.suite_cause
 
     # --- helpers ----------------------------------------------------------------------------
 
@@ -441,14 +450,10 @@ SUITES = {
     "start": Bench.suite_start,
     "call": Bench.suite_call,
     "terminals": Bench.suite_terminals,
+    "trip": Bench.suite_trip,
+    "tty_capture": Bench.suite_tty_capture,
+    "cause": Bench.suite_cause,
 }
-
-
-def joined(variants):
-    words = []
-    for name, argv in variants:
-        words += ([SEP] if words else []) + [name] + argv
-    return words
 
 
 def tool_call(name, arguments):

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs the programs that the bench compares with, outside the tree:
 #
-#   bench/peers.sh [NAME...]      names: bubblewrap codex srt desktop-commander node-pty
+#   bench/peers.sh [NAME...]      names: bubblewrap tmux codex srt desktop-commander node-pty
 #
 # Directory: $SHELLYARD_BENCH_PEERS, else ${XDG_CACHE_HOME:-$HOME/.cache}/shellyard-bench-peers,
 # one folder a package, so that one that fails does not disturb the others. Nothing of the project
@@ -50,6 +50,10 @@ npm_install() {
     mkdir -p "$dir/$1" || return 1
     [ -e "$dir/$1/package.json" ] || printf '{"private": true}\n' >"$dir/$1/package.json"
     run npm install --prefix "$dir/$1" --ignore-scripts --no-audit --no-fund --loglevel=error "$2"
+}
+
+install_tmux() {
+    command -v tmux >/dev/null 2>&1 || apt_install tmux
 }
 
 install_bubblewrap() {
@@ -101,18 +105,18 @@ try() {
     fi
 }
 
-[ $# -gt 0 ] || set -- bubblewrap codex srt desktop-commander node-pty
+[ $# -gt 0 ] || set -- bubblewrap tmux codex srt desktop-commander node-pty
 for name in "$@"; do
     case $name in
-    bubblewrap | codex | srt | desktop-commander | node-pty) ;;
+    bubblewrap | tmux | codex | srt | desktop-commander | node-pty) ;;
     *)
-        say "unknown peer '$name' (bubblewrap codex srt desktop-commander node-pty)"
+        say "unknown peer '$name' (bubblewrap tmux codex srt desktop-commander node-pty)"
         exit 2
         ;;
     esac
 done
 if ! command -v npm >/dev/null 2>&1; then
-    say "npm is missing: only bubblewrap can be installed"
+    say "npm is missing: only bubblewrap and tmux can be installed"
 fi
 mkdir -p "$dir" || exit 1
 for name in "$@"; do

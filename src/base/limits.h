@@ -67,6 +67,10 @@
  * after the command itself has ended. */
 #define LIMIT_LINGER_MS 500
 
+/* How long the engine keeps a command's listener (connect(2) is asked about there) after the last
+ * call: an idle session costs no descriptor for it then, and the next call one message more. */
+#define LIMIT_LISTENER_REST_MS 200
+
 /* How long calls of an MCP client may go on after the end of its input: it
  * waits for our exit, two seconds if it is the official SDK. */
 #define LIMIT_EOF_GRACE_MS 1000

@@ -159,7 +159,7 @@ input_fd(const struct process *p)
 
 /*
  * write(2) to a pipe that nobody reads any more raises SIGPIPE, which a host program may not
- * ignore: it is held up for this thread, and taken away.
+ * ignore: it is held up for this thread, and taken away. A terminal raises none.
  */
 static ssize_t
 write_quietly(int fd, const void *bytes, size_t n)
@@ -191,8 +191,9 @@ process_feed(struct process *p)
     int fd = input_fd(p);
 
     while (fd >= 0 && p->n_written < p->unwritten.len) {
-        ssize_t got =
-            write_quietly(fd, buf_view(&p->unwritten) + p->n_written, process_unwritten(p));
+        const char *rest = buf_view(&p->unwritten) + p->n_written;
+        ssize_t got = p->has_terminal ? write(fd, rest, process_unwritten(p))
+                                      : write_quietly(fd, rest, process_unwritten(p));
 
         if (got > 0) {
             p->n_written += (size_t)got;

@@ -43,7 +43,7 @@ keeper_tell_failure(int channel_fd, enum sandbox_stage stage, int sys)
     sy_raw6(SYS_sendto, channel_fd, (long)&r, (long)sizeof(r), MSG_NOSIGNAL, 0, 0);
 }
 
-/* Hands the listener to the engine and forgets it here. */
+/* Lends the listener to the engine, which answers from then on. */
 RAW_CODE static void
 pass_listener(struct keeper *k)
 {
@@ -65,8 +65,7 @@ pass_listener(struct keeper *k)
 
     *(int *)(void *)CMSG_DATA(&control.header) = k->job->listener_fd;
     sy_raw3(SYS_sendmsg, KEEPER_CHANNEL_FD, (long)&message, MSG_NOSIGNAL);
-    sy_raw1(SYS_close, k->job->listener_fd);
-    k->job->listener_fd = -1;
+    k->has_lent = true;
 }
 
 RAW_CODE int
@@ -215,6 +214,10 @@ take_orders(struct keeper *k)
         }
         return;
     }
+    if (got == (long)sizeof(order) && order.kind == KEEPER_LISTEN) {
+        k->has_lent = false;
+        return;
+    }
     k->is_killing = true;
     k->is_orphan = got <= 0;
 }
@@ -223,10 +226,10 @@ RAW_CODE static void
 wait_for_something(struct keeper *k)
 {
     struct pollfd fds[4] = {
-        {.fd = KEEPER_SIGNAL_FD,                                           .events = POLLIN},
-        {.fd = k->is_killing ? -1 : KEEPER_CHANNEL_FD,                     .events = POLLIN},
-        {.fd = k->is_killing || !k->has_engine_fd ? -1 : KEEPER_ENGINE_FD, .events = POLLIN},
-        {.fd = k->is_killing ? -1 : k->job->listener_fd,                   .events = POLLIN},
+        {.fd = KEEPER_SIGNAL_FD,                                           .events = POLLIN                  },
+        {.fd = k->is_killing ? -1 : KEEPER_CHANNEL_FD,                     .events = POLLIN                  },
+        {.fd = k->is_killing || !k->has_engine_fd ? -1 : KEEPER_ENGINE_FD, .events = POLLIN                  },
+        {.fd = k->is_killing ? -1 : k->job->listener_fd,                   .events = k->has_lent ? 0 : POLLIN},
     };
     /* While killing, look again soon: children of the killed arrive here. */
     struct {

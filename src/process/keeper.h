@@ -29,7 +29,8 @@
  * when the sandbox's base is known sooner than the command; the end of the channel
  * before KEEPER_GO ends both. It sends struct keeper_report: KEEPER_LISTENER with the listener's
  * descriptor once something in the tree has called connect(2) for the first time (a command that
- * never does costs nothing); at most one KEEPER_EXITED (the command is over but others of its tree
+ * never does costs nothing), and again at the next call after KEEPER_LISTEN, by which we say that
+ * we have closed ours; at most one KEEPER_EXITED (the command is over but others of its tree
  * are not) and exactly one of KEEPER_DONE or KEEPER_FAILED as last.
  */
 #define KEEPER_RLIMITS 4
@@ -96,7 +97,7 @@ struct keeper_job {
     volatile int listener_fd;
 };
 
-enum keeper_order_kind { KEEPER_BASE = 1, KEEPER_GO, KEEPER_KILL, KEEPER_SIGNAL };
+enum keeper_order_kind { KEEPER_BASE = 1, KEEPER_GO, KEEPER_KILL, KEEPER_SIGNAL, KEEPER_LISTEN };
 
 struct keeper_order {
     int32_t kind;

@@ -27,6 +27,7 @@ struct keeper {
     bool told_exited;
     bool is_orphan;     /* the engine wants no more of it, or is gone */
     bool is_last;       /* nobody but zombies is left under the filter */
+    bool has_lent;      /* the engine has the listener too, and answers */
     bool has_engine_fd; /* an outer sandbox may refuse pidfd_open */
 };
 

@@ -5,6 +5,8 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,10 +27,35 @@
 /* What the kernel may take to end a namespace whose first process was killed. */
 #define KEEPER_END_MS 2000
 
+/* Since Linux 6.9 each process has its own; before, all have one. */
+static uint64_t
+inode_of(int pidfd)
+{
+    struct stat st;
+
+    return fstat(pidfd, &st) == 0 ? (uint64_t)st.st_ino : 0;
+}
+
 pid_t
 process_keeper(const struct process *p)
 {
     return p->is_of_template ? p->job.keeper_pid : p->keeper_pid;
+}
+
+/*
+ * A remote keeper without a last word was killed: the kernel is ending all in its namespace, and
+ * it with the last of them. Opened anew, since an idle session should cost no descriptor for it;
+ * a number that is another process's by now tells that it is over.
+ */
+static void
+wait_for_namespace(const struct process *p)
+{
+    SY_FD keeper = p->keeper_pid > 0 ? (int)syscall(SYS_pidfd_open, p->keeper_pid, 0) : -1;
+    struct pollfd end = {.fd = keeper, .events = POLLIN};
+
+    if (keeper >= 0 && inode_of(keeper) == p->keeper_ino) {
+        (void)poll(&end, 1, KEEPER_END_MS);
+    }
 }
 
 /*
@@ -40,12 +67,8 @@ wait_for_keeper(struct process *p)
 {
     pid_t pid = p->is_remote ? 0 : process_keeper(p);
 
-    /* A remote one without a last word was killed: the kernel is ending all in its
-     * namespace. */
-    if (p->is_remote && p->pidfd >= 0 && p->result.outcome == PROCESS_RUNNING) {
-        struct pollfd end = {.fd = p->pidfd, .events = POLLIN};
-
-        (void)poll(&end, 1, KEEPER_END_MS);
+    if (p->is_remote && p->result.outcome == PROCESS_RUNNING) {
+        wait_for_namespace(p);
     }
 
     while (pid > 0 && waitpid(pid, NULL, __WALL) < 0 && errno == EINTR) {
@@ -102,7 +125,9 @@ process_watches(const struct process *p, struct process_watch out[PROCESS_WATCHE
 uint64_t
 process_deadline_ns(const struct process *p)
 {
-    return p->look_ns < p->linger_ns ? p->look_ns : p->linger_ns;
+    uint64_t ret = p->look_ns < p->linger_ns ? p->look_ns : p->linger_ns;
+
+    return p->rest_ns < ret ? p->rest_ns : ret;
 }
 
 static void
@@ -115,6 +140,14 @@ order(struct process *p, enum keeper_order_kind kind, int signal_number)
         /* It has not read a queue of orders: the end of the channel says it too. */
         shutdown(p->channel_fd, SHUT_WR);
     }
+}
+
+bool
+process_return_listener(struct process *p)
+{
+    const struct keeper_order o = {.kind = KEEPER_LISTEN};
+
+    return send(p->channel_fd, &o, sizeof(o), MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof(o);
 }
 
 void
@@ -293,11 +326,17 @@ receive(struct process *p, struct keeper_report *ret)
     if (got > 0) {
         const struct cmsghdr *c = CMSG_FIRSTHDR(&message);
 
-        if (c != NULL && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(int))) {
-            int *place = ret->kind == KEEPER_BORN ? &p->pidfd : &p->listener_fd;
+        SY_FD came = -1;
 
-            fd_close(place);
-            memcpy(place, CMSG_DATA(c), sizeof(int));
+        if (c != NULL && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(int))) {
+            memcpy(&came, CMSG_DATA(c), sizeof(int));
+        }
+        if (came >= 0 && ret->kind == KEEPER_BORN) {
+            p->keeper_ino = inode_of(came);
+        } else if (came >= 0) {
+            fd_close(&p->listener_fd);
+            p->listener_fd = fd_take(&came);
+            p->rest_ns = clock_mono_ns() + LIMIT_LISTENER_REST_MS * NS_PER_MS;
         }
     }
     return got;
@@ -308,7 +347,7 @@ process_take_birth(struct process *p)
 {
     struct keeper_report r;
 
-    if (p->pidfd < 0 &&
+    if (p->keeper_pid == 0 &&
         recv(p->channel_fd, &r, sizeof(r), MSG_PEEK | MSG_DONTWAIT) == (ssize_t)sizeof(r) &&
         r.kind == KEEPER_BORN && receive(p, &r) == (ssize_t)sizeof(r)) {
         take_report(p, &r, 0);
@@ -369,6 +408,8 @@ read_once(struct process *p, enum output_stream s, bool *ret_more, size_t *ret_g
         return rc == SY_E_NOMEM ? sy_err_nomem(err)
                                 : sy_err_set(err, rc, "taking the command's output");
     }
+    /* A terminal gives what the kernel has in one piece, which is less than there is. */
+    *ret_more = p->has_terminal && (size_t)got >= READ_SMALL / 4;
     if ((size_t)got == room) {
         *ret_more = true;
         if (p->large == NULL) {
@@ -522,8 +563,6 @@ process_free(struct process *p)
     cgroup_free(p->cgroup);
     fd_close(&p->channel_fd);
     fd_close(&p->listener_fd);
-    fd_close(&p->pidfd);
-    fd_close(&p->diag_fd);
     template_unref(p->template);
     fd_close(&p->read_fd[STREAM_STDOUT]);
     fd_close(&p->read_fd[STREAM_STDERR]);

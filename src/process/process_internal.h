@@ -9,22 +9,23 @@
 struct process {
     uint64_t id; /* never used twice in one program */
     struct keeper_job job;
-    /* That made the keeper, until it has gone; NULL: we did. Held, so that no other comes to lie
-     * where it lay and is taken for it (sandbox_base_equal). */
+    /* That made the keeper, until it has gone, a remote one for good: its network is asked about by
+     * a descriptor of that; NULL: we did. Held, so that no other comes to lie where it lay and is
+     * taken for it (sandbox_base_equal). */
     struct template *template;
     bool is_of_template;       /* made by one: the listener is for others of it too */
     bool is_remote;            /* its keeper is in a pid namespace of its own (launcher.h) */
-    int pidfd;                 /* of a remote keeper; -1: not known yet */
-    int diag_fd;               /* of a remote one's network; -1: ours */
-    struct process_pool *pool; /* NULL: of none */
-    struct process *next;      /* in the pool */
     bool knows_base;           /* job.base is set */
     bool has_gone;             /* told to execute its command */
+    pid_t keeper_pid;          /* 0: waited for, or (of a template) not known yet */
+    uint64_t keeper_ino;       /* of a remote keeper's pidfd: tells it from a later one */
+    struct process_pool *pool; /* NULL: of none */
+    struct process *next;      /* in the pool */
     char **script_argv;
     void *stack;
-    pid_t keeper_pid; /* 0: waited for, or (of a template) not known yet */
     int channel_fd;
-    int listener_fd; /* connect(2) of the tree is judged here; -1: never called, or free */
+    int listener_fd;  /* connect(2) of the tree is judged here; -1: none waits, or free */
+    uint64_t rest_ns; /* when the keeper gets it back; UINT64_MAX: never */
     int read_fd[STREAM_COUNT];
     bool has_terminal; /* read_fd[STREAM_STDOUT] is our end of it */
     bool has_input;    /* it was made with one */
@@ -76,6 +77,9 @@ bool process_signal_foreground(const struct process *p, int signal);
 void process_take_birth(struct process *p);
 /* The number of its keeper, 0 if there is none. */
 pid_t process_keeper(const struct process *p);
+/* Takes no more calls for now: the keeper is to tell of the next one. False: it could not be told,
+ * and the listener must stay. */
+bool process_return_listener(struct process *p);
 /* Takes it out of its pool. */
 void process_pool_forget(struct process *p);
 /* Whose tree does a caller of the shared listener belong to? Its keeper, or 0. */
@@ -92,7 +96,8 @@ void process_witness(struct process *p, enum denial_layer layer, enum sandbox_op
 /* The same with what was found out already. */
 void process_tell_denial(struct process *p, enum denial_layer layer, const char *operation,
                          const char *object, struct sandbox_explanation *why);
-/* Answers what waits on the listener. */
+/* Answers what waits on the listener. One that was not needed for a while goes back to the keeper
+ * (process.c), which sends it again. */
 void process_answer_calls(struct process *p);
 
 /* Limits (command_limits.c). What is needed before KEEPER_GO; rlimits go into the job. */

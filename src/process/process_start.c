@@ -42,7 +42,7 @@ stack_get(void)
         return stack;
     }
     stack = mmap(NULL, KEEPER_STACK, PROT_READ | PROT_WRITE,
-                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_POPULATE, -1, 0);
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
     return stack == MAP_FAILED ? NULL : stack;
 }
 
@@ -131,7 +131,6 @@ clone_keeper(struct process *p, struct template *t, struct sy_error *err)
         p->template = template_ref(t);
         p->is_remote = true;
         p->job.is_remote = true;
-        p->diag_fd = template_diag_fd(t) >= 0 ? fcntl(template_diag_fd(t), F_DUPFD_CLOEXEC, 0) : -1;
         return SY_E_OK;
     }
 
@@ -207,14 +206,13 @@ process_prepare_by(struct process **ret, const struct sandbox_base *base,
     p->id = atomic_fetch_add(&next_id, 1);
     p->channel_fd = -1;
     p->listener_fd = -1;
-    p->pidfd = -1;
-    p->diag_fd = -1;
     p->read_fd[STREAM_STDOUT] = -1;
     p->read_fd[STREAM_STDERR] = -1;
     p->write_fd = -1;
     p->unwritten.max = LIMIT_INPUT_PENDING;
     p->linger_ns = UINT64_MAX;
     p->look_ns = UINT64_MAX;
+    p->rest_ns = UINT64_MAX;
 
     enum sy_code rc = start_keeper(p, base, way, err);
 
@@ -376,9 +374,6 @@ static enum sy_code
 go_remote(struct process *p, struct sy_error *err)
 {
     SY_FD spec = -1;
-
-    template_unref(p->template);
-    p->template = NULL;
 
     enum sy_code rc = keeper_spec_new(&spec, &p->job, err);
 

@@ -1,9 +1,15 @@
 /* What the engine itself sees refused to a command's tree. */
+#include <poll.h>
+
+#include "base/clock.h"
 #include "base/fd.h"
+#include "base/limits.h"
 #include "base/mem.h"
 #include "process/broker.h"
 #include "process/observe.h"
 #include "process/process_internal.h"
+
+#define NS_PER_MS 1000000ULL
 
 void
 process_witness(struct process *p, enum denial_layer layer, enum sandbox_operation operation,
@@ -120,7 +126,7 @@ void
 process_answer_calls(struct process *p)
 {
     const struct broker_host host = {
-        .place = {.diag_fd = p->diag_fd,
+        .place = {.diag_fd = p->is_remote ? template_diag_fd(p->template) : -1,
                   .has_own_tree = p->is_remote,
                   .has_own_network = has_own_network(p)},
         .keeper_of = keeper_of,
@@ -132,7 +138,18 @@ process_answer_calls(struct process *p)
         .arg = p,
     };
 
-    if (p->listener_fd >= 0 && (p->has_ended || !broker_step(p->listener_fd, &host))) {
+    struct pollfd called = {.fd = p->listener_fd, .events = POLLIN};
+    uint64_t now_ns = clock_mono_ns();
+
+    if (p->listener_fd < 0) {
+        return;
+    }
+    if (poll(&called, 1, 0) > 0 && !p->has_template_listener) {
+        p->rest_ns = now_ns + LIMIT_LISTENER_REST_MS * NS_PER_MS;
+    }
+    if (p->has_ended || (called.revents != 0 && !broker_step(p->listener_fd, &host)) ||
+        (now_ns >= p->rest_ns && process_return_listener(p))) {
         fd_close(&p->listener_fd);
+        p->rest_ns = UINT64_MAX;
     }
 }

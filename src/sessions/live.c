@@ -90,7 +90,6 @@ on_begun(void *arg, struct orch_call *call)
 {
     struct live *l = arg;
 
-    (void)call;
     if (!l->has_begun) {
         l->has_begun = true;
         l->store->running++;
@@ -98,6 +97,10 @@ on_begun(void *arg, struct orch_call *call)
     l->began_ns = clock_mono_ns();
     l->heard_ns = l->began_ns;
     live_tell(l, LIVE_BEGAN);
+    if (l->nonce[0] != '\0') {
+        /* A shell that waits for what is typed changes nothing by itself. */
+        orch_let_others(call);
+    }
     if (l->starter.begun != NULL) {
         l->starter.begun(l->starter.arg, l);
     }

@@ -5,8 +5,8 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 
-/* The first block; each next one doubles, up to the last. */
-#define FIRST_BLOCK ((size_t)1024)
+/* The first block, in which a shell's prompt has room; each next one doubles, up to the last. */
+#define FIRST_BLOCK ((size_t)256)
 #define LAST_BLOCK  ((size_t)16 * 1024)
 
 /* An escape sequence that has not ended within that is none. */

@@ -303,6 +303,19 @@ test('a wait ends with what it waits for, and says which', async (t) => {
   assert.equal(secret.echo_off, true);
 });
 
+test('a shell that waits to be typed to holds no other call up', async (t) => {
+  const s = await open(t);
+  let isAnswered = false;
+  const first = s.exec(['bash', '--norc', '-i'], { session_id: 'sh', tty: true, pattern: 'never', yield_time_ms: 30_000 })
+    .finally(() => { isAnswered = true; });
+  const other = await s.exec(['touch', 'here']);
+
+  assert.equal(other.exit_code, 0);
+  assert.equal(isAnswered, false);
+  await s.tool('kill_session', { session_id: 'sh' });
+  assert.equal((await first).reason, 'exit');
+});
+
 test('keys are pressed as the program wants them; one that is none is told', async (t) => {
   const s = await open(t);
   const wrong = await s.tool('write_stdin', { session_id: 'any', keys: ['Entr'] });

@@ -103,9 +103,10 @@ teardown(void **state)
     return 0;
 }
 
-/* Drives it to its end; returns how long the longest step took. */
+/* Drives it to its end, or until it waits for so many things; returns how long the longest step
+ * took. */
 static uint64_t
-drive(struct process *p)
+drive_until(struct process *p, size_t n_watches)
 {
     struct sy_error err = {0};
     uint64_t give_up_ns = clock_mono_ns() + 60 * SECOND_NS;
@@ -120,9 +121,10 @@ drive(struct process *p)
         assert_int_equal(process_step(p, now, &is_done, &err), SY_E_OK);
 
         uint64_t took_ns = clock_mono_ns() - now;
+        size_t n = process_watches(p, watches);
 
         longest_ns = took_ns > longest_ns ? took_ns : longest_ns;
-        if (is_done) {
+        if (is_done || n == n_watches) {
             return longest_ns;
         }
         assert_true(now < give_up_ns);
@@ -130,9 +132,6 @@ drive(struct process *p)
         uint64_t wake = process_deadline_ns(p);
 
         wake = wake < give_up_ns ? wake : give_up_ns;
-
-        size_t n = process_watches(p, watches);
-
         for (size_t i = 0; i < n; i++) {
             fds[i] = (struct pollfd){.fd = watches[i].fd, .events = watches[i].events};
         }
@@ -161,7 +160,7 @@ act_timed(const struct world *w, const char *name, const char *one, const char *
 
     assert_non_null(chain);
     assert_int_equal(process_start(&p, &env, chain, &err), SY_E_OK);
-    *ret_longest_ns = drive(p);
+    *ret_longest_ns = drive_until(p, SIZE_MAX);
     assert_int_equal(process_result(p)->outcome, PROCESS_EXITED);
 
     int code = process_result(p)->exit_code;
@@ -226,6 +225,34 @@ a_command_reaches_its_own_sockets(void **state)
     assert_int_equal(act(w, "stream", "../W/dots", NULL), 0);
     assert_int_equal(act(w, "stream", abstract, NULL), 0);
     assert_int_equal(act(w, "orphan", "orphan", NULL), 0);
+}
+
+static void
+an_idle_commands_listener_rests_and_comes_again(void **state)
+{
+    const struct world *w = *state;
+    struct output_options options = {0};
+    struct output_chain *chain = output_new(&options);
+    char script[] = "\"$0\" stream first && read -r line && \"$0\" stream second";
+    char *argv[] = {mem_unconst("bash"), mem_unconst("-c"), script, probe, NULL};
+    struct exec_env env = {
+        .program = "/bin/bash", .argv = argv, .envp = argv + 4, .cwd = w->cwd, .sandbox = w->ready};
+    const struct sandbox_base base = process_base(&env);
+    const struct process_input_way way = {.kind = INPUT_PIPE, .top_fd = -1};
+    struct process *p = NULL;
+
+    assert_int_equal(process_prepare_input(&p, &base, &way, NULL), SY_E_OK);
+    assert_int_equal(process_go(p, &env, chain, NULL), SY_E_OK);
+    /* Both streams and the channel; with the listener one more. */
+    (void)drive_until(p, 4);
+    (void)drive_until(p, 3);
+    assert_int_equal(process_deadline_ns(p), UINT64_MAX);
+    assert_int_equal(process_write(p, "on\n", 3, NULL), SY_E_OK);
+    (void)drive_until(p, 4);
+    (void)drive_until(p, SIZE_MAX);
+    assert_int_equal(process_result(p)->exit_code, 0);
+    process_free(p);
+    output_free(chain);
 }
 
 static void
@@ -542,6 +569,7 @@ main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
 #define BROKER_TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
         BROKER_TEST(a_command_reaches_its_own_sockets),
+        BROKER_TEST(an_idle_commands_listener_rests_and_comes_again),
         BROKER_TEST(a_socket_of_another_process_is_out_of_reach),
         BROKER_TEST(a_link_to_a_foreign_socket_leads_nowhere),
         BROKER_TEST(what_is_exchanged_during_the_call_leads_nowhere),

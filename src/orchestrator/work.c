@@ -92,7 +92,7 @@ orch_refuse_file(struct orch_call *c, enum sandbox_operation op, const char *pat
         /* What commands may write and a patch may not is what does not last. */
         (void)snprintf(rule, sizeof(rule), "%s%s",
                        e.is_allowed && e.rule[0] != '\0' ? "no place for patches: " : "", e.rule);
-        rc = add_denial(c, op, path, rule, e.is_allowed || dir.is_allowed ? "" : dir.fix);
+        rc = add_denial(c, op, path, rule, dir.is_allowed ? "" : dir.fix);
     }
     return rc == SY_E_OK ? rc : sy_err_nomem(err);
 }

@@ -29,10 +29,16 @@ skip_string(const char *text, size_t at, size_t len)
     return at < len ? at + 1 : len;
 }
 
+static bool
+is_one_of(char c, const char *set)
+{
+    return c != '\0' && strchr(set, c) != NULL;
+}
+
 static size_t
 skip_blanks(const char *text, size_t at, size_t len)
 {
-    while (at < len && memchr(" \t\r\n", text[at], 4) != NULL) {
+    while (at < len && is_one_of(text[at], " \t\r\n")) {
         at++;
     }
     return at;
@@ -105,7 +111,7 @@ rpc_id_recover(struct rpc_id *ret, struct json_doc *doc, const char *text, size_
     if (text[end] == '"') {
         end = skip_string(text, end, len);
     } else {
-        while (end < len && memchr(",}] \t\r\n", text[end], 7) == NULL) {
+        while (end < len && !is_one_of(text[end], ",}] \t\r\n")) {
             end++;
         }
     }

@@ -256,6 +256,16 @@ result_add_denials(struct buf *ret, const struct exec_output *out)
     return rc;
 }
 
+/* And what to do about it. */
+static enum sy_code
+add_refusals(struct buf *ret, const struct exec_output *out)
+{
+    enum sy_code rc = result_add_denials(ret, out);
+
+    return rc == SY_E_OK && says_escalation(out) ? buf_addf(ret, "[sandbox: %s]\n", escalation)
+                                                 : rc;
+}
+
 static enum sy_code
 add_sandbox_line(struct buf *ret, const struct sandbox_plan *plan)
 {
@@ -318,10 +328,7 @@ write_text(struct buf *ret, const struct facts *f)
         rc = add_limit_line(ret, &f->out->hit);
     }
     if (rc == SY_E_OK) {
-        rc = result_add_denials(ret, f->out);
-    }
-    if (rc == SY_E_OK && says_escalation(f->out)) {
-        rc = buf_addf(ret, "[sandbox: %s]\n", escalation);
+        rc = add_refusals(ret, f->out);
     }
     if (rc == SY_E_OK && f->out->note[0] != '\0') {
         rc = buf_addf(ret, "Note: %s\n", f->out->note);

@@ -10,7 +10,7 @@
 #include "base/json.h"
 
 /*
- * What a person is asked, as JSON that the store keeps (docs/protocol/approvals.md) and as
+ * What a person is asked, as JSON that the store keeps (docs/protocol/proto.md) and as
  * lines of text. What comes from a model or a command is made visible in the text: nothing
  * of it can move a cursor, reverse a line or hide.
  */

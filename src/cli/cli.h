@@ -139,7 +139,8 @@ const char *cli_http_path(char ret[LIMIT_PATH]);
  * SIGPIPE) when the reader is gone, 125 when writing failed.
  */
 int cli_out(const struct buf *b, int status);
-/* "shellyard: SENTENCE\n" on standard error; returns the code's exit status. */
+/* "shellyard: SENTENCE\n" on standard error, with what could deceive a reader made visible;
+ * returns the code's exit status. */
 int cli_fail(const struct sy_error *err);
 /* One more line like that, for notes. */
 void cli_note(const char *fmt, ...) SY_PRINTF(1, 2);

@@ -1,9 +1,14 @@
 #include <errno.h>
 #include <stdarg.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/str.h"
 #include "cli/cli.h"
+
+/* Of a line: what stands around its text, and the mark that it was cut. */
+#define LINE_REST 32U
 
 int
 cli_out(const struct buf *b, int status)
@@ -23,10 +28,19 @@ static void
 write_line(const char *text)
 {
     SY_AUTO(buf_fini) struct buf line = {.max = (size_t)4 * LIMIT_PATH};
+    enum sy_code rc = buf_add_str(&line, "shellyard: ");
 
+    /* It quotes words, names of files and what others say: a line of ours is one line, and moves
+     * no cursor. */
+    if (rc == SY_E_OK) {
+        rc = str_add_visible(&line, text, strlen(text), line.max - LINE_REST);
+    }
+    if (rc == SY_E_OK) {
+        rc = buf_add_char(&line, '\n');
+    }
     /* One write, so that lines of several processes do not mix. What can't be
      * told on standard error can't be told at all. */
-    if (buf_addf(&line, "shellyard: %s\n", text) == SY_E_OK) {
+    if (rc == SY_E_OK) {
         (void)!fd_write_all(STDERR_FILENO, line.data, line.len, NULL);
     }
 }

@@ -268,9 +268,16 @@ struct exec_look {
 };
 
 /* For exec_work.run: may a file be touched as by a command of this call? SY_E_DENIED with a
- * sentence: no. `path` is absolute and without links; `all` as in guard_forbids. */
-enum sy_code orch_judge_file(const struct orch_call *call, enum sandbox_operation op,
-                             const char *path, char *const *all, struct sy_error *err) SY_NODISCARD;
+ * sentence: no, and it stands among the call's denials. `path` is absolute and without links;
+ * `all` as in guard_forbids. */
+enum sy_code orch_judge_file(struct orch_call *call, enum sandbox_operation op, const char *path,
+                             char *const *all, struct sy_error *err) SY_NODISCARD;
+/*
+ * The work itself refuses a file, since it lies in no root of the policy that lasts: puts that
+ * among the call's denials. Nothing where no policy is enforced.
+ */
+enum sy_code orch_refuse_file(struct orch_call *call, enum sandbox_operation op, const char *path,
+                              struct sy_error *err) SY_NODISCARD;
 const struct turn_context *orch_turn(const struct orch_call *call);
 
 /*

@@ -94,14 +94,20 @@ bool patch_looks_like(const char *text, size_t len);
 typedef enum sy_code patch_judge_fn(void *arg, enum sandbox_operation op, const char *path,
                                     char *const *all, struct sy_error *err);
 
+/* Told of a file that lies in none of the roots: `path` as above. An error takes the place of the
+ * refusal. */
+typedef enum sy_code patch_refused_fn(void *arg, enum sandbox_operation op, const char *path,
+                                      struct sy_error *err);
+
 /* Where a patch is applied, and as whom. Borrowed while the plan lives. */
 struct patch_world {
-    const char *cwd;       /* absolute: what paths are relative to */
-    char *const *roots;    /* absolute, without links: where it may write; NULL: anywhere */
-    const char *outside;   /* a sentence for what lies in none of them */
-    patch_judge_fn *judge; /* NULL: all else may be done */
-    void *judge_arg;
-    bool changes_identity; /* files are touched and made as this user, else as ourselves */
+    const char *cwd;           /* absolute: what paths are relative to */
+    char *const *roots;        /* absolute, without links: where it may write; NULL: anywhere */
+    const char *outside;       /* a sentence for what lies in none of them */
+    patch_judge_fn *judge;     /* NULL: all else may be done */
+    patch_refused_fn *refused; /* NULL: nobody need be told */
+    void *arg;                 /* of both */
+    bool changes_identity;     /* files are touched and made as this user, else as ourselves */
     uint32_t uid;
     uint32_t gid;
     bool wants_diff; /* patch_plan_diff will be called */
@@ -120,7 +126,8 @@ struct patch_plan;
 /*
  * Resolves each path to directories that are held open from then on (no link leads out of the
  * roots), asks the judge, reads the files and fits the chunks. `p` must stay. On an error the whole
- * message is in *fault (which needs some KiB), its beginning in *err.
+ * message is in *fault (which needs some KiB), its beginning in *err. What is refused is looked for
+ * in all sections; the error is the first.
  */
 enum sy_code patch_plan_new(struct patch_plan **ret, const struct patch *p,
                             const struct patch_world *world, struct buf *fault,

@@ -138,6 +138,7 @@ struct site {
     int dir_fd;  /* the deepest directory above it that exists (O_PATH) */
     bool exists; /* then rest is a name: */
     struct stat st;
+    bool is_outside; /* of all roots: of the others only `path` is known */
 };
 #define SITE_NONE ((struct site){.dir_fd = -1})
 

@@ -79,12 +79,34 @@ may_write(int dir_fd, const char *name, int *ret_errno)
     return false;
 }
 
+/* Where it is, if that is below a root. */
+static enum sy_code
+place(struct planning *p, struct site *site, const char *path, enum patch_kind kind,
+      const char *what)
+{
+    const struct patch_world *w = p->plan->world;
+    bool goes = kind == PATCH_DELETE;
+    enum sy_code rc = site_find(site, &p->sites, path, !goes, what, p->err);
+
+    if (rc == SY_E_DENIED && site->is_outside && w->refused != NULL) {
+        struct sy_error own = {0};
+        enum sy_code told =
+            w->refused(w->arg, goes ? OPERATION_DELETE : OPERATION_WRITE, site->path, &own);
+
+        if (told != SY_E_OK) {
+            *p->err = own;
+            return told;
+        }
+    }
+    return rc;
+}
+
 static enum sy_code
 find_site(struct planning *p, struct site *site, const char *path, enum patch_kind kind,
           const char *what)
 {
     bool follows = kind != PATCH_DELETE;
-    enum sy_code rc = site_find(site, &p->sites, path, follows, what, p->err);
+    enum sy_code rc = place(p, site, path, kind, what);
     int errnum = 0;
 
     if (rc == SY_E_OK && kind != PATCH_ADD && !site->exists) {
@@ -107,13 +129,15 @@ find_sites(struct planning *p, struct planned *v)
     if (rc != SY_E_OK || s->move_to == NULL) {
         return rc;
     }
-    rc = site_find(&v->target, &p->sites, s->move_to, true, verb_of(PATCH_ADD), p->err);
-    if (rc == SY_E_OK && str_eq(v->target.path, v->source.path)) {
-        site_fini(&v->target); /* to where it is */
-        return SY_E_OK;
+    rc = place(p, &v->target, s->move_to, PATCH_ADD, verb_of(PATCH_ADD));
+    if (rc != SY_E_OK) {
+        return rc;
     }
+
+    bool moves = !str_eq(v->target.path, v->source.path); /* or to where it is */
+
     site_fini(&v->target);
-    return rc == SY_E_OK ? find_site(p, &v->target, s->move_to, PATCH_ADD, verb_of(PATCH_ADD)) : rc;
+    return moves ? find_site(p, &v->target, s->move_to, PATCH_ADD, verb_of(PATCH_ADD)) : SY_E_OK;
 }
 
 static enum sy_code
@@ -121,17 +145,20 @@ ask(struct planning *p, enum sandbox_operation op, const struct site *site)
 {
     const struct patch_world *w = p->plan->world;
 
-    return w->judge != NULL
-               ? w->judge(w->judge_arg, op, site->path, strv_view(&p->plan->paths), p->err)
-               : SY_E_OK;
+    return w->judge != NULL ? w->judge(w->arg, op, site->path, strv_view(&p->plan->paths), p->err)
+                            : SY_E_OK;
 }
 
 /* Content counts as read wherever it is shown or used. */
 static enum sy_code
-judge(struct planning *p, const struct planned *v)
+judge(struct planning *p, struct planned *v)
 {
     enum patch_kind kind = v->section->kind;
     enum sy_code rc = SY_E_OK;
+
+    if (v->source.dir_fd < 0 || v->target.is_outside) {
+        return SY_E_OK; /* refused already */
+    }
 
     if (v->source.exists) {
         rc = ask(p, OPERATION_READ, &v->source);
@@ -279,17 +306,40 @@ prepare(struct planning *p, struct planned *v)
     return rc;
 }
 
+/*
+ * Takes a step with each section. A refusal stops none of the others, so that one answer tells
+ * of all; `rc` is what came before, and the first error stays the one that is told.
+ */
+typedef enum sy_code step_fn(struct planning *p, struct planned *v);
+
+static enum sy_code
+each(struct planning *p, enum sy_code rc, step_fn *step)
+{
+    struct sy_error *err = p->err;
+    struct sy_error later = {0};
+    enum sy_code last = SY_E_OK;
+
+    if (rc != SY_E_OK && rc != SY_E_DENIED) {
+        return rc;
+    }
+    for (size_t i = 0; i < p->plan->n && (last == SY_E_OK || last == SY_E_DENIED); i++) {
+        p->err = rc == SY_E_OK ? err : &later;
+        last = step(p, &p->plan->v[i]);
+        rc = rc == SY_E_OK ? last : rc;
+    }
+    p->err = err;
+    return rc;
+}
+
 static enum sy_code
 make(struct planning *p)
 {
     struct patch_plan *plan = p->plan;
     enum sy_code rc = sites_open(&p->sites, plan->world, p->err);
 
-    for (size_t i = 0; i < plan->n && rc == SY_E_OK; i++) {
-        rc = find_sites(p, &plan->v[i]);
-    }
-    for (size_t i = 0; i < plan->n && rc == SY_E_OK; i++) {
-        rc = judge(p, &plan->v[i]);
+    if (rc == SY_E_OK) {
+        rc = each(p, rc, find_sites);
+        rc = each(p, rc, judge);
     }
     for (size_t i = 0; i < plan->n && rc == SY_E_OK; i++) {
         rc = prepare(p, &plan->v[i]);

@@ -255,6 +255,11 @@ find(struct site *ret, struct search *s, bool follows)
     if (root == SIZE_MAX) {
         struct place_shown_path shown;
 
+        ret->path = mem_strdup(path);
+        if (ret->path == NULL) {
+            return sy_err_nomem(s->err);
+        }
+        ret->is_outside = true;
         return sy_err_set(s->err, SY_E_DENIED, "%s: %s", place_visible_path(&shown, s->shown),
                           s->sites->world->outside);
     }
@@ -280,7 +285,7 @@ site_find(struct site *ret, const struct sites *sites, const char *path, bool fo
     *ret = SITE_NONE;
     rc = find(ret, &s, follows);
     walk_fini(&s.walk);
-    if (rc != SY_E_OK) {
+    if (rc != SY_E_OK && !ret->is_outside) {
         site_fini(ret);
     }
     return rc;

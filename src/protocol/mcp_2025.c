@@ -474,7 +474,11 @@ mcp_on_line(struct protocol *p, const char *text, size_t len)
         return;
     }
     if (json_parse(&doc, text, len, &err) != SY_E_OK) {
-        mcp_error(m, NULL, NULL, sy_code_rpc(err.code), "%s", err.msg);
+        SY_AUTO(json_doc_fini) struct json_doc id_doc = {0};
+        struct rpc_id id = {0};
+        bool has_id = rpc_id_recover(&id, &id_doc, text, len);
+
+        mcp_error(m, has_id ? &id : NULL, NULL, sy_code_rpc(err.code), "%s", err.msg);
         return;
     }
     if (js_type(doc.root) == JS_ARRAY) {

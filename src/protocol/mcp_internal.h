@@ -41,6 +41,8 @@ struct mcp_call {
     bool is_cancelled;   /* must not be answered */
     uint64_t elicit;     /* number of the question that its person was asked; 0: none is open */
     uint64_t elicited_ns;
+    bool is_prompt;    /* asked by the client's own prompt for approvals, not by a form */
+    uint64_t read_ns;  /* its client has answered the ping behind the prompt; 0: not yet */
     bool may_remember; /* what was offered besides yes and no */
     bool may_rule;
     char text[]; /* the strings of id and token */
@@ -55,6 +57,7 @@ struct mcp {
     uint64_t n_started;
     uint64_t n_elicited;
     char client[128]; /* its name; "" unknown */
+    bool has_prompt;  /* it has a prompt of its own for approvals */
     struct tool_asker asker;
     bool is_ready; /* may be sent what it did not ask for */
     struct tool_watch *watch;

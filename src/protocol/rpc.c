@@ -19,6 +19,105 @@ rpc_id_read(struct rpc_id *ret, const struct js *v)
     return false;
 }
 
+/* Behind the string that begins at `at`; `len` if it does not end. */
+static size_t
+skip_string(const char *text, size_t at, size_t len)
+{
+    for (at++; at < len && text[at] != '"'; at++) {
+        at += text[at] == '\\' ? 1 : 0;
+    }
+    return at < len ? at + 1 : len;
+}
+
+static bool
+is_one_of(char c, const char *set)
+{
+    return c != '\0' && strchr(set, c) != NULL;
+}
+
+static size_t
+skip_blanks(const char *text, size_t at, size_t len)
+{
+    while (at < len && is_one_of(text[at], " \t\r\n")) {
+        at++;
+    }
+    return at;
+}
+
+static bool
+is_word(const char *text, size_t at, size_t end, const char *word)
+{
+    return end - at == strlen(word) && memcmp(text + at, word, end - at) == 0;
+}
+
+/* What stands at the top of something like an object. */
+struct outline {
+    size_t id; /* where its value begins */
+    size_t n_ids;
+    bool has_method;
+};
+
+static void
+outline_key(struct outline *o, const char *text, size_t at, size_t end, size_t len)
+{
+    size_t colon = skip_blanks(text, end, len);
+
+    if (colon == len || text[colon] != ':') {
+        return;
+    }
+    if (is_word(text, at, end, "\"id\"")) {
+        o->id = skip_blanks(text, colon + 1, len);
+        o->n_ids++;
+    }
+    o->has_method = o->has_method || is_word(text, at, end, "\"method\"");
+}
+
+static struct outline
+outline_of(const char *text, size_t len)
+{
+    struct outline o = {0};
+    size_t depth = 0;
+
+    for (size_t i = 0; i < len;) {
+        if (text[i] == '"') {
+            size_t end = skip_string(text, i, len);
+
+            if (depth == 1) {
+                outline_key(&o, text, i, end, len);
+            }
+            i = end;
+            continue;
+        }
+        if (text[i] == '{' || text[i] == '[') {
+            depth++;
+        } else if ((text[i] == '}' || text[i] == ']') && depth > 0) {
+            depth--;
+        }
+        i++;
+    }
+    return o;
+}
+
+bool
+rpc_id_recover(struct rpc_id *ret, struct json_doc *doc, const char *text, size_t len)
+{
+    size_t first = skip_blanks(text, 0, len);
+    struct outline o = outline_of(text, len);
+    size_t end = o.id;
+
+    if (first == len || text[first] != '{' || o.n_ids != 1 || !o.has_method || o.id == len) {
+        return false;
+    }
+    if (text[end] == '"') {
+        end = skip_string(text, end, len);
+    } else {
+        while (end < len && !is_one_of(text[end], ",}] \t\r\n")) {
+            end++;
+        }
+    }
+    return json_parse(doc, text + o.id, end - o.id, NULL) == SY_E_OK && rpc_id_read(ret, doc->root);
+}
+
 bool
 rpc_id_eq(const struct rpc_id *a, const struct rpc_id *b)
 {

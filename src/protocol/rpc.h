@@ -30,6 +30,13 @@ struct rpc_id {
 /* false unless v is an integer or a string of at most LIMIT_MESSAGE_ID bytes. */
 bool rpc_id_read(struct rpc_id *ret, const struct js *v) SY_NODISCARD;
 bool rpc_id_eq(const struct rpc_id *a, const struct rpc_id *b);
+/*
+ * The id of a request that is no JSON (text that is no UTF-8 in one of its strings, say), if it can
+ * be told: its sender waits for an answer with that id, and for no other. false: none, or several,
+ * or it may be no request. `doc` then holds its text.
+ */
+bool rpc_id_recover(struct rpc_id *ret, struct json_doc *doc, const char *text,
+                    size_t len) SY_NODISCARD;
 /* NULL and RPC_ID_NONE give null. */
 void rpc_id_write(struct jw *w, const struct rpc_id *id);
 

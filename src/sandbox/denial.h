@@ -22,7 +22,8 @@
     X(DENIAL_SECCOMP, "seccomp")                                                                   \
     X(DENIAL_BROKER, "broker")                                                                     \
     X(DENIAL_PROXY, "proxy")                                                                       \
-    X(DENIAL_GUARD, "guard")
+    X(DENIAL_GUARD, "guard")                                                                       \
+    X(DENIAL_POLICY, "policy") /* what Shellyard does itself, by the policy of commands */
 
 enum denial_layer {
 #define DENIAL_LAYER_ENUM(id, name) id,

@@ -21,6 +21,7 @@ struct patch_call {
     char *cwd;
     bool is_dry;
     bool has_begun; /* it was approved, and its turn came */
+    bool may_ask;   /* for the access that it lacks */
     /* What became of it. */
     struct buf summary;
     struct buf changes; /* JSON */
@@ -29,6 +30,10 @@ struct patch_call {
     struct strv notes;
     uint32_t more_notes;
 };
+
+/* For a model that was refused what a person may grant. */
+static const char advice[] = "if the task needs it, ask a person by request_access for just the "
+                             "directory that was refused";
 
 const char patch_call_schema[] =
     "{\"type\":\"object\",\"required\":[\"status\",\"exit_code\",\"output\"],"
@@ -62,6 +67,12 @@ judge(void *arg, enum sandbox_operation op, const char *path, char *const *all,
       struct sy_error *err)
 {
     return orch_judge_file(arg, op, path, all, err);
+}
+
+static enum sy_code
+refused(void *arg, enum sandbox_operation op, const char *path, struct sy_error *err)
+{
+    return orch_refuse_file(arg, op, path, err);
 }
 
 /* Where the policy lets it write. Temporary directories are the commands' own. */
@@ -156,13 +167,16 @@ run(void *arg, struct orch_call *call, struct sy_error *err)
         .cwd = p->cwd,
         .outside = "it can't be reached: openat2(2) is missing or refused here",
         .judge = judge,
-        .judge_arg = call,
+        .refused = refused,
+        .arg = call,
         .wants_diff = p->is_dry,
     };
     struct patch_plan *plan = NULL;
     enum sy_code rc = check_cwd(p, err);
 
     p->has_begun = true;
+    p->may_ask =
+        turn->approval == APPROVAL_ON_REQUEST && turn->sandbox.mode == SANDBOX_WORKSPACE_WRITE;
 
     if (rc == SY_E_OK) {
         rc = fill_roots(&w, &roots, &turn->sandbox, err);
@@ -343,6 +357,38 @@ add_diff(struct buf *out, const struct patch_call *p, size_t max)
                : rc;
 }
 
+/* Is there something among what was refused that a person may grant? */
+static bool
+gives_advice(const struct patch_call *p, const struct exec_output *output)
+{
+    for (size_t i = 0; p->may_ask && i < output->denials.n; i++) {
+        if (output->denials.v[i].layer == DENIAL_POLICY && output->denials.v[i].fix != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Why nothing happened, and what was refused. */
+static enum sy_code
+write_failure(struct buf *out, const struct patch_call *p, const struct exec_output *output)
+{
+    const char *why = p->fault.len > 0 ? buf_view(&p->fault) : output->err.msg;
+    enum sy_code rc =
+        output->status == EXEC_CANCELLED
+            ? buf_addf(out, "%s\n", why)
+            : buf_addf(out, "apply_patch verification failed: %s\nNothing was changed.\n", why);
+
+    if (rc == SY_E_OK) {
+        rc = result_add_denials(out, output);
+    }
+    if (rc == SY_E_OK && gives_advice(p, output)) {
+        rc = buf_addf(out, "[sandbox: %s]\n", advice);
+    }
+    return rc == SY_E_OK && output->note[0] != '\0' ? buf_addf(out, "Note: %s\n", output->note)
+                                                    : rc;
+}
+
 /* For people and models: what happened, or the whole message of why nothing did. */
 static enum sy_code
 write_text(struct buf *out, const struct patch_call *p, const struct exec_output *output,
@@ -351,14 +397,7 @@ write_text(struct buf *out, const struct patch_call *p, const struct exec_output
     enum sy_code rc = SY_E_OK;
 
     if (output->status != EXEC_EXITED) {
-        const char *why = p->fault.len > 0 ? buf_view(&p->fault) : output->err.msg;
-
-        rc =
-            output->status == EXEC_CANCELLED
-                ? buf_addf(out, "%s\n", why)
-                : buf_addf(out, "apply_patch verification failed: %s\nNothing was changed.\n", why);
-        return rc == SY_E_OK && output->note[0] != '\0' ? buf_addf(out, "Note: %s\n", output->note)
-                                                        : rc;
+        return write_failure(out, p, output);
     }
     rc = buf_add_str(out, p->is_dry ? "Nothing was changed (dry_run). These files would be:\n"
                                     : "Success. Updated the following files:\n");
@@ -393,6 +432,10 @@ write_structured(struct tool_output *ret, const struct patch_call *p,
         }
         jw_end_array(&w);
     }
+    denial_list_write(&w, &output->denials);
+    if (gives_advice(p, output)) {
+        jw_key_str(&w, "escalation", advice);
+    }
     result_write_review(&w, output->review);
     jw_key_int(&w, "wall_ms", (int64_t)(output->duration_ns / 1000000));
     result_write_last(&w, output);
@@ -404,7 +447,9 @@ patch_call_result(struct tool_output *ret, const struct tool_call *call,
                   const struct exec_output *output)
 {
     const struct patch_call *p = call->patch;
-    size_t max = (p->summary.len + p->changes.len + p->fault.len + call->max_bytes + 65536) * 8;
+    size_t max = (p->summary.len + p->changes.len + p->fault.len + call->max_bytes +
+                  output->denials.n * LIMIT_PATH + 65536) *
+                 8;
 
     result_begin(ret, output, max);
 

@@ -236,8 +236,8 @@ add_limit_line(struct buf *ret, const struct resource_hit *hit)
     return buf_addf(ret, "Limit: %s\n", text);
 }
 
-static enum sy_code
-add_denial_lines(struct buf *ret, const struct exec_output *out)
+enum sy_code
+result_add_denials(struct buf *ret, const struct exec_output *out)
 {
     enum sy_code rc = SY_E_OK;
 
@@ -253,10 +253,17 @@ add_denial_lines(struct buf *ret, const struct exec_output *out)
     if (rc == SY_E_OK && out->denials.more > 0) {
         rc = buf_addf(ret, "[sandbox: %u more were refused]\n", out->denials.more);
     }
-    if (rc == SY_E_OK && says_escalation(out)) {
-        rc = buf_addf(ret, "[sandbox: %s]\n", escalation);
-    }
     return rc;
+}
+
+/* And what to do about it. */
+static enum sy_code
+add_refusals(struct buf *ret, const struct exec_output *out)
+{
+    enum sy_code rc = result_add_denials(ret, out);
+
+    return rc == SY_E_OK && says_escalation(out) ? buf_addf(ret, "[sandbox: %s]\n", escalation)
+                                                 : rc;
 }
 
 static enum sy_code
@@ -321,7 +328,7 @@ write_text(struct buf *ret, const struct facts *f)
         rc = add_limit_line(ret, &f->out->hit);
     }
     if (rc == SY_E_OK) {
-        rc = add_denial_lines(ret, f->out);
+        rc = add_refusals(ret, f->out);
     }
     if (rc == SY_E_OK && f->out->note[0] != '\0') {
         rc = buf_addf(ret, "Note: %s\n", f->out->note);

@@ -80,6 +80,8 @@ void result_write_first(struct jw *w, const struct tool_output *ret,
                         const struct exec_output *output);
 void result_write_last(struct jw *w, const struct exec_output *output);
 enum sy_code result_end(struct tool_output *ret, enum sy_code rc);
+/* A line of the answer for each thing that was refused. */
+enum sy_code result_add_denials(struct buf *ret, const struct exec_output *out) SY_NODISCARD;
 /* The JSON text of the output schema that result_build fills. */
 extern const char result_schema[];
 

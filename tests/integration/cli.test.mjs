@@ -36,6 +36,23 @@ test('without a command it says how to use it, and fails', limit, (t) => {
   assert.match(sub.stderr, /did you mean 'check'\?/);
 });
 
+test('an error quotes what it was given visibly, in one line', limit, (t) => {
+  const yard = makeYard();
+  for (const [args, shown] of [
+    [['a\u001b[31mb'], /unknown command 'a\\x1b\[31mb'/],
+    [['exec', '--\u202ex'], /unknown option '--\\u\{202E\}x'/],
+    [['exec', '-C', '/no\nshellyard: all is well', '--', 'true'], /'\/no\\x0ashellyard: all is well': No such file/],
+    [['exec', '-C', '/né', '--', 'true'], /'\/né': No such file/],
+    [['approvals', 'approve', 'a\u0007'], /begins with 'a\\x07'/],
+    [['rules', 'import', '\u200b.rules'], /no file '\\u\{200B\}\.rules'/],
+  ]) {
+    const { status, stderr } = run(yard, args);
+    assert.notEqual(status, 0, args.join(' '));
+    assert.match(stderr, shown);
+    assert.match(stderr, /^shellyard: [^\n]*\n$/);
+  }
+});
+
 test('sandbox check tells every feature and ends with 0 where the policy holds', limit, (t) => {
   const yard = makeYard();
   const r = run(yard, ['sandbox', 'check', '--json']);

@@ -187,3 +187,10 @@ test('A05 A06 nothing waits for a person: pagers, editors, prompts', limit, asyn
   const prompt = await run('read -r x </dev/tty; echo rc=$?');
   assert.match(prompt.output, /rc=1/);
 });
+
+test('a request that is no JSON is answered under its id, and the next one as ever', limit, async (t) => {
+  const { client } = await open(t);
+  // What JavaScript makes of half a surrogate pair is no text, and no JSON therefore.
+  await assert.rejects(call(client, 'shell_command', { command: 'echo \ud800' }), (error) => error.code === -32700);
+  assert.equal((await call(client, 'shell_command', { command: 'echo on' })).structuredContent.output, 'on\n');
+});

@@ -28,6 +28,11 @@ const write = (yard, name, text) => {
 const read = (yard, name) => fs.readFileSync(path.join(yard.ws, name), 'utf8');
 const exists = (yard, name) => fs.existsSync(path.join(yard.ws, name));
 
+/** What an answer says was refused: "operation object layer confidence", and the line that would allow each. */
+const refusals = (result) => (result.structuredContent.denials ?? []).map((d) => ({
+  what: [d.operation, d.object, d.layer, d.confidence].join(' '), fix: d.fix, rule: d.rule,
+}));
+
 /** All below a directory, with what the files hold. */
 function tree(dir) {
   return fs.readdirSync(dir, { recursive: true, withFileTypes: true }).map((e) => {
@@ -131,19 +136,25 @@ for (const tier of ['full', 'no-namespace']) {
     write(yard, 'mine', 'mine\n');
     const all = () => tree(yard.ws) + tree(yard.outside);
     const before = all();
-    for (const lines of [
-      [`*** Add File: ${yard.outside}/p1`, '+x'],
-      ['*** Add File: ../outside/p2', '+x'],
-      ['*** Update File: notes.md', '@@', '-precious', '+x'],
-      ['*** Add File: link/newdir/p3', '+x'],
-      ['*** Delete File: link/victim'],
-      ['*** Update File: mine', '*** Move to: link/p4', '@@', '-mine', '+x'],
+    for (const [what, ...lines] of [
+      ['write p1', `*** Add File: ${yard.outside}/p1`, '+x'],
+      ['write p2', '*** Add File: ../outside/p2', '+x'],
+      ['write victim', '*** Update File: notes.md', '@@', '-precious', '+x'],
+      ['write newdir/p3', '*** Add File: link/newdir/p3', '+x'],
+      ['delete victim', '*** Delete File: link/victim'],
+      ['write p4', '*** Update File: mine', '*** Move to: link/p4', '@@', '-mine', '+x'],
     ]) {
       const result = await apply(patch('*** Add File: fine.txt', '+x', ...lines));
       assert.equal(result.isError, true);
       assert.equal(result.structuredContent.status, 'denied');
       assert.match(textOf(result), /writing outside of the project; rejected by user approval settings/);
       assert.equal(all(), before);
+      assert.deepEqual(refusals(result), [{
+        what: `${what.replace(' ', ` ${yard.outside}/`)} policy exact`, fix: `sandbox.writable_roots: ["${yard.outside}"]`,
+        rule: 'workspace-write: it is below no writable root',
+      }]);
+      assert.match(textOf(result), /\[sandbox: \S+ \S+ was refused by policy \(exact\); to allow it: sandbox\.writable_roots: /);
+      assert.match(result.structuredContent.escalation, /request_access/);
     }
     assert.notEqual((await apply(addition('fine.txt'))).isError, true, 'the control');
   });
@@ -169,6 +180,11 @@ for (const tier of ['full', 'no-namespace']) {
       assert.equal(result.structuredContent.status, 'denied');
       assert.match(textOf(result), rule);
       assert.match(textOf(result), /sandbox\.unprotected_names/);
+      const [found, ...more] = refusals(result);
+      assert.match(found.what, new RegExp(`^write ${yard.ws}/${lines[0].split(': ')[1]} guard exact$`));
+      assert.match(found.fix, new RegExp(`^sandbox\\.unprotected_names: \\[.*${rule.source}`));
+      assert.equal(more.length, 0);
+      assert.equal(result.structuredContent.escalation, undefined, 'nobody may grant that');
       assert.equal(exists(yard, 'fine.txt'), false);
     }
     assert.equal(read(yard, '.git/config'), '[core]\n');
@@ -185,8 +201,40 @@ test('secrets are neither shown nor changed', limit, async (t) => {
     const result = await call(server.client, 'apply_patch', { input: patch('*** Delete File: key.secret'), dry_run: true });
     assert.equal(result.isError === true, denied, textOf(result));
     assert.equal(textOf(result).includes('hunter2'), !denied);
+    assert.deepEqual(refusals(result).map((r) => r.what), denied ? [`read ${yard.ws}/key.secret policy exact`] : []);
     await server.close();
   }
+});
+
+test('one answer tells all that was refused, in whatever form the patch came, and its line allows it', limit, async (t) => {
+  const { yard, apply, client } = await open(t);
+  const file = path.join(yard.outside, 'there');
+  fs.writeFileSync(file, 'old\n');
+  fs.mkdirSync(path.join(yard.ws, '.git/hooks'), { recursive: true });
+  const input = patch(`*** Update File: ${file}`, '@@', '-old', '+new', '*** Add File: fine', '+x', '*** Add File: .git/hooks/post-commit', '+x',
+    '*** Add File: /tmp/not-here', '+x', '*** Delete File: nowhere');
+  const wanted = [
+    `write ${file} policy exact`, '/tmp/not-here', `write ${yard.ws}/.git/hooks/post-commit guard exact`,
+  ];
+  for (const result of [
+    await apply(input),
+    await call(client, 'shell', { command: ['apply_patch', input] }),
+    await call(client, 'shell_command', { command: `apply_patch <<'EOF'\n${input}EOF` }),
+    await call(client, 'exec_command', { cmd: `apply_patch <<'EOF'\n${input}EOF` }),
+  ]) {
+    assert.equal(result.structuredContent.status, 'denied', textOf(result));
+    const found = refusals(result);
+    assert.deepEqual(found.map((r, i) => r.what.includes(wanted[i])), [true, true, true], textOf(result));
+    assert.deepEqual([found[1].fix, found[1].rule.startsWith('no place for patches: ')], [undefined, true], 'no line makes /tmp one');
+    assert.match(textOf(result), /there: writing outside of the project/, 'the first is the error');
+    assert.equal(fs.readFileSync(file, 'utf8') + exists(yard, 'fine'), 'old\nfalse');
+  }
+  const [key, value] = refusals(await apply(input))[0].fix.split(': ');
+  const wider = await startMcp({ cwd: yard.ws, env: yard.env, settings: { 'sandbox.mode': 'workspace-write', [key]: value } });
+  t.after(() => wider.close());
+  const done = await call(wider.client, 'apply_patch', { input: patch(`*** Update File: ${file}`, '@@', '-old', '+new') });
+  assert.notEqual(done.isError, true, textOf(done));
+  assert.equal(fs.readFileSync(file, 'utf8'), 'new\n');
 });
 
 test('the mode of the sandbox decides', limit, async (t) => {
@@ -200,6 +248,8 @@ test('the mode of the sandbox decides', limit, async (t) => {
     assert.deepEqual([exists(yard, 'a'), fs.existsSync(path.join(yard.outside, 'b'))], [inside, outside]);
     if (mode === 'read-only') {
       assert.match(textOf(a), /writing is blocked by read-only sandbox/);
+      assert.deepEqual(refusals(a).map((r) => [r.what, r.fix]), [[`write ${yard.ws}/a policy exact`, 'sandbox.mode: workspace-write']]);
+      assert.match(refusals(b)[0].fix, /^sandbox\.writable_roots: .*sandbox\.mode: workspace-write$/);
       assert.equal((await apply(addition('a'), { dry_run: true })).isError, true);
     }
   }

@@ -190,14 +190,14 @@ const config = (settings) => Object.entries(settings).flatMap(([key, value]) => 
  * `settings` are configuration keys for the command line, `wrap` a command to
  * put in front (its process id is then `pid`).
  */
-export async function startMcp({ cwd, env, args = [], settings = {}, wrap = [], clientOptions = {} }) {
+export async function startMcp({ cwd, env, args = [], settings = {}, wrap = [], clientOptions = {}, clientName = 'shellyard-tests' }) {
   const argv = [...wrap, program, 'mcp', ...config(settings), ...args];
   const transport = new StdioClientTransport({ command: argv[0], args: argv.slice(1), cwd, env, stderr: 'pipe' });
   let stderr = '';
   transport.stderr.on('data', (chunk) => {
     stderr += chunk;
   });
-  const client = new Client({ name: 'shellyard-tests', version: '1' }, { capabilities: {}, ...clientOptions });
+  const client = new Client({ name: clientName, version: '1' }, { capabilities: {}, ...clientOptions });
   try {
     await client.connect(transport);
   } catch (error) {

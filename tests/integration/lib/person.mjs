@@ -18,9 +18,9 @@ export const says = (decision) => () => later({ action: 'accept', content: { dec
  * As startMcp, and: yard; asked, the parameters of each form; tool(name, args, options), the structured
  * result with isError and text; run(command, args, options), that of shell_command.
  */
-export async function startAsked(t, { answer, settings = {}, yard = makeYard(), env = {} } = {}) {
+export async function startAsked(t, { answer, settings = {}, yard = makeYard(), env = {}, clientName } = {}) {
   const clientOptions = answer === undefined ? {} : { capabilities: { elicitation: {} } };
-  const server = await startMcp({ cwd: yard.ws, env: { ...yard.env, ...env }, settings, clientOptions });
+  const server = await startMcp({ cwd: yard.ws, env: { ...yard.env, ...env }, settings, clientOptions, clientName });
   let closed = null;
   const close = () => (closed ??= server.close());
   t.after(close);

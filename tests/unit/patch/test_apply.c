@@ -366,13 +366,48 @@ the_judge_is_asked_about_each_file(void **state)
     yard_file(y, "W/.env", "KEY=1\n");
     yard_file(y, "W/a", "a\n");
     y->world.judge = no_reading_of_secrets;
-    y->world.judge_arg = &asked;
+    y->world.arg = &asked;
     yard_refuses(y, "*** Update File: .env\n@@\n-guess\n+x\n", "it is a secret");
     yard_refuses(y, "*** Delete File: .env\n", "it is a secret");
     yard_refuses(y, "*** Add File: b\n+x\n*** Add File: .env\n+x\n", "it is a secret");
     asked = 0;
     yard_applies(y, "*** Update File: a\n*** Move to: b\n@@\n-a\n+b\n", "M b\n");
     assert_int_equal(asked, 3); /* read and delete one, write the other */
+}
+
+struct told {
+    char words[256];
+    bool is_out_of_memory;
+};
+
+static enum sy_code
+note_refusal(void *arg, enum sandbox_operation op, const char *path, struct sy_error *err)
+{
+    struct told *t = arg;
+    size_t len = strlen(t->words);
+
+    (void)snprintf(t->words + len, sizeof(t->words) - len, "%s %s;", sandbox_operation_name(op),
+                   path_base(path));
+    return t->is_out_of_memory ? sy_err_nomem(err) : SY_E_OK;
+}
+
+static void
+all_that_is_refused_is_told_at_once(void **state)
+{
+    struct yard *y = *state;
+    struct told told = {.words = ""};
+    static const char body[] =
+        "*** Add File: ../O/p1\n+x\n*** Add File: fine\n+x\n*** Delete File: "
+        "../O/p2\n*** Update File: a\n*** Move to: ../O/p3\n@@\n-a\n+b\n";
+
+    yard_file(y, "W/a", "a\n");
+    y->world.refused = note_refusal;
+    y->world.arg = &told;
+    yard_refuses(y, body, "../O/p1: it lies outside");
+    assert_string_equal(told.words, "write p1;delete p2;write p3;");
+    told = (struct told){.is_out_of_memory = true};
+    assert_int_equal(yard_patch(y, body, NULL, NULL), SY_E_NOMEM);
+    assert_string_equal(told.words, "write p1;");
 }
 
 static const char keyed[] =
@@ -495,6 +530,7 @@ main(void)
         YARD_TEST(one_file_has_one_section_whatever_it_is_called),
         YARD_TEST(files_that_cannot_be_written_are_refused_before_anything_happens),
         YARD_TEST(the_judge_is_asked_about_each_file),
+        YARD_TEST(all_that_is_refused_is_told_at_once),
         YARD_TEST(keys_name_each_file_once),
         YARD_TEST(the_difference_of_a_plan_is_git_s),
         YARD_TEST(memory_that_runs_out_for_keys_is_told),

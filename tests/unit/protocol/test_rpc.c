@@ -70,6 +70,50 @@ a_string_id_has_a_maximum(void **state)
 }
 
 static void
+the_id_of_what_is_no_json_is_found_if_it_is_sure(void **state)
+{
+    static const struct {
+        const char *text;
+        const char *id; /* NULL: none */
+    } cases[] = {
+        {"{\"id\":7,\"method\":\"x\",\"params\":{\"id\":8,\"a\":\"\xff\"}}",                  "7" },
+        {"{\"method\":\"x\",\"params\":[{\"id\":8}],\"p\":\"\\ud800\",\"id\" : \"q\\\"w\" }",
+         "\"q\\\"w\""                                                                             },
+        {"  {\"a\":\"\\\"id\\\":9\",\"id\":-1,\"method\":\"x\",\"b\":[[[}",                   "-1"},
+        {"{\"id\":7,\"result\":\"\xff\"}",                                                    NULL},
+        {"{\"id\":7,\"id\":8,\"method\":\"\xff\"}",                                           NULL},
+        {"[{\"id\":7,\"method\":\"\xff\"}]",                                                  NULL},
+        {"{\"id\":1.5,\"method\":\"\xff\"}",                                                  NULL},
+        {"{\"id\":\"\xff\",\"method\":\"x\"}",                                                NULL},
+        {"{\"method\":\"x\",\"id\":",                                                         NULL},
+        {"{\"method\":\"x\",\"id\":\"",                                                       NULL},
+        {"{\"method\":\"x\",\"id\"",                                                          NULL},
+        {"{\"method\":\"x\\",                                                                 NULL},
+        {"id",                                                                                NULL},
+        {"",                                                                                  NULL},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct json_doc doc = {0};
+        struct rpc_id id = {0};
+        bool found = rpc_id_recover(&id, &doc, cases[i].text, strlen(cases[i].text));
+
+        assert_int_equal(found, cases[i].id != NULL);
+        if (found) {
+            struct buf out = {.max = 1024};
+            struct jw w = {.out = &out};
+
+            rpc_id_write(&w, &id);
+            assert_int_equal(jw_done(&w), SY_E_OK);
+            assert_string_equal(out.data, cases[i].id);
+            buf_fini(&out);
+        }
+        json_doc_fini(&doc);
+    }
+}
+
+static void
 ids_of_different_type_differ(void **state)
 {
     struct rpc_id one = {.kind = RPC_ID_INTEGER, .number = 1};
@@ -92,6 +136,7 @@ main(void)
         cmocka_unit_test(an_id_keeps_its_type),
         cmocka_unit_test(null_fractions_and_containers_are_no_ids),
         cmocka_unit_test(a_string_id_has_a_maximum),
+        cmocka_unit_test(the_id_of_what_is_no_json_is_found_if_it_is_sure),
         cmocka_unit_test(ids_of_different_type_differ),
     };
 

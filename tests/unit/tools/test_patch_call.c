@@ -91,7 +91,7 @@ file_is(const struct fixture *f, const char *text)
 struct answer {
     bool is_done;
     bool is_error;
-    char text[512];
+    char text[1024];
 };
 
 static void
@@ -199,6 +199,35 @@ whatever_memory_fails_the_answer_and_the_file_agree(void **state)
     assert_false(a.is_error);
 }
 
+static const char leaves[] = "*** Begin Patch\n*** Update File: a\n@@\n-one\n+two\n*** Add File: "
+                             "/sy-outside/b\n+x\n*** Add File: .envrc\n+x\n*** End Patch";
+
+static void
+whatever_memory_fails_what_is_refused_stays_so(void **state)
+{
+    struct fixture *f = *state;
+    struct answer a;
+    size_t n = 0;
+    bool has_fired = true;
+
+    write_file(f, "one\n");
+    run(f, &a, leaves);
+    while (has_fired) {
+        mem_fault_set(++n);
+        run(f, &a, leaves);
+        has_fired = mem_fault_fired();
+        mem_fault_set(0);
+        assert_true(!a.is_done || a.is_error);
+        assert_true(file_is(f, "one\n"));
+    }
+    assert_true(n > 40);
+    assert_non_null(strstr(a.text, "/sy-outside/b: writing outside of the project"));
+    assert_non_null(strstr(a.text, "write /sy-outside/b was refused by policy (exact); to allow "
+                                   "it: sandbox.writable_roots: ["));
+    assert_non_null(strstr(a.text, "/.envrc was refused by guard (exact); to allow it: "
+                                   "sandbox.unprotected_names: [.envrc]"));
+}
+
 static bool
 is_listed(const struct tool_handler *t, const char *shell_type)
 {
@@ -227,6 +256,8 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(free_text_is_the_patch, make, unmake),
         cmocka_unit_test_setup_teardown(a_cancelled_patch_changes_nothing, make, unmake),
+        cmocka_unit_test_setup_teardown(whatever_memory_fails_what_is_refused_stays_so, make,
+                                        unmake),
         cmocka_unit_test_setup_teardown(whatever_memory_fails_the_answer_and_the_file_agree, make,
                                         unmake),
         cmocka_unit_test(its_names_are_found_and_it_is_listed_with_any_shell),

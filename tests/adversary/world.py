@@ -150,18 +150,18 @@ class Server:
         words = [*wrap, world.programs.shellyard, "mcp", *world.setting_words(settings)]
         self.process = world.start(words, stdin=subprocess.PIPE)
         self.clock = threading.Timer(seconds, self.process.kill)
+        self.clock.start()
         self.asked = 0
         hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}}
         self._answer(self._send("initialize", hello))
         self._write({"method": "notifications/initialized"})
 
     def __enter__(self):
-        self.clock.start()
         return self
 
     def __exit__(self, *_):
-        self.clock.cancel()
         self.process.communicate()
+        self.clock.cancel()
 
     def _write(self, message):
         try:

@@ -60,7 +60,7 @@ open_any(int *ret)
 static int
 act_by_name(void)
 {
-    int fd;
+    int fd = -1;
 
     return open_by_name(&fd);
 }
@@ -68,7 +68,7 @@ act_by_name(void)
 static int
 act_by_proc(void)
 {
-    int fd;
+    int fd = -1;
 
     return open_by_proc(&fd);
 }
@@ -78,7 +78,7 @@ static int
 act_read(void)
 {
     char byte;
-    int fd;
+    int fd = -1;
     int sys = open_any(&fd);
 
     if (sys == 0 && read(fd, &byte, 1) < 0 && errno != EAGAIN) {
@@ -90,7 +90,7 @@ act_read(void)
 static int
 act_write(void)
 {
-    int fd;
+    int fd = -1;
     int sys = open_any(&fd);
 
     return sys != 0 ? sys : probe_result(write(fd, "stolen", 6));
@@ -100,7 +100,7 @@ static int
 act_keys(void)
 {
     char key = 'x';
-    int fd;
+    int fd = -1;
     int sys = open_any(&fd);
 
     return sys != 0 ? sys : probe_result(ioctl(fd, TIOCSTI, &key));

@@ -19,33 +19,38 @@ shell_of(const char *script)
     return marks_shell(&words);
 }
 
+static const struct {
+    enum marks_shell shell;
+    const char *scripts[16];
+} shells[] = {
+    {MARKS_BASH,
+     {"bash", "bash -i", "exec bash", "/bin/bash --norc -i", "bash --rcfile own -i",
+      "bash -l +O extglob"}                                                             },
+    {MARKS_ZSH,  {"zsh", "zsh -i", "zsh -il", "exec /bin/zsh -l"}                       },
+    {MARKS_SH,   {"sh", "dash -i", "/bin/sh -li"}                                       },
+    {MARKS_NONE,
+     {"", "exec", "bash -c ls", "bash -lc ls", "bash x.sh", "bash -i; ls", "bash <file", "bash -s",
+      "bash -i | tee x", "A=1 bash", "bash 'x'", "bashful", "sudo bash", "bash -- x.sh"}},
+    {MARKS_NONE,
+     {"zsh -f", "zsh -c ls", "zsh x.sh", "zsh -", "zsh --no-rcs -i", "zsh -o vi", "sh -c ls",
+      "sh x", "sh -s", "sh -", "dash -e", "sh --posix", "fish", "ksh -i"}               },
+};
+
+static void
+assert_shell(const char *script, enum marks_shell want)
+{
+    if (shell_of(script) != want) {
+        fail_msg("'%s' is not %d", script, want);
+    }
+}
+
 static void
 knows_a_shell_that_reads_what_is_typed(void **state)
 {
-    static const struct {
-        enum marks_shell shell;
-        const char *scripts[16];
-    } all[] = {
-        {MARKS_BASH,
-         {"bash", "bash -i", "exec bash", "/bin/bash --norc -i", "bash --rcfile own -i",
-          "bash -l +O extglob"}                                              },
-        {MARKS_ZSH,  {"zsh", "zsh -i", "zsh -il", "exec /bin/zsh -l"}        },
-        {MARKS_SH,   {"sh", "dash -i", "/bin/sh -li"}                        },
-        {MARKS_NONE,
-         {"", "exec", "bash -c ls", "bash -lc ls", "bash x.sh", "bash -i; ls", "bash <file",
-          "bash -s", "bash -i | tee x", "A=1 bash", "bash 'x'", "bashful", "sudo bash",
-          "bash -- x.sh"}                                                    },
-        {MARKS_NONE,
-         {"zsh -f", "zsh -c ls", "zsh x.sh", "zsh -", "zsh --no-rcs -i", "zsh -o vi", "sh -c ls",
-          "sh x", "sh -s", "sh -", "dash -e", "sh --posix", "fish", "ksh -i"}},
-    };
-
     (void)state;
-    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-        for (size_t k = 0; k < 16 && all[i].scripts[k] != NULL; k++) {
-            if (shell_of(all[i].scripts[k]) != all[i].shell) {
-                fail_msg("'%s' is not %d", all[i].scripts[k], all[i].shell);
-            }
+    for (size_t i = 0; i < sizeof(shells) / sizeof(shells[0]); i++) {
+        for (size_t k = 0; k < 16 && shells[i].scripts[k] != NULL; k++) {
+            assert_shell(shells[i].scripts[k], shells[i].shell);
         }
     }
 }

@@ -144,6 +144,7 @@ bool session_can_ask(const struct session *s);
  * tier. */
 enum sy_code session_use_launcher(struct session *s, const char *path,
                                   struct sy_error *err) SY_NODISCARD;
+const char *session_launcher_path(const struct session *s);
 /*
  * What stands in a workspace for commands alone (guard.h, placeholders) goes when no command
  * has run for LIMIT_PLACEHOLDER_LINGER_MS, so that it is not made anew for each. Returns
@@ -320,6 +321,9 @@ struct access_rule {
 enum sy_code session_set_access_rules(struct session *s, const struct access_rule *rules,
                                       size_t n) SY_NODISCARD;
 
+/* Of a call whose sandbox is there: the environment as its command will have it, to add to. */
+typedef enum sy_code orch_environment_fn(void *arg, const struct orch_call *call, struct strv *env);
+
 /* What a command reads (process_input_way); it belongs to a session of its own then, with the
  * environment of such ones (env_facts.is_session). */
 struct orch_input {
@@ -327,8 +331,8 @@ struct orch_input {
     enum process_input kind;
     unsigned rows; /* INPUT_TERMINAL; 0: the default */
     unsigned columns;
-    const char
-        *prompt_command; /* ours, for a bash (sessions); NULL: none. Borrowed for the call's life */
+    orch_environment_fn *on_environment; /* NULL: nothing is added. From orch_step */
+    void *on_environment_arg;
 };
 
 /*

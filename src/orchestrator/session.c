@@ -188,6 +188,12 @@ session_use_launcher(struct session *s, const char *path, struct sy_error *err)
     return SY_E_OK;
 }
 
+const char *
+session_launcher_path(const struct session *s)
+{
+    return s->engine->launcher_path;
+}
+
 void
 session_use_approval(struct session *s, const struct assess_by *judge,
                      const struct review_by *review)

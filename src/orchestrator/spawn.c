@@ -116,8 +116,8 @@ build_environment(struct orch_call *c)
     enum sy_code rc =
         env_build(&c->env, &c->turn.env, base, strv_view(&c->request.params.env), &facts);
 
-    if (rc == SY_E_OK && c->request.input.prompt_command != NULL) {
-        rc = strv_env_set(&c->env, "PROMPT_COMMAND", c->request.input.prompt_command);
+    if (rc == SY_E_OK && c->request.input.on_environment != NULL) {
+        rc = c->request.input.on_environment(c->request.input.on_environment_arg, c, &c->env);
     }
     return rc == SY_E_OK ? add_overlay(c) : rc;
 }

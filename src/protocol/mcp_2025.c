@@ -8,18 +8,6 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-/* Oldest first; the last one is offered to a client that asks for another. */
-static const struct mcp_version versions[] = {
-    {"2024-11-05", false, false, false},
-    {"2025-03-26", true,  true,  false},
-    {"2025-06-18", true,  false, true },
-    {"2025-11-25", true,  false, true },
-};
-#define N_VERSIONS (sizeof(versions) / sizeof(versions[0]))
-
-/* A request of the stateless era (2026-07-28) names its version here. */
-#define META_VERSION "io.modelcontextprotocol/protocolVersion"
-
 /* Which tool for what: told in the instructions if the tool is listed. */
 static const struct {
     const char *tool;
@@ -112,17 +100,6 @@ mcp_error(struct mcp *m, const struct rpc_id *id, struct mcp_batch *batch, int c
     mcp_deliver(m, batch);
 }
 
-static const struct mcp_version *
-version_find(const char *name)
-{
-    for (size_t i = 0; i < N_VERSIONS; i++) {
-        if (str_eq(versions[i].name, name)) {
-            return &versions[i];
-        }
-    }
-    return NULL;
-}
-
 static bool
 tool_is_offered(const struct mcp *m, const struct tool_handler *t)
 {
@@ -157,14 +134,12 @@ initialize(struct mcp *m, const struct mcp_request *r)
     if (asked == NULL) {
         mcp_error(m, &r->id, r->batch, RPC_PARAMS,
                   "initialize needs params.protocolVersion, a string like \"%s\"",
-                  versions[N_VERSIONS - 1].name);
+                  mcp_version_newest()->name);
         return;
     }
 
-    const struct mcp_version *v = version_find(asked);
-
     /* Again is legal: a client that gave up waiting for the first answer. */
-    m->version = v != NULL ? v : &versions[N_VERSIONS - 1];
+    m->version = mcp_version_offer(asked);
     mcp_elicit_setup(m, r->params);
 
     mcp_reply_open(m, &w, &r->id);
@@ -307,40 +282,6 @@ method_find(const char *name)
     return NULL;
 }
 
-/* A request of the stateless era before initialize: says what we speak, so
- * that the client falls back to initialize. */
-static void
-refuse_modern(struct mcp *m, const struct mcp_request *r, const char *asked)
-{
-    char text[SY_ERR_MSG_MAX];
-    struct jw w;
-
-    (void)snprintf(text, sizeof(text),
-                   "protocol version %.32s is not supported: begin with initialize "
-                   "(versions %s to %s)",
-                   asked, versions[0].name, versions[N_VERSIONS - 1].name);
-    out_begin(&m->base, &w);
-    rpc_reply_open(&w, &r->id);
-    jw_key(&w, "error");
-    jw_object(&w);
-    jw_key_int(&w, "code", RPC_PARAMS);
-    jw_key_str(&w, "message", text);
-    jw_key(&w, "data");
-    jw_object(&w);
-    jw_key(&w, "supported");
-    jw_array(&w);
-    for (size_t i = 0; i < N_VERSIONS; i++) {
-        jw_str(&w, versions[i].name);
-    }
-    jw_end_array(&w);
-    jw_key_strn(&w, "requested", asked, strnlen(asked, 32));
-    jw_end_object(&w);
-    jw_end_object(&w);
-    jw_end_object(&w);
-    SY_ASSERT(jw_done(&w) == SY_E_OK);
-    mcp_deliver(m, r->batch);
-}
-
 /* May this request run now? Answers it if not. */
 static bool
 is_allowed(struct mcp *m, const struct mcp_request *r, const struct mcp_method *method)
@@ -361,14 +302,8 @@ is_allowed(struct mcp *m, const struct mcp_request *r, const struct mcp_method *
         return false;
     }
     if (m->version == NULL && (method->flags & METHOD_EARLY) == 0) {
-        const char *asked = js_str(js_get(js_get(r->params, "_meta"), META_VERSION));
-
-        if (asked != NULL) {
-            refuse_modern(m, r, asked);
-        } else {
-            mcp_error(m, &r->id, r->batch, RPC_REQUEST,
-                      "not initialized: send initialize before %s", method->name);
-        }
+        mcp_error(m, &r->id, r->batch, RPC_REQUEST, "not initialized: send initialize before %s",
+                  method->name);
         return false;
     }
     return true;
@@ -384,6 +319,10 @@ dispatch(struct mcp *m, const struct mcp_request *r)
         if (method != NULL && (method->flags & METHOD_NOTIFICATION) != 0) {
             method->run(m, r);
         }
+        return;
+    }
+    /* initialize and ping are of this era, whatever they carry. */
+    if ((method == NULL || (method->flags & METHOD_EARLY) == 0) && mcp_refuse_modern(m, r)) {
         return;
     }
     if (method == NULL) {

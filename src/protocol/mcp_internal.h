@@ -87,6 +87,16 @@ void mcp_deliver(struct mcp *m, struct mcp_batch *batch);
 /* One hold less; the last one sends and frees. Accepts NULL. */
 void mcp_batch_release(struct mcp *m, struct mcp_batch *batch);
 
+/* mcp_version.c */
+const struct mcp_version *mcp_version_newest(void);
+/* The one that is asked for, or the newest if there is none of that name. */
+const struct mcp_version *mcp_version_offer(const char *asked);
+/*
+ * A request that names in its _meta a version without initialize, or looks for one: is it
+ * refused? The answer names the versions that are served.
+ */
+bool mcp_refuse_modern(struct mcp *m, const struct mcp_request *r);
+
 /* mcp_elicit.c */
 /* From the parameters of initialize: can a person there be asked? */
 void mcp_elicit_setup(struct mcp *m, const struct js *params);

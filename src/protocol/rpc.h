@@ -13,7 +13,8 @@ enum rpc_code {
     RPC_REQUEST = -32600,
     RPC_METHOD = -32601,
     RPC_PARAMS = -32602,
-    RPC_INTERNAL = -32603
+    RPC_INTERNAL = -32603,
+    RPC_VERSION = -32022 /* of MCP: the version that a request names is not served */
 };
 
 /* A request id or a progress token; echoed with the type that it came with.

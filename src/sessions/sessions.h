@@ -151,6 +151,7 @@ struct live_terminal {
     bool is_at_prompt; /* a shell or another reader of lines waits at its prompt */
     bool echo_off;     /* what is typed is not shown: a password */
     bool draws;        /* it uses the whole screen */
+    bool leads;        /* its first program is in the foreground, and what is typed is shown */
 };
 /* False: it has none, or has ended. */
 bool live_get_terminal(const struct live *l, struct live_terminal *ret);

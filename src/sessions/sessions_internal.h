@@ -36,6 +36,9 @@ struct typed {
 /* A number of a session that nobody can guess, in hexadecimal digits. */
 #define MARKS_NONCE 33
 
+/* How a shell is brought to mark its prompt. */
+enum marks_shell { MARKS_NONE, MARKS_BASH, MARKS_ZSH, MARKS_SH };
+
 struct live {
     struct live_store *store;
     struct live_store *home; /* where it began, if that is another one */
@@ -62,7 +65,7 @@ struct live {
     uint64_t heard_ns; /* when it last wrote something */
     struct typed typed;
     char nonce[MARKS_NONCE]; /* of the marks that count; "": none do */
-    char prompt_command[320];
+    enum marks_shell shell;
     uint64_t prompted_ns;    /* when the last mark came; 0: none yet */
     uint64_t seen;           /* live_seen */
     struct terminal *screen; /* NULL: it has no terminal */
@@ -84,14 +87,18 @@ void typed_fini(struct typed *t);
 bool typed_is_hidden(int terminal_fd);
 
 /*
- * Marks of a prompt (marks.c). Is it a bash that reads what is typed, and no script? Split: the
- * words of a script that consists of nothing but a name and options (an `exec` before it left out);
- * else none. Prepare: for such a shell, what its environment and its screen need.
+ * Marks of a prompt (marks.c). Shell: which one is it, if it reads what is typed and no script?
+ * Split: the words of a script that consists of nothing but a name and options (an `exec` before
+ * it left out); else none. Prepare: for such a shell, what its screen needs, and who adds to its
+ * environment. Environment: that addition, with the directory of the shells' files (NULL: there is
+ * none).
  */
-bool marks_is_shell(const struct strv *words);
+enum marks_shell marks_shell(const struct strv *words);
 enum sy_code marks_split(struct strv *ret, const char *script) SY_NODISCARD;
 enum sy_code marks_prepare(struct live *l, struct exec_request *request,
                            struct terminal_options *options) SY_NODISCARD;
+enum sy_code marks_environment(struct strv *env, enum marks_shell shell, const char *nonce,
+                               const char *dir) SY_NODISCARD;
 
 /* Its terminal (tty.c). Begin: before its command is submitted. Feed: what it wrote. */
 enum sy_code live_tty_begin(struct live *l, struct exec_request *request,

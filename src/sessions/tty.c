@@ -134,6 +134,7 @@ live_get_terminal(const struct live *l, struct live_terminal *ret)
         return true;
     }
     facts.shell = leader(master);
+    ret->leads = facts.foreground != 0 && facts.foreground == facts.shell && facts.echo;
     look_closer(&facts, master, l->screen);
     switch (state_of(&facts)) {
     case STATE_RUNNING:

@@ -54,14 +54,20 @@ is_behind_text(struct live *l)
 }
 
 /*
- * A mark tells of a prompt at once (marks.c). Without marks one counts when the terminal was seen
+ * A mark tells of a prompt at once (marks.c); of a sh, which leaves the terminal as it is at its
+ * prompt, nothing else does. Without marks one counts when the terminal was seen
  * otherwise since our turn began and stands behind a text. Else it must have been quiet for a
  * moment: what was typed may not have been read yet, and its echo comes from the prompt before.
  */
 static bool
-is_prompted(struct live *l, const struct live_wait *w, bool is_quiet)
+is_prompted(struct live *l, const struct live_wait *w, const struct live_terminal *t, bool is_quiet)
 {
-    if (l->prompted_ns >= w->began_ns || is_quiet) {
+    bool is_marked = l->prompted_ns >= w->began_ns;
+
+    if (!t->is_at_prompt) {
+        return is_marked && t->leads && l->shell == MARKS_SH;
+    }
+    if (is_marked || is_quiet) {
         return true;
     }
     return l->prompted_ns == 0 && w->saw_running && is_behind_text(l);
@@ -83,7 +89,7 @@ is_met(struct live *l, struct live_wait *w, uint64_t now_ns, enum live_reason *r
         return false;
     }
     w->saw_running = w->saw_running || !t.is_waiting;
-    if (w->until_prompt && t.is_at_prompt && is_prompted(l, w, is_quiet)) {
+    if (w->until_prompt && is_prompted(l, w, &t, is_quiet)) {
         *ret_reason = LIVE_PROMPT;
         return true;
     }

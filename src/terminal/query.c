@@ -59,6 +59,11 @@ ask(struct terminal *t, const char *query)
     if (rc == SY_E_OK) {
         rc = vt_ask(t->vt, query, strlen(query), &t->replies);
     }
+    /* In origin mode libvterm moves the cursor into the region at each sequence, this one too,
+     * which is not there when the screen is drawn again: an answer to nobody is. */
+    if ((t->modes & 1U << MODE_ORIGIN) != 0) {
+        pending_add(t, "\x1b[0n", 4, PENDING_OTHER);
+    }
     if (rc != SY_E_OK && t->rc == SY_E_OK) {
         t->rc = rc;
     }

@@ -397,7 +397,7 @@ vt_resize(struct vt *v, unsigned rows, unsigned cols)
     return guarded(v, step_resize, &size);
 }
 
-/* Leaves nothing behind: when the screen is drawn again, nobody asks. */
+/* Leaves nothing behind (in origin mode: query.c): when the screen is drawn again, nobody asks. */
 static void
 step_ask(struct vt *v, void *arg)
 {

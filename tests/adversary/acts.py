@@ -46,6 +46,13 @@ WALLS = {
     "own-terminal": ("own-tiocsti", "own-tioclinux"),
 }
 
+# Acts on another session of the same server, tried where there is one: its shell, and its terminal. One of them
+# got through if it reached exactly that terminal.
+SESSION_WALLS = {
+    "sessions": ("steal-by-proc", "steal-trace", "steal-descriptor", "steal-memory", "steal-signal", "steal-keys"),
+    "session-terminals": ("steal-by-name", "steal-read", "steal-write", "host:stolen"),
+}
+
 WALL_OF = {act: wall for wall, acts in WALLS.items() for act in acts}
 
 # Ordinary work, which no wall may stop.
@@ -57,9 +64,15 @@ WORK = ("clone-plain", "kill-child", "limit-self", "window-size", "personality-q
 # Tried, but nothing that can be told from its outcome alone.
 UNJUDGED = ("unshare-mount", "unknown-call", "x32", "int80", "signal-by-owner")
 
-# What the no-namespace tier does not have (docs/sandbox.md).
-ABSENT_WITHOUT_NAMESPACES = ("fs_metadata", "pid_namespace", "private_tmp", "ipc", "protected", "protected-agents",
-                             "protected-envrc")
+# What a tier does not have (docs/sandbox.md, docs/threat-model.md).
+ABSENT = {
+    "no-namespace": ("fs_metadata", "pid_namespace", "private_tmp", "ipc", "protected", "protected-agents",
+                     "protected-envrc"),
+    "full": (
+        # Sessions of one client under one policy have one /dev/pts; this line goes once each has its own.
+        "session-terminals",
+    ),
+}
 
 # In a network of its own a command may send to itself and listen: nobody hears it
 # (host:internet-heard).
@@ -72,13 +85,26 @@ MAY_FAIL_OUTSIDE = ("clone3", "setns", "io-uring", "bpf", "perf", "keyctl", "add
                     "clock-settime", "tcp6", "mptcp", "fast-open", "raw", "packet", "vsock", "alg", "chroot",
                     "device-inside", "setuid-program", "own-tiocsti", "own-tioclinux", "capabilities", "signal-parent", "userfaultfd", "handle",
                     "fanotify", "memfd-secret", "tiocsti", "tiocsti-high", "type", "host:typed", "core-dumps",
-                    "unshare-user", "clone-user", "attribute-outside", "kcmp")
+                    "unshare-user", "clone-user", "attribute-outside", "kcmp", "steal-keys")
 
 
 def held_walls(tier):
     """Walls that stand in a sandbox of default settings."""
-    absent = ABSENT_WITHOUT_NAMESPACES if tier == "no-namespace" else ()
-    return {wall for wall in WALLS if wall not in absent and wall != "private"}
+    return {wall for wall in WALLS if wall not in ABSENT.get(tier, ()) and wall != "private"}
+
+
+def judge_session(tier, outcomes):
+    """What is wrong with acts on another session."""
+    return [f"{act}: {'got through' if act in outcomes else 'not tried'} ({wall})"
+            for wall, acts in SESSION_WALLS.items() if wall not in ABSENT[tier] for act in acts
+            if outcomes.get(act, 0) == 0]
+
+
+def judge_session_outside(tier, outcomes):
+    """Those are refused where nothing should refuse them. A terminal of the full tier has its name in there alone."""
+    other = ("steal-by-name",) if tier == "full" else ()
+    return [f"{act}: {outcomes.get(act)} outside" for acts in SESSION_WALLS.values() for act in acts
+            if outcomes.get(act, -1) != 0 and act not in (*MAY_FAIL_OUTSIDE, *other)]
 
 
 def without_own_network(tier, outcomes):

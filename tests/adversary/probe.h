@@ -18,6 +18,8 @@ extern const struct probe_act probe_socket_acts[];
 extern const size_t probe_n_socket_acts;
 extern const struct probe_act probe_wall_acts[];
 extern const size_t probe_n_wall_acts;
+extern const struct probe_act probe_session_acts[];
+extern const size_t probe_n_session_acts;
 
 extern pid_t probe_parent; /* of the process that runs all acts */
 

@@ -494,6 +494,9 @@ main(int argc, char **argv)
     if (getenv("PROBE_HOME") != NULL) {
         run(probe_wall_acts, probe_n_wall_acts);
     }
+    if (getenv("PROBE_SESSION") != NULL) {
+        run(probe_session_acts, probe_n_session_acts);
+    }
     (void)fflush(stdout);
     _exit(0); /* a leak checker would want ptrace, which is among the refused */
 }

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Every optional feature alone and in pairs: the walls hold, what a feature allows is
 allowed, and ordinary work goes on (renames and links between directories of a root, threads
-that start processes, a queue in the workspace)."""
+that start processes, a queue in the workspace). By turns with and without a terminal: each
+feature is tried both ways, with others too, and what one user tries one way the other, where there
+are two, tries the other way."""
 
 import http.server
 import itertools
@@ -44,6 +46,7 @@ FEATURES = {
     "run_as self": ("run_as", {"sandbox.run_as": "self"}, (), ()),
     "a further root": ("roots", {"sandbox.writable_roots": "[@notes]"}, (), ()),
 }
+DEFAULT_TIERS = {"exec": "no-namespace", "pty": "full"}
 
 
 class Answering:
@@ -97,9 +100,10 @@ def fetches(world, names, port):
     return ["sh", "-c", f'curl -s -m 20 http://127.0.0.1:{port}/ > fetched; exec "$0" "$@"', *probe]
 
 
-def judge_run(world, run, names):
-    """What is wrong with a run under these features."""
-    tier = "full" if any("full" in name for name in names if FEATURES[name][0] == "tier") else "no-namespace"
+def judge_run(world, run, names, way):
+    """What is wrong with a run under these features. Of itself `exec` has the lighter tier, and a session the other."""
+    tiers = {name.split()[-1] for name in names if FEATURES[name][0] == "tier"} or {DEFAULT_TIERS[way]}
+    tier = "full" if "full" in tiers else "no-namespace"
     if run.tier != tier:
         return [f"the tier is {run.tier}, not {tier}: {run.brief()}"]
     outcomes = {**run.outcomes, **world.facts()}
@@ -130,17 +134,18 @@ def main():
 
     def as_party(world):
         os.chmod(world.path("notes"), 0o777)
-        for names in combinations():
-            title = f"{' and '.join(names) if names else 'defaults'}: walls hold, work goes on ({world.party.name})"
+        for i, names in enumerate(combinations()):
+            way = "pty" if (i % 2 == 0) == (world.party.name == "root") else "exec"
+            title = f"{' and '.join(names) if names else 'defaults'}: walls hold, work goes on ({world.party.name}, by {way})"
 
-            def body(names=names):
+            def body(names=names, way=way):
                 world.reset()
-                run = world.exec(settings_of(world, names, answering.port),
-                                 fetches(world, names, answering.port))
-                return judge_run(world, run, names)
+                run = getattr(world, way)(settings_of(world, names, answering.port),
+                                          fetches(world, names, answering.port))
+                return judge_run(world, run, names, way)
 
             suite.check(title, body)
-            suite.row(" + ".join(names) or "defaults", "by setting", world.party.name,
+            suite.row(" + ".join(names) or "defaults", f"by setting, {way}", world.party.name,
                       "FAILED" if suite.last_failed else "held")
 
     suite.each_party(as_party)

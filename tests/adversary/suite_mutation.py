@@ -73,6 +73,8 @@ MUTANTS = (
 
 # Outside they fail too, but otherwise: that they change is the control.
 DIFFER = ("clone3", "keyctl", "io-uring", "signal-parent")
+# Of a session these are otherwise: it has a terminal of its own.
+SESSION_OWN = ("terminal", "type", "host:typed")
 TRIED = sorted({act for mutant in MUTANTS for act in mutant.acts if ":" not in act} |
                {"write-inside", "daemon", "signal-by-owner", "type", "envrc"})
 
@@ -87,20 +89,20 @@ class Bench:
         os.makedirs(world.path("hits"), exist_ok=True)
         os.chmod(world.path("hits"), 0o777)
 
-    def run(self, tier, layers):
-        key = (tier, tuple(sorted(layers)))
+    def run(self, tier, layers, way="exec"):
+        key = (tier, tuple(sorted(layers)), way)
         if key not in self.seen:
-            self.seen[key] = self._run(tier, layers)
+            self.seen[key] = self._run(tier, layers, way)
         return self.seen[key]
 
-    def _run(self, tier, layers):
+    def _run(self, tier, layers, way):
         world = self.world
         world.reset()
-        hits = world.path("hits/" + "-".join(layers).replace("/", "_"))
+        hits = world.path(f"hits/{way}-" + "-".join(layers).replace("/", "_"))
         words = ",".join(layer.replace(":W", ":" + world.path("W")).replace(":home", ":" + world.path("home"))
                          for layer in layers)
         wrap = [self.suite.programs.mutate, hits, words, os.path.basename(self.suite.programs.probe)]
-        run = world.exec({"sandbox.tier": tier}, world.probe_words(TRIED), wrap=wrap if layers else ())
+        run = getattr(world, way)({"sandbox.tier": tier}, world.probe_words(TRIED), wrap=wrap if layers else ())
         run.outcomes.update(world.facts())
         run.missed = []
         if layers:
@@ -132,6 +134,42 @@ def judge(bench, mutant, tier, outside):
     return wrong
 
 
+# With a terminal, several walls at once: each is tried alone above, and here that the path of sessions passes them at
+# all. Of walls that hold the same acts only one is in a group.
+BY_PTY = (
+    ("no-namespace", ("landlock", "limits", "quarantine")),
+    ("no-namespace", ("seccomp", "broker", "landlock-read")),
+    ("full", ("read-only", "broker", "ipc", "below:home")),
+    ("full", ("seccomp", "at:/tmp", "below:W", "limits")),
+)
+
+
+def acts_of(tier, wall, who):
+    """What this wall holds alone."""
+    return [act for mutant in MUTANTS if mutant.wall == wall and tier in mutant.tiers and who in mutant.users
+            and not mutant.without for act in mutant.acts]
+
+
+def judge_pty(bench, tier, group, outside):
+    """What is wrong where these walls are taken away from a session with a terminal."""
+    before = bench.run(tier, (), "pty")
+    after = bench.run(tier, group, "pty")
+    wrong = [f"'{layer}' was never met: nothing was taken away" for layer in after.missed]
+    if before.tier != tier or after.outcomes.get("write-inside") != 0:
+        return [*wrong, f"the command did not run: {before.tier}, {after.brief()}"]
+    for wall in group:
+        for act in acts_of(tier, wall, bench.world.party.name):
+            if act in SESSION_OWN or (outside.get(act) != 0 and act not in DIFFER):
+                continue
+            if wall == "below:W" and act.startswith("host:"):
+                continue  # what got through is taken away again, sooner or later than we look
+            if before.outcomes.get(act) == 0:
+                wrong.append(f"{act} got through before '{wall}' was taken away")
+            if after.outcomes.get(act) == before.outcomes.get(act):
+                wrong.append(f"{act} does not notice that '{wall}' is gone ({after.outcomes.get(act)})")
+    return wrong
+
+
 def title_of(mutant, tier, who):
     alone = f", where it alone is left of itself and {', '.join(mutant.without)}" if mutant.without else ""
     what = "nothing runs" if mutant.refuses else f"{len(mutant.acts)} acts get through"
@@ -153,6 +191,13 @@ def main():
                             lambda mutant=mutant, tier=tier: judge(bench, mutant, tier, outside))
                 suite.row(f"without {'+'.join((*mutant.without, mutant.wall))}", tier, who,
                           "FAILED" if suite.last_failed else "noticed", ", ".join(mutant.acts))
+
+        for tier, group in BY_PTY:
+            if os.getuid() == 0 and (tier == "full") != (who == "root"):
+                continue  # a tier as each of the two
+            suite.check(f"without {', '.join(group)}: what each holds gets through with a terminal, too ({tier}, {who})",
+                        lambda tier=tier, group=group: judge_pty(bench, tier, group, outside))
+            suite.row(f"without {'+'.join(group)}", f"{tier}, pty", who, "FAILED" if suite.last_failed else "noticed")
 
     suite.each_party(as_party)
     return suite.finish()

@@ -5,6 +5,7 @@ The inner one stands in the tier that it says, or refuses; what it calls enforce
 enforced; and the outer one's walls hold whatever the inner one was allowed.
 """
 
+import itertools
 import json
 import shutil
 import subprocess
@@ -41,6 +42,8 @@ INNERS = {
     "network on, outside writable": {"sandbox.network_access": "true", "sandbox.writable_roots": "[@O]",
                                      "sandbox.default_deny_read": "false"},
 }
+# Those that are tried with a terminal, too: what is chosen by itself, and what holds nothing.
+BY_PTY = ("as it is", "network on, outside writable")
 
 
 def wrap_of(world, outer):
@@ -63,12 +66,26 @@ def inner_answer(outer, run):
         return None
 
 
-def judge(world, outer, inner):
+def tried(world, outer, settings, way):
+    """The inner answer (None: there is none) and the run. By pty it is a session in bubblewrap, or `exec` typed to a
+    session of Shellyard's own."""
+    how, what, _ = OUTERS[outer]
+    probe = world.probe_words(TRIED)
+    if way == "exec":
+        run = world.run([*wrap_of(world, outer), *world.exec_words(settings, probe)])
+        return inner_answer(outer, run), run
+    if how == "exec":
+        run = world.pty(what, world.exec_words(settings, probe))
+        return inner_answer(outer, run), run
+    run = world.pty(settings, probe, wrap=wrap_of(world, outer))
+    return run.answer, run
+
+
+def judge(world, outer, inner, way):
     world.reset()
     settings = {key: value.replace("@O", world.path("O")) for key, value in INNERS[inner].items()}
-    run = world.run([*wrap_of(world, outer), *world.exec_words(settings, world.probe_words(TRIED))])
+    answer, run = tried(world, outer, settings, way)
     facts = world.facts()
-    answer = inner_answer(outer, run)
     if answer is None:
         return [f"no answer: {run.brief()}"], "FAILED"
     outcomes = {name: int(value) for name, _, value in
@@ -86,7 +103,7 @@ def judge(world, outer, inner):
         wrong.append(f"it was to be the full tier, and is {tier}")
     # What this one was told to grant is no hole in it.
     outcomes = without_own_network(tier, outcomes)
-    granted = WALLS["fs_write"] + WALLS["fs_truncate"] if "sandbox.writable_roots" in settings else ()
+    granted = WALLS["fs_write"] + WALLS["fs_truncate"] + WALLS["fs_metadata"] if "sandbox.writable_roots" in settings else ()
     wrong += judge_claims(answer["sandbox"], {a: n for a, n in outcomes.items() if a not in granted})
     wrong += [f"{act}: {outcomes.get(act)}, should work" for act in WORK if outcomes.get(act) != 0]
     return wrong, f"{tier} tier"
@@ -108,18 +125,19 @@ def main():
     def as_party(world):
         who = world.party.name
         suite.check(f"bubblewrap runs here ({who})", lambda: check_control(world))
-        for outer in OUTERS:
-            for inner in INNERS:
-                result = []
+        for outer, inner, way in itertools.product(OUTERS, INNERS, ("exec", "pty")):
+            if way == "pty" and inner not in BY_PTY:
+                continue
+            result = []
 
-                def body(outer=outer, inner=inner, result=result):
-                    wrong, what = judge(world, outer, inner)
-                    result.append(what)
-                    return wrong
+            def body(outer=outer, inner=inner, way=way, result=result):
+                wrong, what = judge(world, outer, inner, way)
+                result.append(what)
+                return wrong
 
-                suite.check(f"inside {outer}, {inner}: nothing is claimed that does not hold ({who})", body)
-                suite.row(f"{outer} > {inner}", "nested", who,
-                          "FAILED" if suite.last_failed else result[0] if result else "not tried")
+            suite.check(f"inside {outer}, {inner}, by {way}: nothing is claimed that does not hold ({who})", body)
+            suite.row(f"{outer} > {inner}", f"nested by {way}", who,
+                      "FAILED" if suite.last_failed else result[0] if result else "not tried")
 
     suite.each_party(as_party)
     return suite.finish()

@@ -6,8 +6,10 @@ import errno
 import itertools
 import sys
 
-from acts import WALLS, held_walls, judge, judge_claims, judge_outside, without_own_network
+from acts import (SESSION_WALLS, WALLS, held_walls, judge, judge_claims, judge_outside, judge_session,
+                  judge_session_outside, without_own_network)
 from harness import Suite
+from world import Server
 
 SETTINGS = {
     "no-namespace": {"sandbox.tier": "no-namespace"},
@@ -24,22 +26,47 @@ def outside(suite, world):
     return wrong
 
 
+def judge_inside(run, tier, outcomes):
+    if run.tier != tier:
+        return [f"the tier is {run.tier}: {run.brief()}"]
+    judged = without_own_network(tier, outcomes)
+    return judge(judged, held_walls(tier)) + judge_claims(run.sandbox, judged)
+
+
 def inside(suite, world, tier, way):
     world.reset()
     run = getattr(world, way)(SETTINGS[tier], world.probe_words())
     outcomes = {**run.outcomes, **world.facts()}
-    if run.tier != tier:
-        return [f"the tier is {run.tier}: {run.brief()}"]
-    judged = without_own_network(tier, outcomes)
-    wrong = judge(judged, held_walls(tier)) + judge_claims(run.sandbox, judged)
-    if way == "pty":
-        # It has a terminal of its own, in which it may write and nothing else: the acts on it met the
-        # terminal and were refused by the filter, not for want of one.
-        wrong = [line for line in wrong if not line.startswith("terminal: ") and ", and terminal got through" not in line]
-        wrong += [] if outcomes.get("terminal") == 0 else ["terminal: its own can't be opened"]
-        wrong += [f"{act}: {outcomes.get(act)}, not EPERM" for act in (*WALLS["own-terminal"], "type")
-                  if outcomes.get(act) != errno.EPERM]
+    wrong = judge_inside(run, tier, outcomes)
     suite.rows_of(f"{tier} by {way}", world.party.name, outcomes, wrong)
+    return wrong
+
+
+def stolen(server, session):
+    """Does the other session's terminal show what was written by a thief?"""
+    shown = server.call("write_stdin", session_id=session, view="screen", idle_ms=20, yield_time_ms=1000)
+    return 0 if "stolen" in shown.get("output", "") else 1
+
+
+def on_terminals(suite, world, tier):
+    """In a session with a terminal, beside another one of the same server."""
+    world.reset()
+    with Server(world, SETTINGS[tier]) as server:
+        session, words = world.open_session(server)
+        run = server.pty([*world.probe_words(), *words])
+        outcomes = {**run.outcomes, **world.facts(), "host:stolen": stolen(server, session)}
+        free = world.run([*world.probe_words([act for acts in SESSION_WALLS.values() for act in acts]), *words])
+        control = {**free.outcomes, "host:stolen": stolen(server, session)}
+    wrong = judge_inside(run, tier, outcomes) + judge_session(tier, outcomes)
+    # It has a terminal of its own, in which it may write and nothing else: the acts on it met the
+    # terminal and were refused by the filter, not for want of one.
+    wrong = [line for line in wrong if not line.startswith("terminal: ") and ", and terminal got through" not in line]
+    wrong += [] if outcomes.get("terminal") == 0 else ["terminal: its own can't be opened"]
+    wrong += [f"{act}: {outcomes.get(act)}, not EPERM" for act in (*WALLS["own-terminal"], "type")
+              if outcomes.get(act) != errno.EPERM]
+    wrong += judge_session_outside(tier, control)
+    suite.rows_of(f"{tier} by pty", world.party.name, outcomes, wrong)
+    suite.rows_of(f"outside, beside {tier}", world.party.name, control, [])
     return wrong
 
 
@@ -51,7 +78,8 @@ def main():
         suite.check(f"outside, as {who}, all acts succeed that are refused inside", lambda: outside(suite, world))
         for tier, way in itertools.product(SETTINGS, ("exec", "mcp", "pty")):
             suite.check(f"in the {tier} tier, as {who}, by {way}, hostile acts fail and work goes on",
-                        lambda tier=tier, way=way: inside(suite, world, tier, way))
+                        lambda tier=tier, way=way: on_terminals(suite, world, tier) if way == "pty"
+                        else inside(suite, world, tier, way))
 
     suite.each_party(as_party)
     return suite.finish()

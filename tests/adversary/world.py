@@ -89,6 +89,21 @@ def listen(family, kind, address):
         return None
 
 
+def processes_with(*wanted):
+    """Those that have all of these words on their command line."""
+    found = []
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                with open(f"/proc/{name}/cmdline", "rb") as f:
+                    words = f.read().split(b"\0")
+            except OSError:
+                continue
+            if all(word.encode() in words for word in wanted):
+                found.append(int(name))
+    return found
+
+
 def remove(path):
     """Whatever it is; what can't be is left."""
     if os.path.isdir(path) and not os.path.islink(path):
@@ -126,6 +141,58 @@ class Run:
 
     def brief(self):
         return f"status {self.status}, {self.out[:300]!r} {self.err[:600]!r}"
+
+
+class Server:
+    """An MCP server of the world's party. Use as a context."""
+
+    def __init__(self, world, settings, wrap=(), seconds=SECONDS):
+        words = [*wrap, world.programs.shellyard, "mcp", *world.setting_words(settings)]
+        self.process = world.start(words, stdin=subprocess.PIPE)
+        self.clock = threading.Timer(seconds, self.process.kill)
+        self.clock.start()
+        self.asked = 0
+        hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}}
+        self._answer(self._send("initialize", hello))
+        self._write({"method": "notifications/initialized"})
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.communicate()
+        self.clock.cancel()
+
+    def _write(self, message):
+        try:
+            self.process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            pass  # the missing answer tells
+
+    def _send(self, method, params):
+        self.asked += 1
+        self._write({"id": self.asked, "method": method, "params": params})
+        return self.asked
+
+    def _answer(self, number):
+        return next((m for m in map(json.loads, self.process.stdout) if m.get("id") == number), None)
+
+    def call(self, tool, **arguments):
+        """What the tool said; empty where it said nothing, with `error`."""
+        answer = self._answer(self._send("tools/call", {"name": tool, "arguments": arguments}))
+        if answer is None:
+            return {"error": f"the server has ended: {self.process.stderr.read().decode('utf-8', 'replace')}"}
+        return answer.get("result", {}).get("structuredContent", {"error": answer})
+
+    def run(self, tool, **arguments):
+        """A command's Run, whose server is not asked anything else."""
+        result = self.call(tool, **arguments)
+        text = json.dumps({**result, "stdout": result.get("output", "")})
+        return Run(result.get("exit_code"), text, str(result.get("error", "")))
+
+    def pty(self, command):
+        return self.run("exec_command", cmd=command, tty=True, cols=500, timeout_ms=40000, yield_time_ms=30000)
 
 
 class World:
@@ -297,50 +364,32 @@ class World:
         """One command under shellyard exec."""
         return self.run([*wrap, *self.exec_words(settings, command)], **more)
 
-    def mcp(self, settings, command, seconds=SECONDS, **arguments):
+    def mcp(self, settings, command, wrap=(), **arguments):
         """One command as a call of an MCP server, which ends after it; `arguments` go with the call."""
-        call = {"name": "shell", "arguments": {"command": command, "timeout_ms": 40000, **arguments}}
-        return self._call(settings, call, seconds)
+        with Server(self, settings, wrap) as server:
+            return server.run("shell", command=command, timeout_ms=40000, **arguments)
 
-    def pty(self, settings, command, seconds=SECONDS):
+    def pty(self, settings, command, wrap=()):
         """The same as a session with a terminal, which ends by itself."""
-        call = {"name": "exec_command", "arguments": {"cmd": command, "tty": True, "cols": 500, "timeout_ms": 40000,
-                                                      "yield_time_ms": 30000}}
-        return self._call(settings, call, seconds)
-
-    def _call(self, settings, call, seconds):
-        hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}}
-        messages = ({"id": 1, "method": "initialize", "params": hello}, {"method": "notifications/initialized"},
-                    {"id": 2, "method": "tools/call", "params": call})
-        words = [self.programs.shellyard, "mcp", *self.setting_words(settings)]
-        with self.start(words, stdin=subprocess.PIPE) as server:
-            clock = threading.Timer(seconds, server.kill)
-            clock.start()
-            try:
-                server.stdin.write(b"".join(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n"
-                                            for message in messages))
-                server.stdin.flush()
-                answer = next((m for m in map(json.loads, server.stdout) if m.get("id") == 2), {})
-                _, err = server.communicate()
-            finally:
-                clock.cancel()
-        result = answer.get("result", {}).get("structuredContent", {})
-        text = json.dumps({**result, "stdout": result.get("output", "")})
-        return Run(result.get("exit_code"), text, err.decode("utf-8", "replace") + json.dumps(answer.get("error")))
+        with Server(self, settings, wrap) as server:
+            return server.pty(command)
 
     def lingering(self):
         """Processes that an act left behind."""
-        found = []
-        for name in os.listdir("/proc"):
-            if name.isdigit():
-                try:
-                    with open(f"/proc/{name}/cmdline", "rb") as f:
-                        words = f.read().split(b"\0")
-                except OSError:
-                    continue
-                if b"--linger" in words and self.mark.encode() in words:
-                    found.append(int(name))
-        return found
+        return processes_with("--linger", self.mark)
+
+    def open_session(self, server):
+        """Another session of this server, whose shell waits at its terminal: (its id, words for the probe)."""
+        mark = f"{self.mark}-session"
+        answer = server.call("exec_command", cmd=["sh", "-c", "echo ready; read -r x; exit 1", mark], tty=True,
+                             pattern="ready", yield_time_ms=20000)
+        shell = processes_with(mark)
+        if answer.get("session_id") is None or len(shell) != 1:
+            raise RuntimeError(f"no session: {answer}, {shell}")
+        terminal = os.stat(f"/proc/{shell[0]}/fd/0")
+        return answer["session_id"], [f"PROBE_SESSION={shell[0]}", f"PROBE_SESSION_DEVICE={terminal.st_dev}",
+                                      f"PROBE_SESSION_NUMBER={terminal.st_rdev}",
+                                      f"PROBE_SESSION_TERMINAL={os.readlink(f'/proc/{shell[0]}/fd/0')}"]
 
     def end_lingering(self):
         for pid in self.lingering():

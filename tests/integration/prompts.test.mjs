@@ -4,7 +4,7 @@ import crypto from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import test from 'node:test';
-import { STUCK_MS } from './lib/client.mjs';
+import { STUCK_MS, has, mustRun, program } from './lib/client.mjs';
 import { openDrive } from './lib/drive.mjs';
 
 /** All files below a directory, as [name, text]. */
@@ -221,4 +221,90 @@ test('rc files have their way with the prompt, and a script has no mark', { time
   const script = await s.run("bash -c 'env | grep -c PROMPT_COMMAND'; env | grep -c PROMPT_COMMAND", { yield_time_ms: 30_000 });
 
   assert.match(script.last.output, /^0\n0$/m);
+});
+
+const LEFT = 'env | grep -c -e SHELLYARD_MARK -e SHELLYARD_ZDOTDIR -e ^ENV= -e sy=';
+
+/** At its prompt, whose mark is its own: nothing is left for its children, and nobody else's counts. */
+async function isMarked(p, prompt) {
+  const ask = (line, args = {}) => p.type(`${line}\r`, { until: 'prompt', yield_time_ms: 30_000, ...args });
+
+  assert.equal(p.last.reason, 'prompt', p.show());
+  await ask('(exit 7)');
+  await ask(`echo "rc=$?"; case $PS1 in *133\\;B\\;sy=*) echo marked; esac; ${LEFT}`);
+  assert.equal(p.last.reason, 'prompt', p.show());
+  assert.match(p.last.output, /^rc=7\nmarked\n0$/m, p.show());
+  assert.equal(p.rows().filter((row) => row.startsWith(prompt)).length, 3, p.show());
+  await ask(`printf '\\033]133;B;sy=%032d\\007\\033]133;B\\007${prompt}' 0; read -r x`, { yield_time_ms: 500 });
+  assert.equal(p.last.reason, 'timeout', p.show());
+  await ask('');
+  assert.equal(p.last.reason, 'prompt', p.show());
+}
+
+test('a zsh marks its prompt, and reads the files of its person', { timeout: STUCK_MS }, async (t) => {
+  if (!mustRun(t, has('zsh'), 'no zsh here')) {
+    return;
+  }
+  const s = await openDrive(t);
+  const at = (name, text) => fs.writeFileSync(path.join(s.yard.home, name), text);
+
+  at('.zshenv', 'from=env\n');
+  at('.zshrc', "precmd_functions+=(mine)\nmine() { PS1='own> '; n=$((n + 1)) }\nHISTFILE=$ZDOTDIR/x\n");
+  const p = await s.run('zsh', { until: 'prompt', yield_time_ms: 30_000 });
+
+  await isMarked(p, 'own>');
+  await p.type('echo "<$from $n ${ZDOTDIR-none} $HISTFILE>"\r', { until: 'prompt', yield_time_ms: 30_000 });
+  assert.match(p.last.output, /^<env 4 none \/x>$/m);
+  await p.type('exit\r');
+  await p.ends();
+
+  await t.test('also where they are elsewhere, and a zsh starts it', async (u) => {
+    const other = await openDrive(u, { settings: { 'shell.path': '/usr/bin/zsh', 'shell.snapshot': false }, env: { ZDOTDIR: path.join(s.yard.home, 'dots') } });
+
+    fs.mkdirSync(path.join(s.yard.home, 'dots'));
+    at('dots/.zshenv', 'from=$((from + 1))\n');
+    at('dots/.zprofile', 'from+=profile\n');
+    at('dots/.zshrc', "PROMPT='dots> '\n");
+    const q = await other.run('zsh -l', { until: 'prompt', yield_time_ms: 30_000 });
+
+    await isMarked(q, 'dots>');
+    await q.type('echo "<$from $ZDOTDIR>"\r', { until: 'prompt', yield_time_ms: 30_000 });
+    assert.match(q.last.output.replaceAll('\n', ''), /<1profile \S+\/home\/dots>/);
+    await q.type('exit\r');
+    await q.ends();
+  });
+});
+
+test('where a zsh could not read our file it reads its own alone', { timeout: STUCK_MS }, async (t) => {
+  if (!mustRun(t, has('zsh'), 'no zsh here')) {
+    return;
+  }
+  const ours = path.join(fs.realpathSync(path.dirname(program)), 'libexec/shellyard/prompt');
+
+  assert.ok(fs.existsSync(path.join(ours, '.zshenv')));
+
+  const s = await openDrive(t, { settings: { 'sandbox.deny_read': ours } });
+
+  fs.writeFileSync(path.join(s.yard.home, '.zshrc'), "PS1='own> '\n");
+  const p = await s.run('zsh', { until: 'prompt', yield_time_ms: 30_000 });
+
+  await p.type('echo "<$PS1 ${ZDOTDIR-none}>"\r', { until: 'prompt', yield_time_ms: 30_000 });
+  assert.match(p.last.output, /^<own> {2}none>$/m);
+  await p.type('exit\r');
+  await p.ends();
+});
+
+test('a sh marks its prompt, the only thing that tells of it, and reads the profile of its person', { timeout: STUCK_MS }, async (t) => {
+  const s = await openDrive(t);
+
+  fs.writeFileSync(path.join(s.yard.home, '.profile'), "PS1='mine> '; n=5\n");
+  for (const [cmd, prompt, n] of [['sh -i', '', ''], [['dash', '-l'], 'mine>', '5']]) {
+    const p = await s.run(cmd, { until: 'prompt', yield_time_ms: 30_000 });
+
+    await isMarked(p, prompt || p.rows()[0].trim());
+    await p.type('echo "<$n ${ENV-none}>"\r', { until: 'prompt', yield_time_ms: 30_000 });
+    assert.match(p.last.output, new RegExp(`^<${n} none>$`, 'm'));
+    await p.type('exit\r');
+    await p.ends();
+  }
 });

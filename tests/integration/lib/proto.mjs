@@ -1,12 +1,12 @@
-// The program as `shellyard proto`, which speaks JSON Lines.
+// The program as `shellyard proto`, which speaks JSON Lines, or as `shellyard mcp` without an SDK.
 import { spawn } from 'node:child_process';
 import readline from 'node:readline';
 import { program } from './client.mjs';
 
-/** A running `shellyard proto`: send(object), next(predicate) and all lines so far. */
-export function openProto(t, yard, settings = {}) {
+/** A running `shellyard proto` (or another verb): send(object), next(predicate) and all lines so far. */
+export function openProto(t, yard, settings = {}, verb = 'proto') {
   const flags = Object.entries({ 'shell.path': '/bin/bash', ...settings }).flatMap(([k, v]) => ['-c', `${k}=${v}`]);
-  const child = spawn(program, ['proto', ...flags], { cwd: yard.ws, env: yard.env, stdio: ['pipe', 'pipe', 'inherit'] });
+  const child = spawn(program, [verb, ...flags], { cwd: yard.ws, env: yard.env, stdio: ['pipe', 'pipe', 'inherit'] });
   const lines = [];
   const waiting = [];
   readline.createInterface({ input: child.stdout }).on('line', (line) => {

@@ -124,20 +124,85 @@ refuses_requests_before_initialize(void **state)
     assert_int_equal(fake_calls(), 0);
 }
 
-static void
-a_stateless_client_is_told_to_initialize(void **state)
+#define STATELESS "\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"%s\"}"
+
+/* A request that names a version by itself; what is said. */
+static const char *
+ask_stateless(const char *method, const char *version)
 {
-    const char *said =
-        peer_ask(&peer, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\",\"params\":{"
-                        "\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\"}}}");
+    char line[300];
+
+    (void)snprintf(line, sizeof(line),
+                   "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"%s\",\"params\":{" STATELESS
+                   ",\"name\":\"shell\",\"arguments\":{\"command\":[\"true\"]}}}",
+                   method, version);
+    return peer_ask(&peer, line);
+}
+
+static void
+a_stateless_client_is_refused_and_told_the_versions(void **state)
+{
+    static const char *const methods[] = {"tools/list", "tools/call", "resources/read",
+                                          "subscriptions/listen"};
 
     (void)state;
-    assert_has(said, "-32602");
-    assert_has(said, "begin with initialize");
+    for (int has_begun = 0; has_begun < 2; has_begun++) {
+        for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++) {
+            const char *said = ask_stateless(methods[i], "2026-07-28");
+
+            assert_has(said, "\"id\":1,\"error\":{\"code\":-32022,");
+            assert_has(said, "begin with initialize");
+            assert_has(said, "\"data\":{\"supported\":[\"2024-11-05\",\"2025-03-26\","
+                             "\"2025-06-18\",\"2025-11-25\"],\"requested\":\"2026-07-28\"}");
+        }
+        initialize("2025-11-25");
+    }
+    assert_int_equal(fake_calls(), 0);
+}
+
+static void
+the_probe_of_both_eras_says_that_this_one_initializes(void **state)
+{
+    const char *said = ask_stateless("server/discover", "2026-07-28");
+
+    (void)state;
+    /* -32022 would make the client stay in its era. */
+    assert_has(said, "\"code\":-32601,");
+    assert_has(said, "begin with initialize (versions 2024-11-05 to 2025-11-25)");
     assert_has(said, "\"supported\":[\"2024-11-05\"");
-    assert_has(said, "\"requested\":\"2026-07-28\"");
-    assert_has(peer_ask(&peer, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"server/discover\"}"),
-               "-32601");
+    said = peer_ask(&peer, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"server/discover\"}");
+    assert_has(said, "\"code\":-32601,");
+    assert_lacks(said, "requested");
+}
+
+static void
+a_version_that_is_served_still_needs_initialize(void **state)
+{
+    (void)state;
+    assert_has(ask_stateless("tools/list", "2025-11-25"), "-32600");
+    initialize("2025-11-25");
+    assert_has(ask_stateless("tools/list", "2025-11-25"), "\"result\":{\"tools\"");
+    assert_has(ask_stateless("ping", "2026-07-28"), "\"result\":{}");
+}
+
+static void
+a_long_version_is_cut_where_it_is_told_again(void **state)
+{
+    char line[600];
+    char name[301];
+
+    (void)state;
+    memset(name, '9', 300);
+    name[300] = '\0';
+    (void)snprintf(line, sizeof(line),
+                   "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\",\"params\":{" STATELESS
+                   "}}",
+                   name);
+
+    const char *said = peer_ask(&peer, line);
+
+    assert_has(said, "\"code\":-32022,");
+    assert_has(said, "\"requested\":\"99999999999999999999999999999999\"");
 }
 
 static void
@@ -319,7 +384,10 @@ main(void)
         TEST(initialize_without_a_version_is_an_error),
         TEST(answers_ping_with_the_type_of_its_id),
         TEST(refuses_requests_before_initialize),
-        TEST(a_stateless_client_is_told_to_initialize),
+        TEST(a_stateless_client_is_refused_and_told_the_versions),
+        TEST(the_probe_of_both_eras_says_that_this_one_initializes),
+        TEST(a_version_that_is_served_still_needs_initialize),
+        TEST(a_long_version_is_cut_where_it_is_told_again),
         TEST(unknown_methods_are_named),
         TEST(broken_messages_get_the_right_error),
         TEST(notifications_and_answers_get_no_answer),

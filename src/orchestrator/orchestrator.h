@@ -273,6 +273,8 @@ struct exec_look {
  * `all` as in guard_forbids. */
 enum sy_code orch_judge_file(struct orch_call *call, enum sandbox_operation op, const char *path,
                              char *const *all, struct sy_error *err) SY_NODISCARD;
+/* Could a command of this call read that file, as far as the policy goes? Nothing is told. */
+bool orch_may_read(const struct orch_call *call, const char *path);
 /*
  * The work itself refuses a file, since it lies in no root of the policy that lasts: puts that
  * among the call's denials. Nothing where no policy is enforced.

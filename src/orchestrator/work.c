@@ -97,6 +97,16 @@ orch_refuse_file(struct orch_call *c, enum sandbox_operation op, const char *pat
     return rc == SY_E_OK ? rc : sy_err_nomem(err);
 }
 
+bool
+orch_may_read(const struct orch_call *c, const char *path)
+{
+    struct sandbox_explanation e;
+
+    return !has_policy(c) ||
+           (sandbox_explain(&e, c->entry->plan, OPERATION_READ, path, NULL) == SY_E_OK &&
+            e.is_allowed);
+}
+
 static enum sy_code
 judge_by_policy(struct orch_call *c, enum sandbox_operation op, const char *path,
                 struct sy_error *err)

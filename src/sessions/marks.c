@@ -245,8 +245,7 @@ find_files(char ret[LIMIT_PATH], const struct live *l, const struct orch_call *c
         snprintf(file, sizeof(file), "%s%s", real, files[l->shell].file) >= (int)sizeof(file)) {
         return NULL;
     }
-    return (geteuid() == 0 ? is_public(file) : access(file, R_OK) == 0) &&
-                   orch_judge_file(call, OPERATION_READ, file, NULL, NULL) == SY_E_OK
+    return (geteuid() == 0 ? is_public(file) : access(file, R_OK) == 0) && orch_may_read(call, file)
                ? ret
                : NULL;
 }

@@ -14,7 +14,7 @@ from harness import Suite
 
 TIERS = ("no-namespace", "full")
 RUNS = 100  # in each tier
-KILLS = 30
+KILLS = 20
 CALLS = 1000
 
 

@@ -245,6 +245,14 @@ def lingering_after(world, seconds=2):
     return world.lingering()
 
 
+def is_lingering(world, seconds=5):
+    """Whether somebody lingers who has just been started."""
+    end = time.monotonic() + seconds
+    while not world.lingering() and time.monotonic() < end:
+        time.sleep(0.01)
+    return bool(world.lingering())
+
+
 def daemons_end(world, tier):
     """Forty that left session and parent and listen to no signal are gone with a timeout."""
     words = " ".join(f"'{word}'" for word in world.probe_words(["daemon"]))
@@ -328,7 +336,7 @@ def terminal_holders_end(world, tier):
         world.end_lingering()
     with world.start(["/usr/bin/python3", "-c", HOLD, "setsid", world.programs.probe, world.mark]) as control:
         control.stdout.readline()
-        wrong += [] if world.lingering() else ["the control left nobody behind"]
+        wrong += [] if is_lingering(world) else ["the control left nobody behind"]
         world.end_lingering()
         control.communicate()
     return wrong

@@ -82,7 +82,7 @@ read_address(struct call *c, const struct seccomp_notif *n)
 }
 
 pid_t
-broker_process_of(pid_t tid)
+broker_status_number(pid_t tid, const char *field)
 {
     char path[64];
     /* The groups of its user stand in it too: up to 65536 of them. */
@@ -90,7 +90,7 @@ broker_process_of(pid_t tid)
 
     (void)snprintf(path, sizeof(path), "/proc/%d/status", (int)tid);
     return fd_read_file(path, &text, NULL) == SY_E_OK && text.len > 0
-               ? proc_status_number(text.data, "Tgid:")
+               ? proc_status_number(text.data, field)
                : 0;
 }
 
@@ -413,7 +413,7 @@ decide(struct call *c, const struct seccomp_notif *n)
     if (sys != 0) {
         return sys;
     }
-    c->caller.tgid = broker_process_of(c->caller.tid);
+    c->caller.tgid = broker_status_number(c->caller.tid, "Tgid:");
     if (c->caller.tgid == 0) {
         return EFAULT;
     }
@@ -450,7 +450,7 @@ decide_other(struct call *c, const struct seccomp_notif *n, const struct broker_
     int sys = OBSERVE_GO_ON;
 
     if (broker_is_of_terminal(n) && c->caller.keeper > 0 && !c->place->has_own_tree) {
-        c->caller.tgid = broker_process_of(c->caller.tid);
+        c->caller.tgid = broker_status_number(c->caller.tid, "Tgid:");
         sys = broker_open_terminal(&c->caller, n);
     }
     if (sys != OBSERVE_GO_ON || (broker_is_of_terminal(n) && n->data.nr == SYS_ioctl)) {

@@ -22,8 +22,8 @@ struct broker_caller {
 
 /* Is it still in this call? Only then its numbers are its own. */
 bool broker_is_waiting(const struct broker_caller *c);
-/* The process of a thread; 0: it is gone. */
-pid_t broker_process_of(pid_t tid);
+/* A process that the status of a thread names ("Tgid:", "PPid:"; proc(5)); 0: it is gone. */
+pid_t broker_status_number(pid_t tid, const char *field);
 /* A descriptor of the caller as one of ours too. Returns 0 or an errno: EBADF, EACCES. */
 int broker_take_fd(const struct broker_caller *c, int fd, int *ret_fd);
 

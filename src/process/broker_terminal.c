@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
@@ -20,7 +19,6 @@
 #include "base/str.h"
 #include "process/ancestry.h"
 #include "process/broker_internal.h"
-#include "process/broker_parse.h"
 #include "process/limited.h"
 
 /* A program that opens by name does so itself, or a child of it, or the child of a shell. */
@@ -104,19 +102,6 @@ is_keeper(const void *arg, pid_t pid)
     return *(const pid_t *)arg == pid;
 }
 
-/* The parent of a process, by its number now; 0: none. */
-static pid_t
-parent_of(pid_t pid)
-{
-    char path[64];
-    SY_AUTO(buf_fini) struct buf text = {.max = (size_t)1 << 20};
-
-    (void)snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-    return fd_read_file(path, &text, NULL) == SY_E_OK && text.len > 0
-               ? proc_status_number(text.data, "PPid:")
-               : 0;
-}
-
 /* A process held by a descriptor, which is of the caller's tree for certain: it was seen there
  * while it had its number. Returns the descriptor, or -1. */
 static int
@@ -143,7 +128,7 @@ find_master(const struct broker_caller *c, int number)
         if (found >= 0) {
             return found;
         }
-        pid = parent_of(pid);
+        pid = broker_status_number(pid, "PPid:");
     }
     return -1;
 }

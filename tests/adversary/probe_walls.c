@@ -294,22 +294,34 @@ act_type(void)
 }
 
 /* The terminal of somebody else: its device number tells it from one that has the same name in
- * another tree. */
+ * another tree. 0 with a descriptor, or an errno value. */
+static int
+open_other_terminal(int flags, int *ret_fd)
+{
+    struct stat st;
+    int fd = open(probe_env("PROBE_TERMINAL"), flags | O_CLOEXEC);
+
+    if (fd < 0) {
+        return errno;
+    }
+    if (fstat(fd, &st) != 0 || (long)st.st_dev != probe_env_number("PROBE_TERMINAL_DEVICE")) {
+        (void)close(fd);
+        return ENODEV;
+    }
+    *ret_fd = fd;
+    return 0;
+}
+
 static int
 act_other_terminal(void)
 {
-    struct stat st;
-    int fd = open(probe_env("PROBE_TERMINAL"), O_RDWR | O_NOCTTY | O_CLOEXEC);
-    int sys = fd < 0 ? errno : 0;
+    int fd = -1;
+    int sys = open_other_terminal(O_RDWR | O_NOCTTY, &fd);
 
-    if (sys == 0 &&
-        (fstat(fd, &st) != 0 || (long)st.st_dev != probe_env_number("PROBE_TERMINAL_DEVICE"))) {
-        sys = ENODEV;
-    }
     if (sys == 0) {
         sys = probe_result(write(fd, "forged", 6));
+        (void)close(fd);
     }
-    (void)close(fd);
     return sys;
 }
 
@@ -317,15 +329,12 @@ act_other_terminal(void)
 static int
 act_read_terminal(void)
 {
-    struct stat st;
-    int fd = open(probe_env("PROBE_TERMINAL"), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    int sys = fd < 0 ? errno : 0;
+    int fd = -1;
+    int sys = open_other_terminal(O_RDONLY | O_NONBLOCK, &fd);
 
-    if (sys == 0 &&
-        (fstat(fd, &st) != 0 || (long)st.st_dev != probe_env_number("PROBE_TERMINAL_DEVICE"))) {
-        sys = ENODEV;
+    if (sys == 0) {
+        (void)close(fd);
     }
-    (void)close(fd);
     return sys;
 }
 

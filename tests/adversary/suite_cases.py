@@ -237,20 +237,17 @@ def directory_of_a_call(world, tier):
     return wrong if os.path.exists(world.path("O/made")) else [*wrong, f"the control did nothing: {control.brief()}"]
 
 
-def lingering_after(world, seconds=2):
-    """Who lingers still, once all had the time to end."""
+def await_lingering(world, wanted, seconds):
+    """Who lingers, once there is somebody (or nobody, as is wanted), or the time is over."""
     end = time.monotonic() + seconds
-    while world.lingering() and time.monotonic() < end:
+    while bool(world.lingering()) != wanted and time.monotonic() < end:
         time.sleep(0.01)
     return world.lingering()
 
 
-def is_lingering(world, seconds=5):
-    """Whether somebody lingers who has just been started."""
-    end = time.monotonic() + seconds
-    while not world.lingering() and time.monotonic() < end:
-        time.sleep(0.01)
-    return bool(world.lingering())
+def lingering_after(world):
+    """Who lingers still, once all had the time to end."""
+    return await_lingering(world, False, 2)
 
 
 def daemons_end(world, tier):
@@ -336,7 +333,7 @@ def terminal_holders_end(world, tier):
         world.end_lingering()
     with world.start(["/usr/bin/python3", "-c", HOLD, "setsid", world.programs.probe, world.mark]) as control:
         control.stdout.readline()
-        wrong += [] if is_lingering(world) else ["the control left nobody behind"]
+        wrong += [] if await_lingering(world, True, 5) else ["the control left nobody behind"]
         world.end_lingering()
         control.communicate()
     return wrong

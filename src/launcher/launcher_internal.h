@@ -135,12 +135,16 @@ bool template_prepare(struct template_process *t, const struct yard *y, int poli
                       struct failure *f);
 /* For a process that outlives it. What has been made of it stays with its keepers. */
 void template_fini(struct template_process *t);
-/*
- * Makes a keeper, with what is its command's standard input (-1: /dev/null) and
- * LAUNCH_KEEPER's descriptors. Returns its process id; -1: the engine's end of the
- * channel has been told.
- */
-pid_t template_fork_keeper(const struct template_process *t, int in_fd, const int fds[LAUNCH_FDS],
+/* What a keeper is made with. */
+struct run_fds {
+    int channel; /* its end */
+    int in;      /* of its command; -1: /dev/null */
+    int out;
+    int err;
+    bool has_terminal; /* the three are a terminal, which is made inside */
+};
+/* Returns its process id; -1: the engine's end of the channel has been told. */
+pid_t template_fork_keeper(const struct template_process *t, const struct run_fds *fds,
                            int *ret_pidfd);
 
 /* `shellyard-launch --policy FD -- CMD`: the exit status. */

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -173,9 +174,26 @@ template_fini(struct template_process *t)
     fd_close(&t->proxy_fds[1]);
 }
 
+/* The terminal of this run, among those of the run: nobody else has it by a name. */
+static bool
+open_terminal(int channel_fd, int *ret_fd, struct failure *f)
+{
+    const struct keeper_report told = {.kind = KEEPER_TERMINAL};
+    SY_FD master = open("/dev/pts/ptmx", O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+    int unlocked = 0;
+
+    if (master < 0 || ioctl(master, TIOCSPTLCK, &unlocked) != 0) {
+        return failed(f, STAGE_PTY, errno, NULL);
+    }
+    *ret_fd = ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+    return *ret_fd >= 0 && send_with_fd(channel_fd, &told, sizeof(told), master)
+               ? true
+               : failed(f, STAGE_PTY, errno, NULL);
+}
+
 /* The keeper, process 1 of its namespace, up to where all keepers are alike. */
 static int
-run_keeper(const struct template_process *t, int in_fd, const int fds[LAUNCH_FDS])
+run_keeper(const struct template_process *t, const struct run_fds *fds)
 {
     struct failure f = {STAGE_NONE, 0, ""};
     struct keeper_job job = {
@@ -183,10 +201,10 @@ run_keeper(const struct template_process *t, int in_fd, const int fds[LAUNCH_FDS
         .is_remote = true,
         .starts_with_base = true,
         .base = sandbox_ready_base(t->ready),
-        .in_fd = in_fd,
-        .out_fd = fds[0],
-        .err_fd = fds[1],
-        .channel_fd = fds[2],
+        .in_fd = fds->in,
+        .out_fd = fds->out,
+        .err_fd = fds->err,
+        .channel_fd = fds->channel,
         .engine_fd = t->engine_fd,
         .ruleset_fd = sandbox_ready_fd(t->ready),
         .listener_fd = -1,
@@ -201,9 +219,15 @@ run_keeper(const struct template_process *t, int in_fd, const int fds[LAUNCH_FDS
     /* It reads SIGCHLD from a descriptor, whoever forks it. */
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, NULL);
-    if (!tree_enter_run(&f) || !identity_become(&t->who, &f)) {
+    /* The terminal belongs to whoever opens it first. */
+    if (!tree_enter_run(&f) || !identity_become(&t->who, &f) ||
+        (fds->has_terminal && !open_terminal(job.channel_fd, &job.in_fd, &f))) {
         keeper_tell_failure(job.channel_fd, f.stage, f.sys);
         return 1;
+    }
+    if (fds->has_terminal) {
+        job.out_fd = job.in_fd;
+        job.err_fd = job.in_fd;
     }
 
     int sys = sandbox_apply_privileges(&stage);
@@ -216,32 +240,31 @@ run_keeper(const struct template_process *t, int in_fd, const int fds[LAUNCH_FDS
 }
 
 pid_t
-template_fork_keeper(const struct template_process *t, int in_fd, const int fds[LAUNCH_FDS],
-                     int *ret_pidfd)
+template_fork_keeper(const struct template_process *t, const struct run_fds *fds, int *ret_pidfd)
 {
     pid_t pid = fork_run(ret_pidfd);
 
     if (pid == 0) {
-        _exit(run_keeper(t, in_fd, fds));
+        _exit(run_keeper(t, fds));
     }
     if (pid < 0) {
-        keeper_tell_failure(fds[2], STAGE_CLONE, errno);
+        keeper_tell_failure(fds->channel, STAGE_CLONE, errno);
     }
     return pid;
 }
 
 static void
-make_keeper(const struct template_process *t, const int fds[LAUNCH_FDS])
+make_keeper(const struct template_process *t, const struct run_fds *fds)
 {
     struct keeper_report born = {.kind = KEEPER_BORN};
     SY_FD pidfd = -1;
-    pid_t pid = template_fork_keeper(t, fds[3], fds, &pidfd);
+    pid_t pid = template_fork_keeper(t, fds, &pidfd);
 
     if (pid < 0) {
         return;
     }
     born.status = pid;
-    (void)send_with_fd(fds[2], &born, sizeof(born), pidfd);
+    (void)send_with_fd(fds->channel, &born, sizeof(born), pidfd);
 }
 
 /* Half of the marks are none: the template ends with those that it could not make. */
@@ -270,7 +293,13 @@ take_order(struct template_process *t)
         return errno == EAGAIN || errno == EINTR;
     }
     if (got == (ssize_t)sizeof(order) && order.kind == LAUNCH_KEEPER && fds[2] >= 0) {
-        make_keeper(t, fds);
+        make_keeper(t, &(const struct run_fds){
+                           .channel = fds[2], .in = fds[3], .out = fds[0], .err = fds[1]});
+        goes_on = true;
+    } else if (got == (ssize_t)sizeof(order) && order.kind == LAUNCH_TERMINAL && fds[0] >= 0) {
+        make_keeper(t,
+                    &(const struct run_fds){
+                        .channel = fds[0], .in = -1, .out = -1, .err = -1, .has_terminal = true});
         goes_on = true;
     } else if (got == (ssize_t)sizeof(order) && order.kind == LAUNCH_MARKS && fds[0] >= 0) {
         goes_on = take_marks(t, fds[0]);

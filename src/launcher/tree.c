@@ -204,10 +204,6 @@ build_dev(const struct pieces *devices, const struct piece *shm, struct failure 
     if (!put_all(devices, f) || !make_place(&pts, f) || !make_links(f)) {
         return false;
     }
-    if (mount("devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC,
-              "newinstance,ptmxmode=0666,mode=0620") != 0) {
-        return failed(f, STAGE_MOUNTS, errno, "/dev/pts");
-    }
     return put(shm, f) && seal("/dev", f);
 }
 
@@ -414,6 +410,11 @@ tree_enter_run(struct failure *f)
     }
     if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY, NULL) != 0) {
         return failed(f, STAGE_PROC, errno, NULL);
+    }
+    /* Terminals of the run alone: no other session's has a name here. */
+    if (mount("devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC,
+              "newinstance,ptmxmode=0666,mode=0620") != 0) {
+        return failed(f, STAGE_MOUNTS, errno, "/dev/pts");
     }
     return true;
 }

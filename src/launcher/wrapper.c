@@ -156,9 +156,10 @@ run(const struct template_process *t, char **argv, const char *program, struct f
 
     SY_FD channel = pair[0];
     SY_FD theirs = pair[1];
-    const int fds[LAUNCH_FDS] = {STDOUT_FILENO, STDERR_FILENO, theirs};
+    const struct run_fds fds = {
+        .channel = theirs, .in = STDIN_FILENO, .out = STDOUT_FILENO, .err = STDERR_FILENO};
     SY_FD pidfd = -1;
-    pid_t pid = template_fork_keeper(t, STDIN_FILENO, fds, &pidfd);
+    pid_t pid = template_fork_keeper(t, &fds, &pidfd);
 
     fd_close(&theirs);
     if (pid > 0 && !send_command(channel, argv, program, f)) {

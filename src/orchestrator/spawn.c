@@ -223,12 +223,10 @@ static enum sy_code
 make_process(struct orch_call *c, const struct sandbox_base *base, struct sy_error *err)
 {
     const struct orch_input *input = &c->request.input;
-    unsigned owner = 0;
-    struct process_input_way way = {
+    const struct process_input_way way = {
         .kind = input->kind,
         .rows = input->rows,
         .columns = input->columns,
-        .top_fd = base->template != NULL ? template_top_fd(base->template) : -1,
     };
 
     if (c->request.stdio != NULL) {
@@ -237,8 +235,6 @@ make_process(struct orch_call *c, const struct sandbox_base *base, struct sy_err
     if (input->kind == INPUT_NONE) {
         return process_pool_take(session_pool(c->session), &c->process, base, err);
     }
-    way.has_owner = find_owner(c, &owner);
-    way.owner = owner;
     return process_prepare_input(&c->process, base, &way, err);
 }
 

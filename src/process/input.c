@@ -38,6 +38,15 @@ set_up_terminal(int master, const struct process_input_way *way)
     return tcsetattr(master, TCSANOW, &t) == 0 && ioctl(master, TIOCSWINSZ, &size) == 0;
 }
 
+enum sy_code
+process_no_terminal(struct sy_error *err, int sys)
+{
+    return sys == ENOSPC || sys == EIO
+               ? sy_err_set(err, SY_E_LIMIT,
+                            "no pseudo terminal is free (kernel.pty.max): end a session first")
+               : sy_err_sys(err, sys, "opening a pseudo terminal");
+}
+
 /*
  * Both ends, by descriptor alone (TIOCGPTPEER, 4.13): a name could be another terminal in
  * another tree.
@@ -46,17 +55,11 @@ static enum sy_code
 open_terminal(int *ret_master, int *ret_slave, const struct process_input_way *way,
               struct sy_error *err)
 {
-    /* A tree of its own has its own terminals, which alone have names there. */
-    SY_FD master = way->top_fd >= 0 ? openat(way->top_fd, "dev/pts/ptmx",
-                                             O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC)
-                                    : posix_openpt(O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+    SY_FD master = posix_openpt(O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
     int unlocked = 0;
 
     if (master < 0) {
-        return errno == ENOSPC || errno == EIO
-                   ? sy_err_set(err, SY_E_LIMIT,
-                                "no pseudo terminal is free (kernel.pty.max): end a session first")
-                   : sy_err_sys(err, errno, "opening a pseudo terminal");
+        return process_no_terminal(err, errno);
     }
     if (ioctl(master, TIOCSPTLCK, &unlocked) != 0) {
         return sy_err_sys(err, errno, "unlocking a pseudo terminal");
@@ -66,10 +69,6 @@ open_terminal(int *ret_master, int *ret_slave, const struct process_input_way *w
 
     if (slave < 0 || !set_up_terminal(master, way)) {
         return sy_err_sys(err, errno, "setting up a pseudo terminal");
-    }
-    /* Or it could not be opened by its name. */
-    if (way->has_owner && fchown(slave, way->owner, (gid_t)-1) != 0) {
-        return sy_err_sys(err, errno, "giving a pseudo terminal to the command's user");
     }
     *ret_master = fd_take(&master);
     *ret_slave = fd_take(&slave);
@@ -91,6 +90,30 @@ prepare(struct process **ret, const struct sandbox_base *base, const int stdio[3
                ? sy_err_set(err, SY_E_SANDBOX,
                             "the sandbox's process was killed just now: call once more")
                : rc;
+}
+
+/* A run with a tree of its own has terminals of its own, which alone have names there. */
+static enum sy_code
+prepare_far_terminal(struct process **ret, const struct sandbox_base *base,
+                     const struct process_input_way *way, struct sy_error *err)
+{
+    struct process *p = NULL;
+    enum sy_code rc = prepare(&p, base, NULL, true, err);
+
+    if (rc != SY_E_OK) {
+        return rc;
+    }
+    rc = process_await_terminal(p, err);
+    if (rc == SY_E_OK && !set_up_terminal(p->read_fd[STREAM_STDOUT], way)) {
+        rc = sy_err_sys(err, errno, "setting up a pseudo terminal");
+    }
+    if (rc != SY_E_OK) {
+        process_free(p);
+        return rc;
+    }
+    p->has_input = true;
+    *ret = p;
+    return SY_E_OK;
 }
 
 static enum sy_code
@@ -145,7 +168,9 @@ process_prepare_input(struct process **ret, const struct sandbox_base *base,
     case INPUT_PIPE:
         return prepare_pipe(ret, base, err);
     case INPUT_TERMINAL:
-        return prepare_terminal(ret, base, way, err);
+        return base != NULL && base->template != NULL && template_is_remote(base->template)
+                   ? prepare_far_terminal(ret, base, way, err)
+                   : prepare_terminal(ret, base, way, err);
     }
     return prepare(ret, base, NULL, false, err);
 }

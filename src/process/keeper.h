@@ -104,14 +104,17 @@ struct keeper_order {
     int32_t signal;
 };
 
-/* KEEPER_BORN: of a remote keeper, from who made it: `status` is its process id as the engine
+/* KEEPER_TERMINAL: of a remote keeper, before it has a command: our end of the terminal that was
+ * made for it comes along.
+ * KEEPER_BORN: of a remote keeper, from who made it: `status` is its process id as the engine
  * sees it, and its pidfd comes along. It may come after other reports. */
 enum keeper_report_kind {
     KEEPER_EXITED = 1,
     KEEPER_DONE,
     KEEPER_FAILED,
     KEEPER_LISTENER,
-    KEEPER_BORN
+    KEEPER_BORN,
+    KEEPER_TERMINAL
 };
 
 struct keeper_report {

@@ -16,6 +16,8 @@
  *   template channel, engine to template: struct launch_order
  *     LAUNCH_KEEPER: standard output and error, the keeper's end of its channel;
  *     fourth, if it is not to be /dev/null, standard input
+ *     LAUNCH_TERMINAL: the keeper's end of its channel alone; all three are a terminal, which is
+ *     made inside
  *     LAUNCH_MARKS: a file of marks, see below
  *   and back: struct launch_report, first whether it is ready, with the top of
  *     its file tree (O_PATH), a socket for
@@ -24,12 +26,13 @@
  *     an inotify(7) whose n-th watch tells that the n-th hidden thing was opened, if there is any
  * and that can be had
  *
- *   keeper channel: process/keeper.h; the template adds KEEPER_BORN
+ *   keeper channel: process/keeper.h; the template adds KEEPER_BORN, and a keeper with a terminal
+ *     begins with KEEPER_TERMINAL
  *
  * The end of a channel is the end of who listens on it, keepers excepted: they
  * end with their own.
  */
-#define LAUNCH_VERSION 4
+#define LAUNCH_VERSION 5
 
 enum launch_request_kind { LAUNCH_TEMPLATE = 1 };
 
@@ -40,7 +43,7 @@ struct launch_request {
 
 #define LAUNCH_TEMPLATE_FDS 3
 
-enum launch_order_kind { LAUNCH_KEEPER = 1, LAUNCH_MARKS };
+enum launch_order_kind { LAUNCH_KEEPER = 1, LAUNCH_MARKS, LAUNCH_TERMINAL };
 
 struct launch_order {
     int32_t kind;

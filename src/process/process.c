@@ -26,6 +26,8 @@
 
 /* What the kernel may take to end a namespace whose first process was killed. */
 #define KEEPER_END_MS 2000
+/* A process and two mounts. */
+#define TERMINAL_BIRTH_MS 5000
 
 /* Since Linux 6.9 each process has its own; before, all have one. */
 static uint64_t
@@ -212,6 +214,7 @@ explain_failure(struct process *p, enum sandbox_stage stage, int sys)
     case STAGE_PROC:
     case STAGE_LOOPBACK:
     case STAGE_IDENTITY:
+    case STAGE_PTY:
     case STAGE_RLIMITS:
     case STAGE_CAPABILITIES:
     case STAGE_NO_NEW_PRIVS:
@@ -280,6 +283,7 @@ take_report(struct process *p, const struct keeper_report *r, uint64_t now_ns)
 {
     switch ((enum keeper_report_kind)r->kind) {
     case KEEPER_LISTENER:
+    case KEEPER_TERMINAL:
         break; /* its descriptor was taken by receive() */
     case KEEPER_BORN:
         p->keeper_pid = r->status;
@@ -333,6 +337,9 @@ receive(struct process *p, struct keeper_report *ret)
         }
         if (came >= 0 && ret->kind == KEEPER_BORN) {
             p->keeper_ino = inode_of(came);
+        } else if (came >= 0 && ret->kind == KEEPER_TERMINAL) {
+            fd_close(&p->read_fd[STREAM_STDOUT]);
+            p->read_fd[STREAM_STDOUT] = fd_take(&came);
         } else if (came >= 0) {
             fd_close(&p->listener_fd);
             p->listener_fd = fd_take(&came);
@@ -340,6 +347,40 @@ receive(struct process *p, struct keeper_report *ret)
         }
     }
     return got;
+}
+
+enum sy_code
+process_await_terminal(struct process *p, struct sy_error *err)
+{
+    while (p->read_fd[STREAM_STDOUT] < 0) {
+        struct pollfd told = {.fd = p->channel_fd, .events = POLLIN};
+        struct keeper_report r;
+
+        if (poll(&told, 1, TERMINAL_BIRTH_MS) == 0) {
+            return sy_err_set(err, SY_E_SANDBOX, "a pseudo terminal was not made within %d ms",
+                              TERMINAL_BIRTH_MS);
+        }
+
+        ssize_t got = receive(p, &r);
+
+        if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
+            continue;
+        }
+        if (got != (ssize_t)sizeof(r)) {
+            return sy_err_set(err, SY_E_SANDBOX,
+                              "the sandbox's process was killed just now: call once more");
+        }
+        if (r.kind == KEEPER_FAILED && r.stage == STAGE_PTY) {
+            return process_no_terminal(err, r.sys);
+        }
+        if (r.kind == KEEPER_FAILED) {
+            return sy_err_set(err, SY_E_SANDBOX, "sandbox set-up failed at %s: %s",
+                              sandbox_stage_text((enum sandbox_stage)r.stage),
+                              sy_errno_text(r.sys));
+        }
+        take_report(p, &r, 0);
+    }
+    return SY_E_OK;
 }
 
 void

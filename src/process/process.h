@@ -90,9 +90,6 @@ struct process_input_way {
     /* INPUT_TERMINAL */
     unsigned rows; /* 0: LIMIT_TERMINAL_ROWS_DEFAULT */
     unsigned columns;
-    int top_fd;     /* the tree whose terminals the command sees (template_top_fd); -1: ours */
-    bool has_owner; /* the command runs as another user than we */
-    uid_t owner;
 };
 
 /*

@@ -75,6 +75,10 @@ bool process_signal_foreground(const struct process *p, int signal);
 
 /* Takes what a remote keeper's maker says of it, if it is there. */
 void process_take_birth(struct process *p);
+/* Waits until the terminal of a remote process is there, which its keeper makes. */
+enum sy_code process_await_terminal(struct process *p, struct sy_error *err) SY_NODISCARD;
+/* Why none could be had. */
+enum sy_code process_no_terminal(struct sy_error *err, int sys);
 /* The number of its keeper, 0 if there is none. */
 pid_t process_keeper(const struct process *p);
 /* Takes no more calls for now: the keeper is to tell of the next one. False: it could not be told,

@@ -100,7 +100,7 @@ open_pipes(struct process *p, const struct process_way *way, int ret_write[STREA
     int pair[2];
 
     for (int s = 0; s < STREAM_COUNT; s++) {
-        if (given(way, 1 + s) >= 0) {
+        if (given(way, 1 + s) >= 0 || way->has_terminal) {
             continue;
         }
 

@@ -325,9 +325,10 @@ template_send_marks(struct template *t, int marks_fd)
 static bool
 order_remote(const struct template *t, const struct keeper_job *job)
 {
-    struct launch_order order = {.kind = LAUNCH_KEEPER};
-    const int fds[REMOTE_FDS] = {job->out_fd, job->err_fd, job->channel_fd, job->in_fd};
-    const size_t n = job->in_fd >= 0 ? REMOTE_FDS : JOB_FDS;
+    struct launch_order order = {.kind = job->has_terminal ? LAUNCH_TERMINAL : LAUNCH_KEEPER};
+    const int plain[REMOTE_FDS] = {job->out_fd, job->err_fd, job->channel_fd, job->in_fd};
+    const int *fds = job->has_terminal ? &job->channel_fd : plain;
+    const size_t n = job->has_terminal ? 1 : job->in_fd >= 0 ? REMOTE_FDS : JOB_FDS;
     struct fd_message m;
 
     fd_message_init(&m, &order, sizeof(order), n);

@@ -341,9 +341,13 @@ add_rules(struct sandbox_plan *plan, const struct sandbox_policy *policy, struct
             return sy_err_nomem(err);
         }
     }
-    return plan->tier == TIER_FULL && add_rule(plan, terminals, ORIGIN_DEVICE, access) != SY_E_OK
-               ? sy_err_nomem(err)
-               : SY_E_OK;
+    if (plan->tier == TIER_FULL) {
+        if (add_rule(plan, terminals, ORIGIN_DEVICE, access) != SY_E_OK) {
+            return sy_err_nomem(err);
+        }
+        plan->rules[plan->n_rules - 1].at_parent = true;
+    }
+    return SY_E_OK;
 }
 
 static enum sy_code

@@ -257,6 +257,7 @@ int sandbox_ready_fd(const struct sandbox_ready *ready);
     X(STAGE_PROC, "mounting /proc")                                                                \
     X(STAGE_LOOPBACK, "raising the loopback interface")                                            \
     X(STAGE_IDENTITY, "becoming the workspace's owner")                                            \
+    X(STAGE_PTY, "making a pseudo terminal")                                                       \
     X(STAGE_SESSION, "setsid")                                                                     \
     X(STAGE_DEATH_SIGNAL, "setting the parent-death signal")                                       \
     X(STAGE_STDIO, "standard descriptors")                                                         \

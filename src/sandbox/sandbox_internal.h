@@ -31,6 +31,7 @@ struct plan_rule {
     uint64_t access;
     enum plan_origin origin;
     bool must_exist; /* named in the configuration: missing is an error */
+    bool at_parent;  /* mounted anew for each run: granted at what it is mounted on */
 };
 
 /* What may be done with a device. */

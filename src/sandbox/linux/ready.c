@@ -143,7 +143,12 @@ check_links(const struct sandbox_plan *plan, const struct walk *walks, size_t i,
 static enum sy_code
 open_root(int *ret, struct walk *walk, const struct plan_rule *rule, struct sy_error *err)
 {
-    if (walk->is_open) {
+    if (rule->at_parent) {
+        /* Its last component is a name, not a link: the walk has resolved it. */
+        char *slash = strrchr(walk->path.data, '/');
+
+        slash[slash == walk->path.data ? 1 : 0] = '\0';
+    } else if (walk->is_open) {
         walk->is_open = false;
         *ret = fd_take(&walk->fd);
         return SY_E_OK;

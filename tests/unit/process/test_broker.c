@@ -238,7 +238,7 @@ an_idle_commands_listener_rests_and_comes_again(void **state)
     struct exec_env env = {
         .program = "/bin/bash", .argv = argv, .envp = argv + 4, .cwd = w->cwd, .sandbox = w->ready};
     const struct sandbox_base base = process_base(&env);
-    const struct process_input_way way = {.kind = INPUT_PIPE, .top_fd = -1};
+    const struct process_input_way way = {.kind = INPUT_PIPE};
     struct process *p = NULL;
 
     assert_int_equal(process_prepare_input(&p, &base, &way, NULL), SY_E_OK);

@@ -36,7 +36,7 @@ static void
 feed_start(struct fed *f, const struct world *w, enum process_input kind, const char *script)
 {
     struct exec_env env = {.program = "/bin/bash", .argv = f->argv, .envp = small_env, .cwd = "/"};
-    struct process_input_way way = {.kind = kind, .top_fd = -1};
+    const struct process_input_way way = {.kind = kind};
     struct output_options options = {0};
     struct sy_error err = {0};
 
@@ -46,7 +46,6 @@ feed_start(struct fed *f, const struct world *w, enum process_input kind, const 
     };
     if (w != NULL) {
         env = env_of(w, f->argv);
-        way.top_fd = template_top_fd(w->template);
     }
 
     const struct sandbox_base base = process_base(&env);

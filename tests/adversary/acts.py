@@ -68,10 +68,7 @@ UNJUDGED = ("unshare-mount", "unknown-call", "x32", "int80", "signal-by-owner")
 ABSENT = {
     "no-namespace": ("fs_metadata", "pid_namespace", "private_tmp", "ipc", "protected", "protected-agents",
                      "protected-envrc"),
-    "full": (
-        # Sessions of one client under one policy have one /dev/pts; this line goes once each has its own.
-        "session-terminals",
-    ),
+    "full": (),
 }
 
 # In a network of its own a command may send to itself and listen: nobody hears it

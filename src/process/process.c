@@ -417,6 +417,20 @@ take_reports(struct process *p, uint64_t now_ns, struct sy_error *err)
     return SY_E_OK;
 }
 
+/*
+ * n_tty_read() (drivers/tty/n_tty.c) looks for what is on its way, then whether the other end is
+ * closed: what was written and closed in between would be lost with the first EIO. Past it nothing
+ * is written any more.
+ */
+static bool
+looks_again(struct process *p)
+{
+    bool is_first = p->has_terminal && !p->saw_end;
+
+    p->saw_end = true;
+    return is_first;
+}
+
 /* One read; *ret_more: there may be more at once. */
 static enum sy_code
 read_once(struct process *p, enum output_stream s, bool *ret_more, size_t *ret_got,
@@ -430,9 +444,8 @@ read_once(struct process *p, enum output_stream s, bool *ret_more, size_t *ret_g
     *ret_more = false;
     *ret_got = 0;
     if (got < 0) {
-        if (errno == EINTR) {
-            *ret_more = true;
-        } else if (errno != EAGAIN) {
+        *ret_more = errno == EINTR || (errno == EIO && looks_again(p));
+        if (!*ret_more && errno != EAGAIN) {
             fd_close(&p->read_fd[s]);
         }
         return SY_E_OK;

@@ -28,6 +28,7 @@ struct process {
     uint64_t rest_ns; /* when the keeper gets it back; UINT64_MAX: never */
     int read_fd[STREAM_COUNT];
     bool has_terminal; /* read_fd[STREAM_STDOUT] is our end of it */
+    bool saw_end;      /* a read of the terminal has said that nobody has it any more */
     bool has_input;    /* it was made with one */
     int write_fd;      /* of a pipe to its input; -1: none, or closed */
     bool ends_input;   /* write_fd is closed when all is written */

@@ -38,16 +38,17 @@ def of_child(master):
 def in_new_session():
     pid, fd = pty.fork()
     if pid == 0:
-        os.system("stty size; echo typed >/dev/tty")
-        os._exit(0)
+        os._exit(os.waitstatus_to_exitcode(os.system("stty size; echo typed >/dev/tty")))
     text = b""
-    try:
-        while piece := os.read(fd, 1000):
-            text += piece
-    except OSError:
-        pass
-    os.waitpid(pid, 0)
-    return text.decode()
+    # A read looks for text, then for the end: what came in between is for the one after.
+    for _ in range(2):
+        try:
+            while piece := os.read(fd, 1000):
+                text += piece
+        except OSError:
+            pass
+    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    return text.decode() if status == 0 else f"exit status {status}: {text}"
 
 
 found = {}

@@ -75,6 +75,8 @@ danger_script(struct danger *d, struct words w, const char *text, size_t len)
 {
     const struct script *outer = d->script;
     bool outer_is_known = d->has_known_variables;
+    size_t outer_at = d->at;
+    bool *outer_brings = d->brings;
     struct script script = {0};
     struct sy_error err = {.code = SY_E_OK};
     enum sy_code rc = SY_E_OK;
@@ -94,6 +96,7 @@ danger_script(struct danger *d, struct words w, const char *text, size_t len)
     }
     d->script = &script;
     d->has_known_variables = has_known_variables(&script);
+    danger_download_look(d);
     d->layers++;
     for (size_t i = 0; i < script.n_commands && d->rc == SY_E_OK; i++) {
         const struct script_command *c = &script.commands[i];
@@ -101,6 +104,7 @@ danger_script(struct danger *d, struct words w, const char *text, size_t len)
         places_next(&d->places, c->flags);
         d->reads_pipe = (c->flags & COMMAND_READS_PIPE) != 0;
         d->before = d->reads_pipe && i > 0 ? &script.commands[i - 1] : NULL;
+        d->at = i;
         danger_words(d, (struct words){c->words, c->n});
     }
     places_next(&d->places, 0);
@@ -108,6 +112,9 @@ danger_script(struct danger *d, struct words w, const char *text, size_t len)
     d->layers--;
     d->script = outer;
     d->has_known_variables = outer_is_known;
+    mem_free(d->brings);
+    d->brings = outer_brings;
+    d->at = outer_at;
     d->reads_pipe = false;
     d->before = NULL;
     script_fini(&script);
@@ -245,6 +252,7 @@ judge_command(struct danger *d, struct words w)
     size_t inner = 0;
 
     judge_program_name(name, w.v[0].text, d->world->is_windows);
+    danger_download(d, name, w);
     if (judge_script_words(d, name, w)) {
         return;
     }

@@ -7,7 +7,8 @@
  * Commands that destroy. In order of weight:
  *   DANGER_NONE     nothing known against it, which is no praise
  *   DANGER_NOTED    overwrites a file of the workspace: worth telling, not worth asking
- *   DANGER_UNKNOWN  a script that could not be read: it may hold anything
+ *   DANGER_UNKNOWN  a script that could not be read, or is to come from the network: it may hold
+ *                   anything
  *   DANGER_DANGEROUS     destroys without asking: a person should be asked
  *   DANGER_CATASTROPHIC  and what it destroys is a disk, the system, a home, the workspace, or
  *                        something that only the shell will know: ask even where nothing else asks

@@ -18,7 +18,9 @@ struct danger {
     unsigned layers;                     /* scripts in scripts, programs in programs */
     bool reads_pipe;                     /* the command at hand */
     const struct script_command *before; /* what writes into that pipe; NULL: not known */
-    enum sy_code rc;                     /* the first failure */
+    size_t at;                           /* the script's command around it */
+    bool *brings; /* by command of the script, whether it takes from the network; NULL: none does */
+    enum sy_code rc; /* the first failure */
 };
 
 /* Remembers and tells. `argument` may be NULL. */
@@ -28,6 +30,11 @@ void danger_found(struct danger *d, enum danger_level level, const char *rule, s
 /* A command, wherever it stands; a script of bash. */
 void danger_words(struct danger *d, struct words w);
 void danger_script(struct danger *d, struct words w, const char *text, size_t len);
+/* Fills `brings` for the script; the caller frees it. */
+void danger_download_look(struct danger *d);
+/* Does it run what its script brings from the network? */
+void danger_download(struct danger *d, const char *name, struct words w);
+void danger_download_found(struct danger *d, struct words w);
 /* Programs and shells of Windows, and pwsh anywhere. */
 void danger_windows(struct danger *d, const char *name, struct words w);
 void danger_git(struct danger *d, struct words w);

@@ -86,9 +86,17 @@ judge_powershell_text(struct danger *d, struct words w, const char *text)
     char token[TOKEN_MAX];
     bool opens =
         strcasestr(text, "shellexecute") != NULL || strcasestr(text, "shell.application") != NULL;
+    bool brings = strcasestr(text, "downloadstring") != NULL;
+    bool runs = false;
 
     for (const char *p = text; next_token(&p, end, " \t\r\n{}()[],;|&", token);) {
         opens = opens || judge_in_list("start-process start saps invoke-item ii", token);
+        runs = runs || judge_in_list("invoke-expression iex", token);
+        brings =
+            brings || judge_in_list("invoke-webrequest iwr invoke-restmethod irm curl wget", token);
+    }
+    if (brings && runs) {
+        danger_download_found(d, w);
     }
     if (opens && has_address(text)) {
         danger_found(d, DANGER_DANGEROUS, "windows.opens-address", w, NULL,

@@ -160,34 +160,36 @@ str_glob_nocase(const char *pattern, const char *name)
 
 #define NEAREST_MAX 64
 
-/* Levenshtein distance with one row; both at most NEAREST_MAX bytes. */
+static size_t
+least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Single letters added, left out or changed, and neighbours that changed places, as typing goes
+ * wrong (the optimal string alignment distance); both at most NEAREST_MAX bytes. */
 static size_t
 distance(const char *a, size_t na, const char *b, size_t nb)
 {
-    size_t row[NEAREST_MAX + 1];
+    size_t rows[3][NEAREST_MAX + 1]; /* row i in rows[i % 3] */
 
     for (size_t j = 0; j <= nb; j++) {
-        row[j] = j;
+        rows[0][j] = j;
     }
     for (size_t i = 1; i <= na; i++) {
-        size_t diagonal = row[0];
+        const size_t *above = rows[(i - 1) % 3];
+        size_t *row = rows[i % 3];
 
         row[0] = i;
         for (size_t j = 1; j <= nb; j++) {
-            size_t above = row[j];
-            size_t best = diagonal + (a[i - 1] == b[j - 1] ? 0U : 1U);
-
-            if (above + 1 < best) {
-                best = above + 1;
+            row[j] = least(above[j - 1] + (a[i - 1] == b[j - 1] ? 0U : 1U),
+                           least(above[j], row[j - 1]) + 1);
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+                row[j] = least(row[j], rows[(i - 2) % 3][j - 2] + 1);
             }
-            if (row[j - 1] + 1 < best) {
-                best = row[j - 1] + 1;
-            }
-            row[j] = best;
-            diagonal = above;
         }
     }
-    return row[nb];
+    return rows[na % 3][nb];
 }
 
 const char *

@@ -42,6 +42,7 @@ struct doctor {
     const struct cli_args *args;
     struct cli_engine engine;
     struct session *session; /* NULL while configuration or sandbox fail */
+    const char *tier;        /* what held the command that was run */
     struct finding findings[FINDINGS_MAX];
     size_t n;
 };
@@ -107,6 +108,7 @@ static void
 check_config(struct doctor *d)
 {
     struct session_options options = {0};
+    char launcher[LIMIT_PATH];
     struct sy_error err = {0};
     enum sy_code rc = cli_engine_load(&d->engine, d->args, NULL, NULL, &err);
 
@@ -121,7 +123,11 @@ check_config(struct doctor *d)
     find(d, LEVEL_OK, "configuration", NULL, "sandbox %s, approval %s",
          d->engine.config.sandbox.mode, d->engine.config.approval.policy);
     session_options_from_config(&options, &d->engine.config, environ);
-    if (session_new(&d->session, &options, &err) != SY_E_OK) {
+    rc = session_new(&d->session, &options, &err);
+    if (rc == SY_E_OK) {
+        rc = session_use_launcher(d->session, cli_launcher_path(launcher), &err);
+    }
+    if (rc != SY_E_OK) {
         find(d, LEVEL_FAIL, "engine", NULL, "%s", err.msg);
     }
 }
@@ -213,6 +219,8 @@ run_true(struct doctor *d, bool login, double *ret_ms, char note[SY_ERR_MSG_MAX]
     const struct exec_output *o = orch_output(call);
     bool good = o->status == EXEC_EXITED && o->exit_code == 0;
 
+    d->tier = o->plan != NULL ? sandbox_tier_name(sandbox_plan_tier(o->plan)) : "no sandbox";
+
     if (o->err.code != SY_E_OK) {
         memcpy(note, o->err.msg, SY_ERR_MSG_MAX);
     } else if (o->note[0] != '\0') {
@@ -234,7 +242,7 @@ check_commands(struct doctor *d)
         return;
     }
     if (run_true(d, false, &ms, note)) {
-        find(d, LEVEL_OK, "a command", NULL, "'true' ran in the sandbox, %.2f ms", ms);
+        find(d, LEVEL_OK, "a command", NULL, "'true' ran, %s, %.2f ms", d->tier, ms);
     } else {
         find(d, LEVEL_FAIL, "a command", "see 'shellyard sandbox check'",
              "'true' did not run in the sandbox: %s", note);

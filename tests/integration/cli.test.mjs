@@ -188,13 +188,18 @@ test('doctor finds the sandbox, runs a command, and fails where the sandbox fail
     assert.equal(of(name).level, 'ok', name);
   }
   assert.equal(of('clients').level, 'warn');
+  // What is said of the sandbox is what held the command.
+  const tier = of('sandbox').text.split(',')[0];
+  assert.ok(['full', 'no-namespace'].includes(tier), tier);
+  assert.match(of('a command').text, new RegExp(`^'true' ran, ${tier}, `));
   const broken = run(yard, ['doctor'], { env: { TMPDIR: '/nonexistent' } });
   assert.equal(broken.status, 1);
   assert.match(broken.stdout, /^fail\s+TMPDIR/m);
   assert.match(broken.stdout, /fix: point TMPDIR/);
   fs.mkdirSync(path.join(yard.home, '.config/shellyard'), { recursive: true, mode: 0o700 });
   fs.writeFileSync(path.join(yard.home, '.config/shellyard/rules.yaml'), 'rules: [{}]\n', { mode: 0o600 });
-  fs.mkdirSync(path.join(yard.home, '.local/state/shellyard'), { recursive: true, mode: 0o755 });
+  fs.mkdirSync(path.join(yard.home, '.local/state/shellyard'), { recursive: true });
+  fs.chmodSync(path.join(yard.home, '.local/state/shellyard'), 0o755);
   fs.writeFileSync(path.join(yard.home, '.local/state/shellyard/shellyard.db'), '', { mode: 0o600 });
   const kept = run(yard, ['doctor']);
   assert.equal(kept.status, 1);

@@ -60,10 +60,11 @@ refuse(const struct sandbox_plan *plan, const char *what, const char *way_out, s
                           "it: work in another directory%s",
                           what, way_out);
     }
+    /* Whatever is too long is the reason's end. */
     return sy_err_set(err, SY_E_SANDBOX,
-                      "'%.60s' lies below a writable root, where only the full tier (not here: "
-                      "%.40s) can hold it: work in another directory%s",
-                      what, plan->weaker, way_out);
+                      "'%.60s' lies below a writable root, where only the full tier can hold it: "
+                      "work in another directory%s; the full tier is not here: %s",
+                      what, way_out, plan->weaker);
 }
 
 enum sy_code

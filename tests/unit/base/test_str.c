@@ -164,6 +164,7 @@ the_nearest_name_is_one_that_could_be_meant(void **state)
     assert_string_equal(str_nearest("enviroment", names, n), "environment");
     assert_string_equal(str_nearest("aproval", names, n), "approval");
     assert_string_equal(str_nearest("lag", names, n), "log");
+    assert_string_equal(str_nearest("lgo", names, n), "log");
     assert_string_equal(str_nearest("shell", names, n), "shell");
     assert_null(str_nearest("telemetry", names, n));
     assert_null(str_nearest("sandbox", names, 0));

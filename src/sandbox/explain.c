@@ -116,10 +116,6 @@ fix_write(struct sandbox_explanation *ret, const struct sandbox_plan *plan, cons
     char dir[sizeof(ret->resolved)];
     struct stat st;
 
-    /* Its number is another's next time. */
-    if (explain_is_terminal(path)) {
-        return;
-    }
     (void)snprintf(dir, sizeof(dir), "%s", path);
     if (plan->mode == SANDBOX_READ_ONLY && path_is_below(path, plan->cwd)) {
         set_fix(ret, "sandbox.mode: ", sandbox_mode_name(SANDBOX_WORKSPACE_WRITE), "");
@@ -129,6 +125,9 @@ fix_write(struct sandbox_explanation *ret, const struct sandbox_plan *plan, cons
         char *slash = strrchr(dir, '/');
 
         slash[slash == dir ? 1 : 0] = '\0';
+    }
+    if (plan_place_refuses(dir)) {
+        return;
     }
     if (!is_broad(dir)) {
         /* One line is not enough where no root counts. */
@@ -149,7 +148,12 @@ judge_path(struct sandbox_explanation *ret, const struct sandbox_plan *plan, cha
            uint64_t right)
 {
     const struct plan_rule *rule = find_rule(plan, path, right);
+    const char *own = plan_place_own(plan, ret->resolved);
 
+    if (own != NULL && rule != NULL && !path_is_below(rule->path, own)) {
+        RULE(ret, "the sandbox has its own %s, where nothing is written", own);
+        return;
+    }
     ret->is_allowed = rule != NULL;
     if (rule != NULL && rule->origin == ORIGIN_DEVICE) {
         RULE(ret, "device %s, which every sandbox may use", rule->path);

@@ -288,6 +288,10 @@ add_root(struct sandbox_plan *plan, const char *path, enum plan_origin origin, s
         access &= ~LL_FS_RESOLVE_UNIX;
     }
     rc = add_rule(plan, path, origin, access);
+    if (rc == SY_E_OK && origin != ORIGIN_SHM &&
+        plan_place_refuses(plan->rules[plan->n_rules - 1].path)) {
+        return plan_place_error(plan->rules[plan->n_rules - 1].path, origin, err);
+    }
     if (rc == SY_E_LIMIT) {
         return sy_err_set(err, SY_E_CONFIG, "%s: longer than %u bytes: '%.80s...'",
                           plan_origin_text(origin), LIMIT_PATH, path);

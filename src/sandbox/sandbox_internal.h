@@ -34,6 +34,11 @@ struct plan_rule {
     bool at_parent;  /* mounted anew for each run: granted at what it is mounted on */
 };
 
+/* The kernel's own trees, and the whole of /run: nobody's work is there, and as root much of /proc
+ * and /sys runs programs or changes the machine. `path` is normalized, or resolved. */
+bool plan_place_refuses(const char *path);
+enum sy_code plan_place_error(const char *path, enum plan_origin origin, struct sy_error *err);
+
 /* What may be done with a device. */
 #define PLAN_DEVICE_RIGHTS (LL_FS_READ_FILE | LL_FS_WRITE_FILE | LL_FS_TRUNCATE | LL_FS_IOCTL_DEV)
 
@@ -71,6 +76,10 @@ struct sandbox_plan {
     struct strv unheld;   /* of a ready: sandbox_plan_adopt */
     enum feature_state features[FEATURE_COUNT];
 };
+
+/* The directory at or above `path` (resolved) that the sandbox has of its own, whatever roots are
+ * around it: only what is named below it comes from outside. NULL: there is none. */
+const char *plan_place_own(const struct sandbox_plan *plan, const char *path);
 
 /* "host:port" under a plan with an allow list (explain_network.c). */
 enum sy_code sandbox_explain_host(struct sandbox_explanation *ret, const struct sandbox_plan *plan,

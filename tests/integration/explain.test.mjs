@@ -5,7 +5,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { spawn, spawnSync } from 'node:child_process';
 import test from 'node:test';
-import { has, makeYard, mustRun, openFront, program } from './lib/client.mjs';
+import { STUCK_MS, has, hasFull, makeYard, mustRun, openFront, program } from './lib/client.mjs';
 
 const FULL = { 'sandbox.tier': 'full' };
 const PAIRS = 500;
@@ -151,5 +151,28 @@ test('the kernel does in the full tier what explain says', { timeout: 300_000 },
   assert.deepEqual(wrong, []);
   for (const kind of [true, false]) {
     assert.ok(said.filter((e) => e.allowed === kind).length > PAIRS / 10, 'both are met');
+  }
+});
+
+// To another user / is shut anyway.
+const rootTest = process.getuid() === 0 ? test : () => {};
+
+rootTest('where / is the workspace, what the sandbox has of its own is explained as it is', { timeout: STUCK_MS }, (t) => {
+  const yard = makeYard();
+
+  if (!hasFull(t, yard)) {
+    return;
+  }
+  const paths = ['/run/sy-x', '/dev/sy-x', '/proc/sy-x', '/dev/shm/sy-x', '/dev/null'];
+  const env = { ...yard.env, SHELLYARD_SANDBOX_TIER: 'full' };
+  const cli = (args) => spawnSync(program, args, { cwd: '/', env, encoding: 'utf8' });
+  const done = cli(['exec', '--', 'sh', '-c', paths.map((p) => `if (echo x >${p}) 2>/dev/null; then echo yes; else echo no; fi`).join(';')]);
+
+  assert.deepEqual(done.stdout.split('\n').slice(0, -1), ['no', 'no', 'no', 'yes', 'yes'], done.stderr);
+  for (const [i, p] of paths.entries()) {
+    const said = JSON.parse(cli(['sandbox', 'explain', '--json', 'write', p]).stdout);
+
+    assert.equal(said.allowed, i >= 3, p);
+    assert.ok(i >= 3 || /has its own/.test(said.rule), said.rule);
   }
 });

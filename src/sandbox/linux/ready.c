@@ -230,6 +230,9 @@ add_rule(struct sandbox_ready *ready, const struct plan_rule *rule, struct walk 
     }
 
     root->real = mem_strdup(buf_view(&walk->path));
+    if (rule->origin < ORIGIN_SHM && plan_place_refuses(buf_view(&walk->path))) {
+        return plan_place_error(buf_view(&walk->path), rule->origin, err);
+    }
 
     enum sy_code rc = root->real != NULL ? open_root(&fd, walk, rule, err) : sy_err_nomem(err);
 

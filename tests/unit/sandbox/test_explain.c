@@ -48,6 +48,12 @@ the_remedy_opens_no_more_than_it_must(void **state)
     (void)snprintf(expected, sizeof(expected), "sandbox.writable_roots: [\"%s/new\"]", home);
     assert_string_equal(place_ask(p, OPERATION_WRITE, place_path(p, "O/new")).fix, expected);
 
+    /* What can't be a root is not advised. */
+    assert_string_equal(place_ask(p, OPERATION_WRITE, "/proc/self/mem").fix, "");
+    assert_string_equal(place_ask(p, OPERATION_WRITE, "/dev/sda").fix, "");
+    assert_string_equal(place_ask(p, OPERATION_WRITE, "/sys/power/state").fix, "");
+    assert_string_equal(place_ask(p, OPERATION_WRITE, "/run/no-such").fix, "");
+
     /* The control: any other directory is the nearest that exists. */
     assert_int_equal(setenv("HOME", "/nowhere", 1), 0);
     (void)snprintf(expected, sizeof(expected), "sandbox.writable_roots: [\"%s\"]", home);

@@ -333,6 +333,22 @@ a_root_that_can_not_be_one_is_named(void **state)
     assert_non_null(strstr(err.msg, "'some/where' is not absolute"));
     assert_non_null(strstr(err.msg, "writable_roots"));
 
+    static const char *const others[] = {"/proc", "/proc/sys/kernel", "/sys",
+                                         "/dev",  "/dev//null",       "/run/"};
+    static const char *const right[] = {"/dev/shm", "/run/user", "/procs", "/"};
+
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+        one[0] = mem_unconst(others[i]);
+        assert_int_equal(sandbox_plan_new(&plan, &policy, &caps, &err), SY_E_CONFIG);
+        assert_non_null(strstr(err.msg, "can't be a writable root"));
+    }
+    for (size_t i = 0; i < sizeof(right) / sizeof(right[0]); i++) {
+        one[0] = mem_unconst(right[i]);
+        assert_int_equal(sandbox_plan_new(&plan, &policy, &caps, &err), SY_E_OK);
+        sandbox_plan_free(plan);
+        plan = NULL;
+    }
+
     memset(long_path, 'x', LIMIT_PATH + 9);
     long_path[0] = '/';
     long_path[LIMIT_PATH + 9] = '\0';

@@ -208,6 +208,7 @@ output_text_bytes(struct buf *out, const char *bytes, size_t n, size_t max_bytes
     if (rc == SY_E_OK) {
         rc = render(&text, true);
     }
+    total.kept = n;
     return rc == SY_E_OK ? output_truncate_middle(out, buf_view(&text), text.len, max_bytes, total,
                                                   &ret->is_truncated)
                          : rc;

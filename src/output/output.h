@@ -114,6 +114,8 @@ enum sy_code output_clean_utf8(struct buf *out, const char *bytes, size_t n,
 struct output_totals {
     uint64_t bytes;
     uint64_t lines;
+    uint64_t kept; /* bytes that the text was made of, which rendering may have shortened; 0: it is
+                      as they were */
 };
 
 /* What was done to a text. */

@@ -127,7 +127,8 @@ enum sy_code
 output_truncate_middle(struct buf *out, const char *text, size_t n, size_t max_bytes,
                        struct output_totals total, bool *ret_truncated)
 {
-    uint64_t gap = total.bytes > n ? total.bytes - n : 0;
+    uint64_t kept = total.kept > 0 ? total.kept : n;
+    uint64_t gap = total.bytes > kept ? total.bytes - kept : 0;
     const struct middle m = {
         .head = {text, n},
         .tail = {text, n},

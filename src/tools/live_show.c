@@ -34,9 +34,10 @@ live_show_stream(struct live_shown *ret, struct live *l, uint64_t from, size_t m
     if (raw.len > 0 && raw.data[raw.len - 1] != '\n') {
         ret->stats.total_lines++;
     }
-    rc = output_text_bytes(&ret->text, buf_view(&raw), raw.len, max_bytes,
-                           (struct output_totals){ret->stats.total_bytes, ret->stats.total_lines},
-                           &marks);
+    rc = output_text_bytes(
+        &ret->text, buf_view(&raw), raw.len, max_bytes,
+        (struct output_totals){.bytes = ret->stats.total_bytes, .lines = ret->stats.total_lines},
+        &marks);
     ret->stats.has_invalid_utf8 = marks.has_invalid_utf8;
     ret->is_truncated = marks.is_truncated || ret->omitted > 0;
     ret->next_seq = to > from ? to : from;

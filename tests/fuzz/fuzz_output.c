@@ -271,8 +271,9 @@ check_pieces(const struct plan *p)
     CHECK(folded.len <= clean.len && is_valid(&folded));
     CHECK(folded.len == 0 || (memchr(folded.data, '\r', folded.len) == NULL &&
                               memchr(folded.data, '\b', folded.len) == NULL));
-    must(output_truncate_middle(&cut, buf_view(&folded), folded.len, p->budget,
-                                (struct output_totals){folded.len, lines_of(&folded)}, &is_cut));
+    must(output_truncate_middle(
+        &cut, buf_view(&folded), folded.len, p->budget,
+        (struct output_totals){.bytes = folded.len, .lines = lines_of(&folded)}, &is_cut));
     CHECK(cut.len <= p->budget && is_valid(&cut));
     CHECK(is_cut == (folded.len > p->budget));
     must(events_preview(&preview, buf_view(&clean), clean.len));

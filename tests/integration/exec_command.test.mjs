@@ -90,6 +90,24 @@ test('a command that ends within its yield is answered at once, and known afterw
   assert.equal(killed.exit_code, 1);
 });
 
+test('only what is left out of an answer makes it truncated', async (t) => {
+  const s = await open(t);
+
+  for (const tty of [false, true]) {
+    const whole = await s.exec("printf '\\033[31mred\\033[0m\\nok\\n'", { tty });
+
+    assert.equal(whole.output, 'red\nok\n');
+    assert.equal(whole.truncated ?? false, false, `tty ${tty}`);
+    assert.doesNotMatch(whole.text, /truncated/);
+
+    const cut = await s.exec('seq 20000', { tty, max_output_tokens: 100, yield_time_ms: 20_000 });
+
+    assert.equal(cut.truncated, true);
+    assert.match(cut.text, /\(truncated\)/);
+    assert.match(cut.output, /bytes \(\d+ lines\) omitted of/);
+  }
+});
+
 test('an unknown session is an error that says so', async (t) => {
   const s = await open(t);
   const r = await s.type('99', 'x');

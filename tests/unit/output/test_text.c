@@ -220,7 +220,8 @@ assert_truncates(const char *text, size_t max, uint64_t total, uint64_t lines, c
     bool is_truncated = false;
 
     assert_int_equal(output_truncate_middle(&b, text, strlen(text), max,
-                                            (struct output_totals){total, lines}, &is_truncated),
+                                            (struct output_totals){.bytes = total, .lines = lines},
+                                            &is_truncated),
                      SY_E_OK);
     assert_string_equal(buf_view(&b), want);
     assert_true(b.len <= max);
@@ -235,6 +236,28 @@ a_text_within_the_budget_is_untouched(void **state)
     assert_truncates("abc\n", 4, 4, 1, "abc\n");
 }
 
+/* What rendering takes out (the CR of a terminal's lines, colours) is not missing. */
+static void
+a_rendered_text_is_whole(void **state)
+{
+    static const char line[] = "\x1b[31mred\x1b[0m\r\nb\x00\r\n";
+    const size_t n = sizeof(line) - 1;
+    const size_t left_out[] = {0, 5};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(left_out) / sizeof(left_out[0]); i++) {
+        SY_AUTO(buf_fini) struct buf out = {.max = 1000};
+        struct output_marks marks = {0};
+
+        assert_int_equal(
+            output_text_bytes(&out, line, n, 500,
+                              (struct output_totals){.bytes = n + left_out[i], .lines = 3}, &marks),
+            SY_E_OK);
+        assert_int_equal(marks.is_truncated, left_out[i] > 0);
+        assert_string_equal(buf_view(&out), "red\nb\\x00\n");
+    }
+}
+
 static void
 the_marker_stands_on_its_own_line_and_names_the_totals(void **state)
 {
@@ -247,7 +270,8 @@ the_marker_stands_on_its_own_line_and_names_the_totals(void **state)
         assert_int_equal(buf_addf(&text, "line %d\n", i), SY_E_OK);
     }
     assert_int_equal(output_truncate_middle(&out, text.data, text.len, 112,
-                                            (struct output_totals){text.len, 100}, &is_truncated),
+                                            (struct output_totals){.bytes = text.len, .lines = 100},
+                                            &is_truncated),
                      SY_E_OK);
     assert_true(is_truncated);
     assert_string_equal(out.data, "line 1\nline 2\nline 3\n"
@@ -268,8 +292,9 @@ a_single_long_line_is_cut_between_characters(void **state)
     }
     for (size_t max = 0; max < 200; max++) {
         buf_reset(&out);
-        assert_int_equal(output_truncate_middle(&out, text.data, text.len, max,
-                                                (struct output_totals){text.len, 1}, &is_truncated),
+        assert_int_equal(output_truncate_middle(
+                             &out, text.data, text.len, max,
+                             (struct output_totals){.bytes = text.len, .lines = 1}, &is_truncated),
                          SY_E_OK);
         assert_true(is_truncated);
         assert_true(out.len <= max);
@@ -307,10 +332,11 @@ the_numbers_of_the_marker_add_up(void **state)
         bool is_truncated = false;
 
         buf_reset(&out);
-        assert_int_equal(output_truncate_middle(&out, text.data, text.len, max,
-                                                (struct output_totals){text.len, 300},
-                                                &is_truncated),
-                         SY_E_OK);
+        assert_int_equal(
+            output_truncate_middle(&out, text.data, text.len, max,
+                                   (struct output_totals){.bytes = text.len, .lines = 300},
+                                   &is_truncated),
+            SY_E_OK);
 
         const char *marker = strstr(out.data, "[... ");
         const char *after = NULL;
@@ -391,7 +417,8 @@ all_pieces(void *arg)
     }
     if (rc == SY_E_OK) {
         rc = output_truncate_middle(&b, text, sizeof(text), 10,
-                                    (struct output_totals){sizeof(text), 3}, &flag);
+                                    (struct output_totals){.bytes = sizeof(text), .lines = 3},
+                                    &flag);
     }
     buf_fini(&b);
     return rc;
@@ -421,6 +448,7 @@ main(void)
         cmocka_unit_test(control_characters_are_visible_and_runs_of_them_bounded),
         cmocka_unit_test(escape_sequences_are_left_out_and_broken_ones_shown),
         cmocka_unit_test(a_text_within_the_budget_is_untouched),
+        cmocka_unit_test(a_rendered_text_is_whole),
         cmocka_unit_test(the_marker_stands_on_its_own_line_and_names_the_totals),
         cmocka_unit_test(a_single_long_line_is_cut_between_characters),
         cmocka_unit_test(the_numbers_of_the_marker_add_up),

@@ -239,6 +239,8 @@ struct live_wait {
     bool (*begin)(void *arg, struct live *l); /* may be NULL */
     void (*done)(void *arg, struct live *l, enum live_reason reason);
     void *arg;
+    bool has_lines; /* set by `begin`: it typed more than one, so that the first prompt is not that
+                     * of the last */
     /* Ours. */
     struct live_wait *next;
     uint64_t began_ns; /* 0: not its turn yet */

@@ -79,6 +79,20 @@ press_enter(struct live_call *lc)
     return rc == SY_E_OK ? rc : sy_err_set(&lc->refused, rc, "no room for what is typed");
 }
 
+/* More than one line; CR LF ends one. */
+static bool
+has_lines(const struct buf *input)
+{
+    size_t ends = 0;
+
+    for (size_t i = 0; i < input->len; i++) {
+        bool is_second = input->data[i] == '\n' && i > 0 && input->data[i - 1] == '\r';
+
+        ends += strchr("\r\n", input->data[i]) != NULL && input->data[i] != '\0' && !is_second;
+    }
+    return ends > 1;
+}
+
 static bool
 give(struct live_call *lc)
 {
@@ -98,6 +112,7 @@ give(struct live_call *lc)
     if (rc != SY_E_OK) {
         return false;
     }
+    lc->wait.has_lines = has_lines(&lc->input);
     if (is_interrupt(lc)) {
         (void)live_signal(lc->live, SIGINT);
     } else if (lc->input.len > 0) {

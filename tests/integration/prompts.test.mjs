@@ -202,6 +202,25 @@ test('a bash of ours marks its prompt, and leaves nothing to its children', { ti
   }
 });
 
+test('several lines are answered at the prompt behind the last', { timeout: STUCK_MS }, async (t) => {
+  const s = await openDrive(t);
+  const cases = [
+    ['bash --norc -i', 'cd /; sleep 0.3\rpwd\r(exit 4)\recho "rc=$?"\r', /^\/\n(.*\n)*rc=4\n.*[#$] ?$/m],
+    ['/usr/bin/python3 -q', 'x = 41\nimport time; time.sleep(0.3)\nfor i in range(2):\n  print(x + i)\n\nprint("last", x)\n', /^41\n42\n(.*\n)*last 41\n>>> ?$/m],
+  ];
+
+  for (const [cmd, text, answer] of cases) {
+    const p = await s.run(cmd, { until: 'prompt', yield_time_ms: 30_000 });
+
+    assert.equal(p.last.reason, 'prompt', p.show());
+    await p.type(text, { until: 'prompt', yield_time_ms: 30_000 });
+    assert.equal(p.last.reason, 'prompt', p.show());
+    assert.match(p.last.output, answer, cmd);
+    await p.press('C-d');
+    await p.ends();
+  }
+});
+
 test('rc files have their way with the prompt, and a script has no mark', { timeout: STUCK_MS }, async (t) => {
   const s = await openDrive(t);
 

@@ -8,6 +8,7 @@
 #include "base/place.h"
 #include "base/str.h"
 #include "hook/hook.h"
+#include "sandbox/linux/walk.h"
 
 static bool
 is_ours(const struct stat *st)
@@ -84,72 +85,83 @@ refuse_writable(const char *path, const char *root, struct sy_error *err)
 }
 
 static bool
-is_in(const char *path, const char *real, const char *root)
+is_in(const char *name, const char *root)
 {
     char resolved[LIMIT_PATH];
 
-    if (root == NULL) {
-        return false;
-    }
-    return path_is_below(path, root) || path_is_below(real, root) ||
-           (realpath(root, resolved) != NULL && path_is_below(real, resolved));
+    return path_is_below(name, root) ||
+           (realpath(root, resolved) != NULL && path_is_below(name, resolved));
 }
 
 /* The plan knows all that is writable; the workspace stays none of the user's own places even
- * where nothing of it can be written. */
+ * where nothing of it can be written. `name` is one by which the program is reached. */
 static enum sy_code
-check_writable(const char *path, const char *real, const struct sandbox_policy *policy,
+check_writable(const char *path, const char *name, const struct sandbox_policy *policy,
                const struct sandbox_plan *plan, struct sy_error *err)
 {
     struct sandbox_explanation e;
     enum sy_code rc = SY_E_OK;
 
-    if (is_in(path, real, policy->cwd) && !str_eq(policy->cwd, "/")) {
+    if (policy->cwd != NULL && !str_eq(policy->cwd, "/") && is_in(name, policy->cwd)) {
         return refuse_writable(path, policy->cwd, err);
     }
     for (size_t i = 0; i < policy->writable_roots.n; i++) {
-        if (is_in(path, real, policy->writable_roots.v[i])) {
+        if (is_in(name, policy->writable_roots.v[i])) {
             return refuse_writable(path, policy->writable_roots.v[i], err);
         }
     }
     if (plan == NULL || !sandbox_mode_is_enforced(policy->mode)) {
         return SY_E_OK;
     }
-    for (int i = 0; i < 2; i++) {
-        rc = sandbox_explain(&e, plan, OPERATION_WRITE, i == 0 ? path : real, err);
-        if (rc != SY_E_OK) {
-            return rc;
-        }
-        if (e.is_allowed) {
-            return refuse_writable(path, "a writable place of the sandbox", err);
-        }
+    rc = sandbox_explain(&e, plan, OPERATION_WRITE, name, err);
+    return rc == SY_E_OK && e.is_allowed
+               ? refuse_writable(path, "a writable place of the sandbox", err)
+               : rc;
+}
+
+/* One name by which the program is reached: it is neither a command's to write nor others'. */
+static enum sy_code
+check_name(const char *path, const char *name, const struct sandbox_policy *policy,
+           const struct sandbox_plan *plan, struct sy_error *err)
+{
+    char above[LIMIT_PATH];
+    size_t len = strlen(name);
+    enum sy_code rc = SY_E_OK;
+
+    if (len >= sizeof(above)) {
+        return sy_err_set(err, SY_E_CONFIG, "hook '%.160s...': the path is too long", path);
     }
-    return SY_E_OK;
+    rc = check_writable(path, name, policy, plan, err);
+    memcpy(above, name, len + 1);
+    return rc == SY_E_OK ? check_directories(path, above, err) : rc;
 }
 
 enum sy_code
 hook_check_program(const char *path, const struct sandbox_policy *policy,
                    const struct sandbox_plan *plan, struct sy_error *err)
 {
-    char real[LIMIT_PATH];
-    char as_written[LIMIT_PATH];
+    SY_AUTO(walk_fini) struct walk walk = {0};
     struct place_shown_path shown;
-    size_t len = strlen(path);
+    enum sy_code rc = SY_E_OK;
 
-    if (path[0] != '/' || len >= sizeof(as_written) || realpath(path, real) == NULL) {
-        return sy_err_set(err, SY_E_CONFIG, "hook '%s': %s", place_visible_path(&shown, path),
-                          path[0] != '/' ? "expected an absolute path" : sy_errno_text(errno));
+    if (path[0] != '/') {
+        return sy_err_set(err, SY_E_CONFIG, "hook '%s': expected an absolute path",
+                          place_visible_path(&shown, path));
     }
-    memcpy(as_written, path, len + 1);
-
-    enum sy_code rc = check_file(path, err);
-
+    rc = walk_run(&walk, path, err);
+    if (rc != SY_E_OK) {
+        return rc == SY_E_NOMEM ? rc
+                                : sy_err_set(err, SY_E_CONFIG, "hook '%s': %s",
+                                             place_visible_path(&shown, path),
+                                             sy_errno_text(err != NULL ? err->sys : 0));
+    }
+    rc = check_file(path, err);
     if (rc == SY_E_OK) {
-        rc = check_writable(path, real, policy, plan, err);
+        rc = check_name(path, path, policy, plan, err);
     }
-    /* Where a link stands counts as well as where it leads. */
-    if (rc == SY_E_OK) {
-        rc = check_directories(path, as_written, err);
+    /* Whoever can turn one of the links on the way chooses the program. */
+    for (size_t i = 0; i < walk.links.n && rc == SY_E_OK; i++) {
+        rc = check_name(path, walk.links.v[i], policy, plan, err);
     }
-    return rc == SY_E_OK ? check_directories(path, real, err) : rc;
+    return rc == SY_E_OK ? check_name(path, buf_view(&walk.path), policy, plan, err) : rc;
 }

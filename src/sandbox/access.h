@@ -45,7 +45,7 @@ enum access_weight {
 struct access_world {
     char *const *homes;     /* of people */
     char *const *own;       /* Shellyard's directories and sockets: nobody gets them */
-    char *const *programs;  /* Shellyard's programs: nobody may write them */
+    char *const *programs;  /* Shellyard's programs and hooks: nobody may write them */
     char *const *protected; /* names that stay as they are */
 };
 

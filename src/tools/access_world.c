@@ -8,9 +8,13 @@
 #include "base/limits.h"
 #include "base/str.h"
 #include "guard/guard.h"
+#include "sandbox/linux/walk.h"
 
 /* Of each list: homes, and what Shellyard has in each of them. */
 #define PLACES 64U
+/* Shellyard's own, and the hooks of both events: each by its name, where it is, and the links on
+ * the way, of which a path has no more than 40. */
+#define PROGRAMS (PLACES + 2U * LIMIT_HOOKS * 42U)
 
 void
 access_surroundings_fini(struct access_surroundings *s)
@@ -110,6 +114,28 @@ add_programs(struct strv *programs)
     return add_place(programs, self, "");
 }
 
+/* A hook has a say in what runs, and runs outside of the sandbox: who can write it, or turn a link
+ * on the way to it, speaks for the person. */
+static enum sy_code
+add_hooks(struct strv *programs, const struct strv *hooks)
+{
+    enum sy_code rc = SY_E_OK;
+
+    for (size_t i = 0; i < hooks->n && rc == SY_E_OK; i++) {
+        SY_AUTO(walk_fini) struct walk walk = {0};
+        struct sy_error why = {0};
+
+        rc = add_place(programs, hooks->v[i], "");
+        if (rc == SY_E_OK && walk_run(&walk, hooks->v[i], &why) != SY_E_OK) {
+            rc = why.code == SY_E_NOMEM ? SY_E_NOMEM : SY_E_OK; /* it leads nowhere: it is not run */
+        }
+        for (size_t k = 0; k < walk.links.n && rc == SY_E_OK; k++) {
+            rc = strv_add(programs, walk.links.v[k]);
+        }
+    }
+    return rc;
+}
+
 /* Those that are the name of a file; the others are parts of a git directory. */
 static enum sy_code
 add_protected(struct strv *names, const struct config *config)
@@ -136,7 +162,7 @@ access_surroundings_find(struct access_surroundings *ret, const struct config *c
 
     *ret = (struct access_surroundings){.homes = {.max = PLACES},
                                         .own = {.max = (size_t)PLACES * 8},
-                                        .programs = {.max = PLACES},
+                                        .programs = {.max = PROGRAMS},
                                         .protected = {.max = GUARD_NAME_COUNT}};
     rc = add_homes(&ret->homes, policy, environ_list);
     if (rc == SY_E_OK) {
@@ -144,6 +170,12 @@ access_surroundings_find(struct access_surroundings *ret, const struct config *c
     }
     if (rc == SY_E_OK) {
         rc = add_programs(&ret->programs);
+    }
+    if (rc == SY_E_OK) {
+        rc = add_hooks(&ret->programs, &config->hooks.pre_exec);
+    }
+    if (rc == SY_E_OK) {
+        rc = add_hooks(&ret->programs, &config->hooks.permission_request);
     }
     if (rc == SY_E_OK) {
         rc = add_protected(&ret->protected, config);

@@ -286,6 +286,25 @@ test('a person says no, and what is never granted is not asked about', limit, as
   assert.equal(asked[1].requestedSchema.properties.decision.enum.includes('rule'), false);
 });
 
+test('who asks to write a hook, or a link on the way to it, asks for what speaks for the person', limit, async (t) => {
+  const yard = makeYard();
+  const dirs = ['hooks', 'way'].map((name) => path.join(yard.dir, name));
+  dirs.forEach((dir) => fs.mkdirSync(dir));
+  const program_ = path.join(dirs[0], 'hook');
+  fs.writeFileSync(program_, '#!/bin/sh\n', { mode: 0o755 });
+  fs.symlinkSync(program_, path.join(dirs[1], 'link'));
+  fs.mkdirSync(path.join(yard.home, '.config/shellyard'), { recursive: true });
+  fs.writeFileSync(path.join(yard.home, '.config/shellyard/config.yaml'), `hooks:\n  permission_request: ["${dirs[1]}/link"]\n`);
+  const { ask, asked } = await open(t, { yard, answer: says('once') });
+  for (const object of [program_, ...dirs, path.join(dirs[1], 'new')]) {
+    const r = await ask('write', object);
+    assert.equal(r.status, 'denied', r.text);
+    assert.match(r.text, /granted to nobody: Shellyard's own programs or hooks/);
+  }
+  assert.equal(asked.length, 0);
+  assert.equal((await ask('write', yard.outside)).applied, true, 'the control');
+});
+
 test('what a person has hidden, and a read-only sandbox, are theirs to change', limit, async (t) => {
   const yard = makeYard();
   fs.writeFileSync(path.join(yard.outside, 'key'), 'secret\n');

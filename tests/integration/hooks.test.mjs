@@ -217,7 +217,14 @@ test('a program that others could write is not run, nor is the command', limit, 
   fs.mkdirSync(loose);
   fs.chmodSync(loose, 0o777);
   fs.copyFileSync(good, path.join(loose, 'h'));
-  for (const [hook, why] of [[open1, /others may write it/], [plain, /no executable file/], [inside, /could rewrite it/],
+  // Links on the way to one that is good itself: in the workspace, and where others may write.
+  const ways = [yard.ws, loose].map((dir) => {
+    fs.symlinkSync(good, path.join(dir, 'way'));
+    const first = path.join(yard.dir, 'hooks', `to-${path.basename(dir)}`);
+    fs.symlinkSync(path.join(dir, 'way'), first);
+    return first;
+  });
+  for (const [hook, why] of [[ways[0], /could rewrite it/], [ways[1], /put another program there/], [open1, /others may write it/], [plain, /no executable file/], [inside, /could rewrite it/],
     [link, /could rewrite it/], [path.join(loose, 'h'), /put another program there/], [`${good}-none`, /No such file/i]]) {
     const { run, close } = await open(t, { yard, hooks: { pre_exec: [hook] } });
     const r = await run('touch made');

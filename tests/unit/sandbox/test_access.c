@@ -88,7 +88,7 @@ what_nobody_gets_is_refused_and_what_is_beside_it_is_not(void **state)
         {"/home/me/.local/state/shellyard", "rules and answers", ACCESS_GRAVE,
          "/home/me/.local/state/other"                                                             },
         {"/home/me/.local/state",           "rules and answers", ACCESS_GRAVE, "/home/me/.config"  },
-        {"/opt/shellyard",                  "own programs",      ACCESS_PLAIN, "/opt/other"        },
+        {"/opt/shellyard",                  "programs or hooks", ACCESS_PLAIN, "/opt/other"        },
         {"/data/repo/.git/hooks",           "protected name",    ACCESS_PLAIN, "/data/repo/.github"},
     };
 

@@ -196,6 +196,22 @@ a_search_may_run_out_of_memory(void **state)
     }
 }
 
+/* A hook that is reached by a link on the way: its name, the link, and where it is. */
+static bool
+keeps_hooks(const struct access_surroundings *around, const struct yard *y)
+{
+    static const char *const names[] = {"link/file", "link", "out/file"};
+    bool ret = true;
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        char path[128];
+
+        path_in(path, y, names[i]);
+        ret = ret && strv_has(&around->programs, path);
+    }
+    return ret;
+}
+
 static enum sy_code
 look_around(void *arg)
 {
@@ -209,7 +225,7 @@ look_around(void *arg)
     }
     if (rc == SY_E_OK && (!strv_has(&around.homes, "/nonexistent") ||
                           !strv_has(&around.own, "/nonexistent/.config/shellyard") ||
-                          !strv_has(&around.protected, ".git") || around.programs.n == 0)) {
+                          !strv_has(&around.protected, ".git") || !keeps_hooks(&around, y))) {
         rc = SY_E_INTERNAL;
     }
     access_surroundings_fini(&around);
@@ -220,7 +236,12 @@ look_around(void *arg)
 static void
 a_look_at_the_machine_may_run_out_of_memory(void **state)
 {
-    fault_run(look_around, *state);
+    struct yard *y = *state;
+    char hook[128];
+
+    path_in(hook, y, "link/file");
+    assert_int_equal(strv_add(&y->config.hooks.permission_request, hook), SY_E_OK);
+    fault_run(look_around, y);
 }
 
 /* A reviewer whose person says yes at once. */

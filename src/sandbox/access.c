@@ -81,6 +81,17 @@ lift(struct sandbox_policy *p, const char *rule)
     return add_once(&p->allow_read, rule);
 }
 
+/* What configuration has as a root stays one of configuration's. */
+static enum sy_code
+grant_root(struct sandbox_policy *p, const char *path)
+{
+    size_t before = p->writable_roots.n;
+    enum sy_code rc = add_once(&p->writable_roots, path);
+
+    p->n_granted_roots += p->writable_roots.n - before;
+    return rc;
+}
+
 enum sy_code
 access_widen(struct sandbox_policy *p, const struct access *a)
 {
@@ -88,7 +99,7 @@ access_widen(struct sandbox_policy *p, const struct access *a)
 
     switch (a->kind) {
     case ACCESS_WRITE:
-        return add_once(&p->writable_roots, a->object);
+        return grant_root(p, a->object);
     case ACCESS_CONNECT:
         return add_once(&p->network_allow, a->object);
     case ACCESS_READ:

@@ -29,8 +29,8 @@ enum sy_code access_copy(struct access *ret, const struct access *from) SY_NODIS
 
 /*
  * Adds what `a` names to the policy and nothing else: a writable root, an entry of the allow list,
- * a default of what can't be read taken out. What is there already is not added again. SY_E_LIMIT:
- * the policy has no room for it.
+ * a default of what can't be read taken out. What is there already is not added again. A root that
+ * is added is one without links for good (n_granted_roots). SY_E_LIMIT: the policy has no room.
  */
 enum sy_code access_widen(struct sandbox_policy *p, const struct access *a) SY_NODISCARD;
 

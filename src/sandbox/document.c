@@ -32,14 +32,14 @@ read_flag(bool *ret, const char *key, const struct js *v, struct sy_error *err)
 }
 
 static enum sy_code
-read_roots(struct sandbox_policy *p, const struct js *v, struct sy_error *err)
+read_roots(struct sandbox_policy *p, const char *key, const struct js *v, struct sy_error *err)
 {
-    if (js_type(v) != JS_ARRAY || js_count(v) > LIMIT_ROOTS) {
-        return bad("writable_roots", "a list of absolute paths", err);
+    if (js_type(v) != JS_ARRAY || js_count(v) > LIMIT_ROOTS - p->writable_roots.n) {
+        return bad(key, "a list of absolute paths", err);
     }
     for (size_t i = 0; i < js_count(v); i++) {
         char *path = NULL;
-        enum sy_code rc = read_path(&path, "writable_roots", js_at(v, i), err);
+        enum sy_code rc = read_path(&path, key, js_at(v, i), err);
 
         if (rc == SY_E_OK && strv_add_take(&p->writable_roots, path) != SY_E_OK) {
             rc = sy_err_nomem(err);
@@ -83,6 +83,17 @@ read_names(struct sandbox_policy *p, const char *key, const struct js *v, struct
         rc = elsewhere_check_names(&r, err);
     }
     p->protects = p->protected_names.n > 0;
+    return rc;
+}
+
+/* Behind all others, wherever the document has them. */
+static enum sy_code
+read_granted(struct sandbox_policy *p, const struct js *v, struct sy_error *err)
+{
+    size_t before = p->writable_roots.n;
+    enum sy_code rc = v != NULL ? read_roots(p, "granted_roots", v, err) : SY_E_OK;
+
+    p->n_granted_roots = p->writable_roots.n - before;
     return rc;
 }
 
@@ -139,7 +150,13 @@ read_member(struct sandbox_policy *p, const char *key, const struct js *v, struc
         return read_path(&p->tmpdir, key, v, err);
     }
     if (str_eq(key, "writable_roots")) {
-        return read_roots(p, v, err);
+        return read_roots(p, key, v, err);
+    }
+    if (str_eq(key, "granted_roots")) {
+        return SY_E_OK; /* read_granted */
+    }
+    if (str_eq(key, "cwd_without_links")) {
+        return read_flag(&p->cwd_is_inner, key, v, err);
     }
     if (str_eq(key, "network_access")) {
         return read_flag(&p->has_network, key, v, err);
@@ -178,6 +195,12 @@ read_object(struct sandbox_policy *p, const struct js *root, struct sy_error *er
         if (rc != SY_E_OK) {
             return rc;
         }
+    }
+
+    enum sy_code rc = read_granted(p, js_get(root, "granted_roots"), err);
+
+    if (rc != SY_E_OK) {
+        return rc;
     }
     if (js_get(root, "version") == NULL || js_get(root, "mode") == NULL || p->cwd == NULL) {
         return sy_err_set(err, SY_E_CONFIG, "policy: \"version\", \"mode\" and \"cwd\" are needed");

@@ -1,17 +1,31 @@
 #include "sandbox/document.h"
 
-void
-sandbox_policy_write(struct jw *w, const struct sandbox_policy *p)
+static void
+write_roots(struct jw *w, const char *key, const struct sandbox_policy *p, size_t from, size_t to)
 {
-    jw_key_int(w, "version", 1);
-    jw_key_str(w, "mode", sandbox_mode_name(p->mode));
-    jw_key_str(w, "cwd", p->cwd);
-    jw_key(w, "writable_roots");
+    jw_key(w, key);
     jw_array(w);
-    for (size_t i = 0; i < p->writable_roots.n; i++) {
+    for (size_t i = from; i < to; i++) {
         jw_str(w, p->writable_roots.v[i]);
     }
     jw_end_array(w);
+}
+
+void
+sandbox_policy_write(struct jw *w, const struct sandbox_policy *p)
+{
+    size_t n = p->writable_roots.n - p->n_granted_roots;
+
+    jw_key_int(w, "version", 1);
+    jw_key_str(w, "mode", sandbox_mode_name(p->mode));
+    jw_key_str(w, "cwd", p->cwd);
+    write_roots(w, "writable_roots", p, 0, n);
+    if (p->n_granted_roots > 0) {
+        write_roots(w, "granted_roots", p, n, p->writable_roots.n);
+    }
+    if (p->cwd_is_inner) {
+        jw_key_bool(w, "cwd_without_links", true);
+    }
     if (p->tmpdir != NULL) {
         jw_key_str(w, "tmpdir", p->tmpdir);
     }

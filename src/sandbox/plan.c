@@ -110,13 +110,18 @@ sandbox_plan_cwd(const struct sandbox_plan *plan)
     return plan->cwd;
 }
 
+/* Named by somebody, and not everybody's to write in. */
+static bool
+is_root(enum plan_origin origin)
+{
+    return origin == ORIGIN_CWD || origin == ORIGIN_ROOT || origin == ORIGIN_GRANT;
+}
+
 const char *
 sandbox_plan_root(const struct sandbox_plan *plan, size_t i)
 {
     for (size_t k = 0; k < plan->n_rules; k++) {
-        enum plan_origin origin = plan->rules[k].origin;
-
-        if ((origin == ORIGIN_CWD || origin == ORIGIN_ROOT) && i-- == 0) {
+        if (is_root(plan->rules[k].origin) && i-- == 0) {
             return plan->rules[k].path;
         }
     }
@@ -265,7 +270,7 @@ add_rule(struct sandbox_plan *plan, const char *path, enum plan_origin origin, u
         .path = copy,
         .access = access,
         .origin = origin,
-        .must_exist = origin == ORIGIN_CWD || origin == ORIGIN_ROOT,
+        .must_exist = is_root(origin),
     };
     plan->n_rules++;
     return SY_E_OK;
@@ -284,7 +289,7 @@ add_root(struct sandbox_plan *plan, const char *path, enum plan_origin origin, s
                           "%s '%s' is not absolute: a writable root begins with '/'",
                           plan_origin_text(origin), path);
     }
-    if (origin != ORIGIN_CWD && origin != ORIGIN_ROOT) {
+    if (!is_root(origin)) {
         access &= ~LL_FS_RESOLVE_UNIX;
     }
     rc = add_rule(plan, path, origin, access);
@@ -305,7 +310,8 @@ add_workspace(struct sandbox_plan *plan, const struct sandbox_policy *policy, st
     enum sy_code rc = add_root(plan, policy->cwd, ORIGIN_CWD, err);
 
     for (size_t i = 0; rc == SY_E_OK && i < policy->writable_roots.n; i++) {
-        rc = add_root(plan, policy->writable_roots.v[i], ORIGIN_ROOT, err);
+        rc = add_root(plan, policy->writable_roots.v[i],
+                      sandbox_policy_is_granted(policy, i) ? ORIGIN_GRANT : ORIGIN_ROOT, err);
     }
     if (rc == SY_E_OK && policy->tmpdir != NULL && policy->tmpdir[0] == '/' &&
         !policy->excludes_tmpdir) {

@@ -132,6 +132,13 @@ sandbox_policy_fini(struct sandbox_policy *p)
     *p = (struct sandbox_policy){0};
 }
 
+bool
+sandbox_policy_is_granted(const struct sandbox_policy *p, size_t i)
+{
+    SY_ASSERT(p->n_granted_roots <= p->writable_roots.n);
+    return i >= p->writable_roots.n - p->n_granted_roots;
+}
+
 static bool
 copy_str(char **ret, const char *from)
 {
@@ -145,6 +152,7 @@ sandbox_policy_copy(struct sandbox_policy *ret, const struct sandbox_policy *fro
     struct sandbox_policy copy = {
         .mode = from->mode,
         .writable_roots = {.max = from->writable_roots.max},
+        .n_granted_roots = from->n_granted_roots,
         .has_network = from->has_network,
         .network_allow = {.max = from->network_allow.max},
         .excludes_tmpdir = from->excludes_tmpdir,

@@ -40,6 +40,8 @@ struct sandbox_policy {
     enum sandbox_mode mode;
     char *cwd;                  /* the workspace: absolute, normalized */
     struct strv writable_roots; /* absolute */
+    size_t n_granted_roots;     /* so many of them, the last, a person has granted: no link leads to
+                                   one, or it would be another one than they saw */
     char *tmpdir;               /* $TMPDIR of the session, NULL if unset */
     bool has_network;           /* network_access */
     bool cwd_is_inner;          /* others can write where `cwd` lies: no link may lead to it */
@@ -66,6 +68,8 @@ struct sandbox_policy {
 void sandbox_policy_fini(struct sandbox_policy *p);
 enum sy_code sandbox_policy_copy(struct sandbox_policy *ret,
                                  const struct sandbox_policy *from) SY_NODISCARD;
+/* Is that one of its writable roots granted by a person? */
+bool sandbox_policy_is_granted(const struct sandbox_policy *p, size_t i);
 /* read-only and workspace-write are enforced by us; the others are not. */
 bool sandbox_mode_is_enforced(enum sandbox_mode mode);
 /* Full network: has_network under an enforced mode, always otherwise. */

@@ -71,6 +71,26 @@ test('the wrapper hides what the policy denies to read', (t) => {
   assert.equal(open.stdout.match(/the secret/g)?.length, 6, 'what is not denied is read');
 });
 
+test('the wrapper follows no link to where the policy says that none may lead', (t) => {
+  const yard = makeYard();
+  if (!hasFull(t, yard)) {
+    return;
+  }
+  const link = path.join(yard.dir, 'link');
+  fs.symlinkSync(yard.outside, link);
+  const policy = { version: 1, mode: 'workspace-write', cwd: yard.ws };
+  const target = path.join(yard.outside, 'made');
+  for (const [wrong, right] of [[{ granted_roots: [link] }, { granted_roots: [yard.outside] }],
+    [{ cwd: link, cwd_without_links: true }, { cwd: yard.outside, cwd_without_links: true }]]) {
+    const r = wrap(yard, { ...policy, ...wrong }, 'touch', target);
+    assert.notEqual(r.status, 0);
+    assert.match(r.stderr, /symbolic link/);
+    assert.equal(fs.existsSync(target), false);
+    assert.equal(wrap(yard, { ...policy, ...right }, 'touch', target).status, 0, 'the control');
+    fs.rmSync(target);
+  }
+});
+
 test('the wrapper keeps protected names that exist, at any depth', (t) => {
   const yard = makeYard();
   if (!hasFull(t, yard)) {

@@ -128,7 +128,13 @@ walk_add_roots(struct strv *ret, const struct sandbox_policy *policy, struct sy_
     enum sy_code rc = add(ret, policy->cwd, err);
 
     for (size_t i = 0; rc == SY_E_OK && i < policy->writable_roots.n; i++) {
-        rc = add(ret, policy->writable_roots.v[i], err);
+        const char *root = policy->writable_roots.v[i];
+
+        if (!sandbox_policy_is_granted(policy, i)) {
+            rc = add(ret, root, err);
+        } else if (strv_add(ret, root) != SY_E_OK) {
+            rc = sy_err_nomem(err);
+        }
     }
     return rc;
 }

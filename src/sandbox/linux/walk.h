@@ -27,7 +27,8 @@ struct walk {
  * beyond LIMIT_PATH (SY_E_SYS with ELOOP, ENAMETOOLONG). */
 enum sy_code walk_run(struct walk *ret, const char *path, struct sy_error *err) SY_NODISCARD;
 void walk_fini(struct walk *w);
-/* The policy's directory and its writable roots onto a list, without links: where they are. */
+/* The policy's directory and its writable roots onto a list, without links: where they are. Granted
+ * ones are by their names: if a link is there by now, nothing is. */
 enum sy_code walk_add_roots(struct strv *ret, const struct sandbox_policy *policy,
                             struct sy_error *err) SY_NODISCARD;
 

@@ -25,6 +25,7 @@
 #include "base/mem.h"
 #include "fault.h"
 #include "fixture.h"
+#include "sandbox/linux/walk.h"
 
 static int
 act_create(const void *path)
@@ -280,6 +281,37 @@ a_root_through_a_link_that_commands_can_change_is_refused(void **state)
     assert_int_equal(place_try(p, &err), SY_E_OK);
 }
 
+/* As it is where a command of somebody else swaps the two between the look at a grant and this. */
+static void
+a_granted_root_is_reached_by_no_link_at_all(void **state)
+{
+    struct place *p = *state;
+    SY_AUTO(strv_fini) struct strv roots = {.max = 8};
+    struct sy_error err = {0};
+
+    place_mkdir(p, "O/real");
+    place_mkdir(p, "O/victim");
+    place_add_root(p, place_path(p, "O/real"));
+    p->policy.n_granted_roots = 1;
+    place_ready(p);
+    assert_int_equal(place_run(p, true, act_create, place_path(p, "O/real/x")), 0);
+    assert_int_equal(rename(place_path(p, "O/real"), place_path(p, "O/was")), 0);
+    place_link(p, "victim", "O/real");
+    assert_int_equal(place_try(p, &err), SY_E_SANDBOX);
+    assert_non_null(strstr(err.msg, "which a person let commands write"));
+    assert_int_equal(walk_add_roots(&roots, &p->policy, &err), SY_E_OK);
+    assert_true(strv_has(&roots, place_path(p, "O/real")));
+    assert_false(strv_has(&roots, place_path(p, "O/victim")));
+    assert_int_equal(unlink(place_path(p, "O/real")), 0);
+    assert_int_equal(place_try(p, &err), SY_E_SANDBOX);
+    assert_non_null(strstr(err.msg, "the grant does not hold"));
+
+    /* The control: a root of configuration may be one, which is the person's own. */
+    place_link(p, "victim", "O/real");
+    p->policy.n_granted_roots = 0;
+    assert_int_equal(place_try(p, &err), SY_E_OK);
+}
+
 static void
 a_replaced_root_is_not_fresh(void **state)
 {
@@ -531,6 +563,7 @@ main(void)
         IN_A_PLACE(the_advice_fits_where_the_root_comes_from),
         IN_A_PLACE(a_missing_tmpdir_is_left_out_and_told),
         IN_A_PLACE(a_root_through_a_link_that_commands_can_change_is_refused),
+        IN_A_PLACE(a_granted_root_is_reached_by_no_link_at_all),
         IN_A_PLACE(a_replaced_root_is_not_fresh),
         IN_A_PLACE(the_ruleset_is_closed_on_exec_and_serves_many),
         IN_A_PLACE(the_child_has_no_privilege_left_and_no_core_dumps),

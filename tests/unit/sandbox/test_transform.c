@@ -190,6 +190,30 @@ linux_hands_the_policy_over_a_descriptor(void **state)
 }
 
 static void
+the_wrapper_is_told_where_no_link_may_lead(void **state)
+{
+    static char root[] = "/data";
+    char *roots[] = {root, work, NULL};
+    struct wrapped w;
+    struct sandbox_policy read = {0};
+    struct sy_error err = {0};
+
+    (void)state;
+    wrapped_init(&w, PLATFORM_LINUX, SANDBOX_WORKSPACE_WRITE);
+    w.policy.writable_roots = (struct strv){.v = roots, .n = 2, .cap = 3, .max = 2};
+    w.policy.n_granted_roots = 1;
+    w.policy.cwd_is_inner = true;
+    wrap(&w);
+    assert_int_equal(
+        sandbox_policy_read(&read, buf_view(&w.env.document), w.env.document.len, &err), SY_E_OK);
+    assert_true(strv_eq(&read.writable_roots, &w.policy.writable_roots));
+    assert_int_equal(read.n_granted_roots, 1);
+    assert_true(read.cwd_is_inner);
+    sandbox_policy_fini(&read);
+    sandbox_exec_env_fini(&w.env);
+}
+
+static void
 windows_starts_the_command_itself_with_a_token(void **state)
 {
     struct wrapped w;
@@ -373,6 +397,7 @@ main(int argc, char **argv)
         cmocka_unit_test(macos_gives_the_vector_of_the_specification),
         cmocka_unit_test(macos_without_a_file_has_the_profile_in_the_vector),
         cmocka_unit_test(linux_hands_the_policy_over_a_descriptor),
+        cmocka_unit_test(the_wrapper_is_told_where_no_link_may_lead),
         cmocka_unit_test(windows_starts_the_command_itself_with_a_token),
         cmocka_unit_test(modes_that_are_not_ours_leave_the_command_as_it_is),
         cmocka_unit_test(the_network_is_told_to_the_command),

@@ -449,8 +449,9 @@ sandbox_entry_base(const struct sandbox_entry *e)
     return base;
 }
 
+/* *ret_lacks: it fails since this machine can't hold such a policy. */
 static enum sy_code
-make_ready(struct session *s, struct sandbox_entry *e, struct sy_error *err)
+make_ready(struct session *s, struct sandbox_entry *e, bool *ret_lacks, struct sy_error *err)
 {
     struct sandbox_caps caps = *session_caps(s);
 
@@ -461,6 +462,7 @@ make_ready(struct session *s, struct sandbox_entry *e, struct sy_error *err)
 
     enum sy_code rc = sandbox_plan_new(&e->plan, &e->policy, &caps, err);
 
+    *ret_lacks = rc == SY_E_SANDBOX;
     if (rc != SY_E_OK) {
         return rc;
     }
@@ -499,10 +501,12 @@ entry_new(struct session *s, const struct sandbox_policy *policy, bool required,
     }
 
     struct sy_error why = {0};
-    enum sy_code rc = make_ready(s, e, &why);
+    bool lacks = false;
+    enum sy_code rc = make_ready(s, e, &lacks, &why);
 
-    if (rc == SY_E_SANDBOX && !required) {
-        /* The user's own configuration says sandbox.required: false. */
+    if (lacks && !required) {
+        /* The user's own configuration says sandbox.required: false. It is about machines: what is
+         * wrong with a directory a command may have done, to be rid of the sandbox. */
         snprintf(ret_note, SY_ERR_MSG_MAX,
                  "run WITHOUT a sandbox (sandbox.required is false): %.150s", why.msg);
         sandbox_plan_free(e->plan);

@@ -177,6 +177,31 @@ run_script(struct answer *ret, const struct spot *p, enum sandbox_mode mode, con
     session_free(session);
 }
 
+/* What a command did to a root is no reason to run the next one without a sandbox. */
+static void
+a_root_that_is_gone_lifts_no_sandbox(void **state)
+{
+    struct spot *p = *state;
+    struct session *session = NULL;
+    struct turn_context turn;
+    struct exec_request request;
+    struct orch_call *call = NULL;
+
+    assert_int_equal(session_of(&session, p), SY_E_OK);
+    assert_int_equal(turn_of(&turn, p, SANDBOX_WORKSPACE_WRITE), SY_E_OK);
+    turn.sandbox_required = false;
+    turn.sandbox.writable_roots.max = 1;
+    assert_int_equal(strv_addf(&turn.sandbox.writable_roots, "%s/gone", p->work), SY_E_OK);
+    assert_int_equal(request_of(&request, p, "touch ran", false, 5000), SY_E_OK);
+    assert_int_equal(orch_submit(&call, session, &turn, &request, NULL), SY_E_OK);
+    orch_run(call, -1);
+    assert_int_equal(orch_output(call)->status, EXEC_FAILED);
+    assert_non_null(strstr(orch_output(call)->err.msg, "can't be used"));
+    orch_call_free(call);
+    turn_context_fini(&turn);
+    session_free(session);
+}
+
 static void
 a_script_runs_in_the_workspace(void **state)
 {
@@ -580,6 +605,7 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_root_that_is_gone_lifts_no_sandbox),
         cmocka_unit_test(a_script_runs_in_the_workspace),
         cmocka_unit_test(a_write_outside_is_refused_and_allowed_with_full_access),
         cmocka_unit_test(a_timeout_keeps_the_output_and_ends_the_tree),

@@ -79,6 +79,12 @@ orch_is_protected(bool *ret, struct orch_call *c, const char *path, struct sy_er
     return rc;
 }
 
+bool
+orch_may_be_rule(const struct orch_call *c, const struct access *what)
+{
+    return grants_rule_holds(&c->base, what);
+}
+
 enum sy_code
 orch_grant(struct orch_call *c, const struct access *what, enum grant_scope scope,
            struct sy_error *err)

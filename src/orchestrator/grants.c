@@ -118,6 +118,26 @@ grants_set_rules(struct grants *g, const struct access_rule *rules, size_t n)
     return rc;
 }
 
+bool
+grants_rule_holds(const struct sandbox_policy *base, const struct access *what)
+{
+    /* A turn that was led into a part of its parent's directory has not that part's rules, which
+     * its parent has not. */
+    if (base->cwd_is_inner) {
+        return false;
+    }
+    switch (what->kind) {
+    case ACCESS_WRITE:
+        return !base->drops_roots;
+    case ACCESS_CONNECT:
+        return !base->drops_network;
+    case ACCESS_READ:
+    case ACCESS_RUN:
+        break;
+    }
+    return true;
+}
+
 /* By its place alone: what it names is looked at by is_usable. */
 static bool
 holds_for(const struct grant *g, const struct sandbox_policy *base)
@@ -128,9 +148,8 @@ holds_for(const struct grant *g, const struct sandbox_policy *base)
     if (g->scope != GRANT_RULE) {
         return session_same_policy(&g->under, base);
     }
-    /* A turn that was led into a part of its parent's directory has not that part's rules, which
-     * its parent has not. */
-    return !base->cwd_is_inner && str_eq(g->workspace, base->cwd) && g->mode <= base->mode;
+    return grants_rule_holds(base, &g->what) && str_eq(g->workspace, base->cwd) &&
+           g->mode <= base->mode;
 }
 
 /* A root that is gone would keep every command from running, and a link in its place would be

@@ -65,6 +65,19 @@ narrow_mode(const struct narrowing *n, struct sy_error *err)
     return SY_E_OK;
 }
 
+/* Where nothing was enforced all was a root. */
+static bool
+leaves_some_out(const struct narrowing *n)
+{
+    const struct sandbox_policy *allowed = &n->allowed->sandbox;
+    bool ret = !sandbox_mode_is_enforced(allowed->mode);
+
+    for (size_t i = 0; i < allowed->writable_roots.n && !ret; i++) {
+        ret = !strv_has(&n->w->roots, allowed->writable_roots.v[i]);
+    }
+    return ret;
+}
+
 /*
  * The roots must be among the allowed ones, as they are written there: a path
  * below one may be a link that the sandboxed command itself has made.
@@ -97,6 +110,7 @@ narrow_roots(const struct narrowing *n, struct sy_error *err)
     }
     strv_fini(&n->t->sandbox.writable_roots);
     n->t->sandbox.writable_roots = roots;
+    n->t->sandbox.drops_roots = n->t->sandbox.drops_roots || leaves_some_out(n);
     return rc;
 }
 
@@ -116,6 +130,8 @@ narrow_network(const struct narrowing *n, struct sy_error *err)
         return sy_err_set(err, SY_E_ARG, "network_access false can't be held under %s",
                           sandbox_mode_name(p->mode));
     }
+    p->drops_network = p->drops_network || (n->w->network == WISH_NO &&
+                                            sandbox_policy_has_network(&n->allowed->sandbox));
     p->has_network = n->w->network == WISH_YES;
     return SY_E_OK;
 }

@@ -310,6 +310,8 @@ enum sy_code orch_try_policy(struct orch_call *call, const struct sandbox_policy
 /* Is the path held by the guard, though the policy would let it be written? */
 enum sy_code orch_is_protected(bool *ret, struct orch_call *call, const char *path,
                                struct sy_error *err) SY_NODISCARD;
+/* Would it hold by a rule as well? Not where the call's turn was narrowed in just that. */
+bool orch_may_be_rule(const struct orch_call *call, const struct access *what);
 /* From now on. GRANT_RULE is for the session's rules, which session_set_access_rules gives. */
 enum sy_code orch_grant(struct orch_call *call, const struct access *what, enum grant_scope scope,
                         struct sy_error *err) SY_NODISCARD;

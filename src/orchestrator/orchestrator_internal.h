@@ -206,6 +206,8 @@ struct grants *grants_new(void);
 void grants_free(struct grants *g);
 enum sy_code grants_add(struct grants *g, const struct access *what, enum grant_scope scope,
                         const struct sandbox_policy *under) SY_NODISCARD;
+/* Would a rule for that directory hold under this policy? */
+bool grants_rule_holds(const struct sandbox_policy *base, const struct access *what);
 enum sy_code grants_set_rules(struct grants *g, const struct access_rule *rules,
                               size_t n) SY_NODISCARD;
 enum sy_code grants_take(struct grants *g, struct sandbox_policy *policy,

@@ -167,6 +167,8 @@ sandbox_policy_copy(struct sandbox_policy *ret, const struct sandbox_policy *fro
         .closes_devices = from->closes_devices,
         .reports_all = from->reports_all,
         .cwd_is_inner = from->cwd_is_inner,
+        .drops_roots = from->drops_roots,
+        .drops_network = from->drops_network,
         .max_tier = from->max_tier,
         .min_tier = from->min_tier,
         .runs_as_self = from->runs_as_self,

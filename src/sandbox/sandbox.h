@@ -45,6 +45,8 @@ struct sandbox_policy {
     char *tmpdir;               /* $TMPDIR of the session, NULL if unset */
     bool has_network;           /* network_access */
     bool cwd_is_inner;          /* others can write where `cwd` lies: no link may lead to it */
+    bool drops_roots;           /* a turn left out some of the roots that it may have, */
+    bool drops_network;         /* or switched the network off: it gets no more of that by rules */
     struct strv network_allow;  /* network.allow: hosts in reach while has_network is false */
     bool excludes_tmpdir;       /* exclude_tmpdir_env_var */
     bool excludes_slash_tmp;    /* exclude_slash_tmp */

@@ -311,7 +311,8 @@ ask(struct access_call *a, struct orch_call *call, struct exec_look *ret, struct
             .access = buf_view(&a->json),
             .why = "the agent asks for a wider sandbox",
             .may_remember = true,
-            .may_be_rule = verdict.weight == ACCESS_PLAIN,
+            .may_be_rule =
+                verdict.weight == ACCESS_PLAIN && orch_may_be_rule(call, &a->found.access),
             .class =
                 verdict.weight == ACCESS_PLAIN ? APPROVAL_CLASS_OTHER : APPROVAL_CLASS_DANGEROUS,
         };

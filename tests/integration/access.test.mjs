@@ -331,6 +331,40 @@ test('where nobody may be asked the tool is not listed, and says so', limit, asy
   assert.match(wrong.text, /'access' must be/);
 });
 
+test('a turn that leaves out roots has no rule for writing, nor is one offered that would not hold', limit, async (t) => {
+  const yard = makeYard();
+  const [extra, other] = ['extra', 'other'].map((name) => path.join(yard.dir, name));
+  [extra, other, path.join(yard.ws, 'part')].forEach((dir) => fs.mkdirSync(dir));
+  const p = openProto(t, yard, { 'sandbox.writable_roots': JSON.stringify([extra]) });
+  const send = (id, name, args, session) => p.send({ type: 'function_call', call_id: id, session, name, arguments: JSON.stringify(args) });
+  const ask = (id, object, session) => {
+    send(id, 'request_access', { access: 'write', object, justification: 'x', scope: 'rule' }, session);
+    return p.next((m) => m.type === 'exec_approval_request' && m.call_id === id);
+  };
+  const run = async (id, session) => {
+    send(id, 'shell_command', { command: `touch ${yard.outside}/${id}` }, session);
+    await p.next((m) => m.type === 'function_call_output' && m.call_id === id);
+    return fs.existsSync(path.join(yard.outside, id));
+  };
+  const q = await ask('r1', yard.outside);
+  assert.ok(q.prefix.length > 0, 'the control: a rule is offered');
+  p.send({ type: 'exec_approval', id: q.id, decision: 'approved_with_rule' });
+  await p.next((m) => m.type === 'function_call_output' && m.call_id === 'r1');
+  assert.equal(await run('by-rule'), true);
+  p.send({ type: 'session', action: 'open', id: 'few', sandbox_policy: { mode: 'workspace-write', writable_roots: [] } });
+  p.send({ type: 'session', action: 'open', id: 'part', cwd: path.join(yard.ws, 'part') });
+  p.send({ type: 'session', action: 'open', id: 'same', sandbox_policy: { mode: 'workspace-write', writable_roots: [extra] } });
+  assert.equal(await run('few', 'few'), false);
+  assert.equal(await run('same', 'same'), true, 'the control: nothing is left out');
+  for (const session of ['few', 'part']) {
+    assert.deepEqual((await ask(`r-${session}`, other, session)).prefix, [], session);
+  }
+  p.send({ type: 'turn', sandbox_policy: { mode: 'workspace-write', writable_roots: [] } });
+  assert.equal(await run('narrow'), false);
+  p.send({ type: 'turn' });
+  assert.equal(await run('wide'), true);
+});
+
 test('proto: asked by an event, bound to the policy of the turn', limit, async (t) => {
   const yard = makeYard();
   const p = openProto(t, yard);

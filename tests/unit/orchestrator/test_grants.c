@@ -140,6 +140,8 @@ a_rule_is_for_its_workspace_and_no_narrower_mode(void **state)
         .access = &y->access, .workspace = y->dir, .mode = SANDBOX_WORKSPACE_WRITE};
     const struct access_rule elsewhere = {
         .access = &y->access, .workspace = "/", .mode = SANDBOX_WORKSPACE_WRITE};
+    const struct access host = {.kind = ACCESS_CONNECT};
+    const struct access hidden = {.kind = ACCESS_READ};
     static const struct orch_call a;
 
     grant(y, GRANT_ONCE);
@@ -154,6 +156,14 @@ a_rule_is_for_its_workspace_and_no_narrower_mode(void **state)
     y->policy.mode = SANDBOX_READ_ONLY;
     assert_false(holds(y, &y->policy, &a));
     y->policy.mode = SANDBOX_WORKSPACE_WRITE;
+    y->policy.drops_network = true; /* it is about another thing */
+    assert_true(holds(y, &y->policy, &a));
+    y->policy.drops_roots = true;
+    assert_false(holds(y, &y->policy, &a));
+    assert_false(grants_rule_holds(&y->policy, &host));
+    assert_true(grants_rule_holds(&y->policy, &hidden));
+    y->policy.drops_roots = false;
+    assert_true(holds(y, &y->policy, &a));
     assert_int_equal(grants_set_rules(y->grants, NULL, 0), SY_E_OK);
     assert_false(holds(y, &y->policy, &a));
 }

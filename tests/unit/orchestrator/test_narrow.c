@@ -211,13 +211,19 @@ roots_are_left_out_and_not_added(void **state)
     assert_int_equal(strv_add(&allowed.sandbox.writable_roots, "/srv/b"), SY_E_OK);
     assert_int_equal(want(&t, &allowed, &w, NULL), SY_E_OK);
     assert_int_equal(t.sandbox.writable_roots.n, 0);
+    assert_true(t.sandbox.drops_roots);
     turn_context_fini(&t);
     assert_int_equal(strv_add(&w.roots, "/srv/b"), SY_E_OK);
     assert_int_equal(want(&t, &allowed, &w, NULL), SY_E_OK);
     assert_int_equal(t.sandbox.writable_roots.n, 1);
+    assert_true(t.sandbox.drops_roots);
+    turn_context_fini(&t);
+    assert_int_equal(strv_add(&w.roots, "/srv/a"), SY_E_OK);
+    assert_int_equal(want(&t, &allowed, &w, NULL), SY_E_OK);
+    assert_false(t.sandbox.drops_roots); /* all of them, in another order */
     turn_context_fini(&t);
     assert_int_equal(strv_add(&w.roots, "/srv/b/below"), SY_E_OK);
-    refused(&allowed, &w, "writable_roots[1] '/srv/b/below' is none of those that the parent has");
+    refused(&allowed, &w, "writable_roots[2] '/srv/b/below' is none of those that the parent has");
     allowed.sandbox.mode = SANDBOX_DANGER_FULL_ACCESS; /* there they limit nothing */
     assert_int_equal(want(&t, &allowed, &w, NULL), SY_E_OK);
     turn_context_fini(&t);

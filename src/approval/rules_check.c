@@ -15,7 +15,7 @@ rules_check_text(const char *text, size_t len, const char *what, const struct pl
         size_t n = utf8_decode(&c, text + i, len - i);
 
         /* The last two are no characters, and YAML has no place for them. */
-        if (n == 0 || place_is_deceptive(c) || c == 0xFFFEU || c == 0xFFFFU) {
+        if (n == 0 || utf8_is_unseen(c) || c == 0xFFFEU || c == 0xFFFFU) {
             return place_error(err, at, "%s with the character U+%04X, which people would not see",
                                what, (unsigned)c);
         }

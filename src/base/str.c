@@ -220,16 +220,6 @@ str_nearest(const char *got, const char *const *names, size_t n)
     return best;
 }
 
-/* Characters that hide or reorder text: bidi controls, zero-width, line and
- * paragraph separators, C1 controls, byte order mark. */
-static bool
-is_deceptive(uint32_t c)
-{
-    return c < 0x20U || (c >= 0x7FU && c < 0xA0U) || c == 0xADU || c == 0x61CU ||
-           (c >= 0x200BU && c <= 0x200FU) || (c >= 0x2028U && c <= 0x202EU) ||
-           (c >= 0x2060U && c <= 0x206FU) || c == 0xFEFFU || (c >= 0xE0000U && c <= 0xE007FU);
-}
-
 enum sy_code
 str_add_visible(struct buf *b, const char *s, size_t len, size_t max_bytes)
 {
@@ -244,7 +234,7 @@ str_add_visible(struct buf *b, const char *s, size_t len, size_t max_bytes)
         if (n == 0) {
             m = snprintf(piece, sizeof(piece), "\\x%02x", (unsigned)(unsigned char)s[i]);
             n = 1;
-        } else if (is_deceptive(c)) {
+        } else if (utf8_is_unseen(c)) {
             m = c < 0x80U ? snprintf(piece, sizeof(piece), "\\x%02x", (unsigned)c)
                           : snprintf(piece, sizeof(piece), "\\u{%X}", (unsigned)c);
         } else {

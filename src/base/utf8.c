@@ -214,3 +214,42 @@ utf8_cut(const char *s, size_t len, size_t n)
     }
     return n;
 }
+
+bool
+utf8_is_unseen(uint32_t c)
+{
+    static const struct {
+        uint32_t from;
+        uint32_t to;
+    } ranges[] = {
+        {0x00,    0x1F    },
+        {0x7F,    0xA0    },
+        {0xAD,    0xAD    },
+        {0x34F,   0x34F   },
+        {0x61C,   0x61C   },
+        {0x115F,  0x1160  }, /* fillers of Hangul */
+        {0x1680,  0x1680  },
+        {0x17B4,  0x17B5  },
+        {0x180B,  0x180F  },
+        {0x2000,  0x200F  }, /* spaces, zero-width, directions */
+        {0x2028,  0x202F  },
+        {0x205F,  0x206F  },
+        {0x2800,  0x2800  }, /* Braille without a dot */
+        {0x3000,  0x3000  },
+        {0x3164,  0x3164  },
+        {0xFE00,  0xFE0F  }, /* variation selectors */
+        {0xFEFF,  0xFEFF  },
+        {0xFFA0,  0xFFA0  },
+        {0xFFF0,  0xFFFB  },
+        {0x1BCA0, 0x1BCA3 },
+        {0x1D173, 0x1D17A },
+        {0xE0000, 0x10FFFF}, /* tags, more selectors, private use */
+    };
+
+    for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++) {
+        if (c <= ranges[i].to) {
+            return c >= ranges[i].from;
+        }
+    }
+    return true;
+}

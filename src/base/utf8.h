@@ -27,6 +27,13 @@ size_t utf8_valid_prefix(const char *s, size_t n);
 bool utf8_is_valid(const char *s, size_t n);
 
 /*
+ * A character that people do not see as what it is: controls, what hides or reorders text, what has
+ * no look of its own (fillers, joiners, variation selectors, all that Unicode calls default
+ * ignorable) or that of a space, and those for private use beyond the basic plane.
+ */
+bool utf8_is_unseen(uint32_t c);
+
+/*
  * How many bytes at the end of s begin a character that is not complete yet
  * (0-3): what a stream must hold back. Invalid bytes are never held back.
  */

@@ -202,6 +202,12 @@ what_could_deceive_is_shown(void **state)
     assert_visible(isolate, sizeof(isolate), "\\u{2066}");      /* left-to-right isolate */
     assert_visible("\xef\xbb\xbf", 3, "\\u{FEFF}");             /* byte order mark */
     assert_visible("\xf3\xa0\x81\x81", 4, "\\u{E0041}");        /* tag character */
+    /* What looks like nothing, or like a space. */
+    assert_visible("\xe3\x85\xa4\xe1\x85\x9f", 6, "\\u{3164}\\u{115F}");
+    assert_visible("a\xcd\x8f\xef\xb8\x8f", 6, "a\\u{34F}\\u{FE0F}");
+    assert_visible("\xe1\xa0\x8e\xf0\x9d\x85\xb3", 7, "\\u{180E}\\u{1D173}");
+    assert_visible("\xc2\xa0\xe3\x80\x80\xe2\xa0\x80", 8, "\\u{A0}\\u{3000}\\u{2800}");
+    assert_visible("\xf3\xa0\x84\x80", 4, "\\u{E0100}");
     assert_visible("", 0, "");
 }
 

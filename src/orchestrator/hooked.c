@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/place.h"
 #include "base/str.h"
+#include "base/utf8.h"
 #include "orchestrator/call_internal.h"
 
 /*
@@ -24,6 +25,8 @@ struct call_hooks {
     const char *allowed_by;
     struct strv command; /* what it became; empty: as it was */
 };
+
+#define REASON_BYTES 120U
 
 _Static_assert(LIMIT_HOOKS <= 32, "a bit for each in has_rewritten");
 
@@ -104,6 +107,13 @@ call_hooks_begin(struct orch_call *c, enum hook_event event, const struct assess
     return true;
 }
 
+/* Bytes of it that fit beside the hook's name, no character cut. */
+static int
+room_of(const char *reason)
+{
+    return (int)utf8_cut(reason, strlen(reason), REASON_BYTES);
+}
+
 /* The first reason is told. */
 static void
 ask(struct orch_call *c, const char *program, const struct hook_answer *a)
@@ -115,9 +125,9 @@ ask(struct orch_call *c, const char *program, const struct hook_answer *a)
         return;
     }
     h->asks = true;
-    (void)snprintf(h->why, sizeof(h->why), "the hook '%s' %s%s%.120s",
+    (void)snprintf(h->why, sizeof(h->why), "the hook '%s' %s%s%.*s",
                    place_visible_path(&shown, program), a->has_failed ? "failed" : "asks",
-                   a->reason[0] != '\0' ? ": " : "", a->reason);
+                   a->reason[0] != '\0' ? ": " : "", room_of(a->reason), a->reason);
     if (a->has_failed) {
         call_add_note(c, h->why);
     }
@@ -212,8 +222,9 @@ deny(struct orch_call *c, const char *program, const char *reason)
     struct place_shown_path shown;
     struct sy_error err = {0};
 
-    (void)sy_err_set(&err, SY_E_DENIED, "the hook '%s' denied it%s%.130s",
-                     place_visible_path(&shown, program), reason[0] != '\0' ? ": " : "", reason);
+    (void)sy_err_set(&err, SY_E_DENIED, "the hook '%s' denied it%s%.*s",
+                     place_visible_path(&shown, program), reason[0] != '\0' ? ": " : "",
+                     room_of(reason), reason);
     fail(c, &err);
 }
 
@@ -302,7 +313,8 @@ call_hooks_judge(struct orch_call *c, struct assessment *a)
         return;
     }
     if (need->kind == REQUIREMENT_NEEDS_APPROVAL) {
-        (void)snprintf(reason, sizeof(reason), "%.100s; %.130s", need->reason, c->hooks->why);
+        (void)snprintf(reason, sizeof(reason), "%.100s; %.*s", need->reason, room_of(c->hooks->why),
+                       c->hooks->why);
     } else {
         (void)snprintf(reason, sizeof(reason), "%s", c->hooks->why);
     }

@@ -4,6 +4,7 @@
 
 #include "approval/question.h"
 #include "base/limits.h"
+#include "base/utf8.h"
 #include "orchestrator/call_internal.h"
 
 /* ORCH_APPROVAL and ORCH_REVIEW: what a call needs, and a person who gives it. */
@@ -345,25 +346,29 @@ call_approve(struct orch_call *c)
     }
 }
 
+/* A person's words, beside ours. */
+#define REASON_BYTES 120U
+
 /* What the agent is told instead of a result. */
 static void
 refuse(struct orch_call *c, const struct review_answer *a)
 {
     struct sy_error err = {0};
     bool has_reason = a->reason[0] != '\0';
+    int room = (int)utf8_cut(a->reason, strlen(a->reason), REASON_BYTES);
 
     switch (a->outcome) {
     case REVIEW_DENIED:
         (void)sy_err_set(&err, SY_E_DENIED,
-                         "a person denied it%s%.120s: don't try the same again or another way to "
+                         "a person denied it%s%.*s: don't try the same again or another way to "
                          "the same end, ask what to do instead",
-                         has_reason ? ", saying: " : "", a->reason);
+                         has_reason ? ", saying: " : "", room, a->reason);
         break;
     case REVIEW_ABORTED:
         (void)sy_err_set(&err, SY_E_DENIED,
-                         "a person denied it and ended the turn%s%.120s: stop, and wait for what "
+                         "a person denied it and ended the turn%s%.*s: stop, and wait for what "
                          "they say",
-                         has_reason ? ", saying: " : "", a->reason);
+                         has_reason ? ", saying: " : "", room, a->reason);
         break;
     case REVIEW_TIMED_OUT:
         (void)sy_err_set(&err, SY_E_DENIED,

@@ -82,6 +82,8 @@ test('a hook denies, and its reason is told with its controls made visible', lim
   assert.equal(r.status, 'denied');
   assert.match(r.error, /hook '.*\/no' denied it: not on a Friday\\x1b\[2J/);
   assert.equal(fs.existsSync(path.join(yard.ws, 'made')), false);
+  makeHook(yard, 'no', answers({ decision: 'deny', reason: `.${'日'.repeat(70)}` }));
+  assert.match((await run('touch made')).error, /denied it: \.日{39}$/, 'a long one is cut between characters');
 });
 
 test('a hook asks: a person answers, and under never nobody can', limit, async (t) => {

@@ -1,3 +1,5 @@
+#include <string.h>
+
 #include "base/json.h"
 #include "hook/hook.h"
 
@@ -56,6 +58,10 @@ hook_call_write(struct buf *ret, const struct hook_call *call)
     }
     if (call->patch != NULL) {
         jw_key_str(&w, "patch", call->patch);
+    }
+    if (call->access != NULL) {
+        jw_key(&w, "access");
+        jw_raw(&w, call->access, strlen(call->access));
     }
     jw_key_str(&w, "cwd", call->cwd);
     jw_key_str(&w, "workspace", call->sandbox->cwd);

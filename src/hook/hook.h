@@ -58,6 +58,7 @@ struct hook_call {
     char *const *argv;
     const char *script; /* of a shell, whose argument list `argv` is then; or NULL */
     const char *patch;  /* or NULL */
+    const char *access; /* what is asked for beyond the sandbox, as JSON; or NULL */
     const char *cwd;
     const struct sandbox_policy *sandbox;
     enum approval_policy policy;

@@ -62,9 +62,10 @@ write_input(struct orch_call *c, const struct assessment *a)
         .tool = c->request.tool,
         .argv = strv_view(&c->argv),
         .script = c->request.script,
-        .patch = is_work && c->argv.n > 1 ? c->argv.v[1] : NULL,
+        .patch = is_work && c->look.access == NULL && c->argv.n > 1 ? c->argv.v[1] : NULL,
+        .access = c->look.access,
         .cwd = c->request.params.cwd,
-        .sandbox = &c->turn.sandbox,
+        .sandbox = c->look.access != NULL ? &c->base : &c->turn.sandbox,
         .policy = c->turn.approval,
         .escalates = call_escalates(c) || c->request.failed != NULL,
         .justification = c->request.params.justification,
@@ -187,6 +188,8 @@ rewrite(struct orch_call *c, const char *program, const struct hook_answer *a)
 {
     static const struct hook_answer no_patch = {
         .has_failed = true, .reason = "it wants another patch, which no hook can give"};
+    static const struct hook_answer no_access = {
+        .has_failed = true, .reason = "it wants other access, which no hook can ask for"};
     static const struct hook_answer no_second = {
         .has_failed = true, .reason = "it wants to rewrite the command a second time"};
     struct call_hooks *h = c->hooks;
@@ -194,7 +197,7 @@ rewrite(struct orch_call *c, const char *program, const struct hook_answer *a)
     struct sy_error err = {0};
 
     if (c->request.work.run != NULL) {
-        ask(c, program, &no_patch);
+        ask(c, program, c->look.access != NULL ? &no_access : &no_patch);
         return false;
     }
     if (c->request.script == NULL && strv_eq(&a->command, &c->argv)) {

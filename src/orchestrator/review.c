@@ -266,38 +266,60 @@ act_on(struct orch_call *c, struct assessment *a)
     return true;
 }
 
-/* A call that asks for something has said itself what. */
-static void
-approve_look(struct orch_call *c)
+/* What a call asks for, once: hooks may lie between that and the question. True: it is known. */
+static bool
+look(struct orch_call *c)
 {
-    SY_AUTO(assessment_fini) struct assessment a = {.prefix = {.max = LIMIT_ARGV}};
     struct sy_error err = {0};
     enum sy_code rc = SY_E_OK;
 
     if (!call_has_entry(c)) {
-        return;
+        return false;
+    }
+    if (c->look.access != NULL) {
+        return true;
     }
     rc = c->request.work.look(c->request.work.arg, c, &c->look, &err);
     if (rc == SY_E_OK && c->look.is_done) {
         call_fail(c, EXEC_EXITED, &err);
-        return;
+        return false;
     }
     if (rc == SY_E_OK) {
         rc = call_make_argv(c, &err);
     }
-    if (rc == SY_E_OK && c->look.may_be_rule &&
-        strv_add_all(&a.prefix, strv_view(&c->argv)) != SY_E_OK) {
-        rc = sy_err_nomem(&err);
-    }
     if (rc != SY_E_OK) {
         call_fail(c, rc == SY_E_DENIED ? EXEC_DENIED : EXEC_FAILED, &err);
+    }
+    return rc == SY_E_OK;
+}
+
+/* A call that asks for something has said itself what. No hook answers for the person: it would
+ * lift what the sandbox holds. */
+static void
+approve_look(struct orch_call *c)
+{
+    SY_AUTO(assessment_fini) struct assessment a = {.prefix = {.max = LIMIT_ARGV}};
+
+    if (!look(c)) {
+        return;
+    }
+    if (c->look.may_be_rule && strv_add_all(&a.prefix, strv_view(&c->argv)) != SY_E_OK) {
+        struct sy_error err = {0};
+
+        (void)sy_err_nomem(&err);
+        call_fail(c, EXEC_FAILED, &err);
         return;
     }
     a.class = c->look.class;
     a.need = (struct requirement){.kind = REQUIREMENT_NEEDS_APPROVAL,
                                   .cause = REQUIREMENT_BY_ESCALATION};
     (void)snprintf(a.need.reason, sizeof(a.need.reason), "%s", c->look.why);
-    review_begin(c, &a);
+    call_hooks_judge(c, &a);
+    if (a.need.kind == REQUIREMENT_FORBIDDEN) {
+        deny(c, a.need.reason);
+    } else if (!can_ask(c) || !call_hooks_begin(c, HOOK_PERMISSION_REQUEST, &a)) {
+        review_begin(c, &a);
+    }
 }
 
 /* True: once more. */

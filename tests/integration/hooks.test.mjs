@@ -296,6 +296,35 @@ test('a patch is told to hooks, which can deny it and not rewrite it', limit, as
   assert.ok(fs.existsSync(path.join(yard.ws, 'new')), 'the control');
 });
 
+test('what asks for a wider sandbox is told to hooks, which can deny it and allow nothing', limit, async (t) => {
+  const yard = makeYard();
+  let hook;
+  const becomes = (answer) => {
+    hook = makeHook(yard, 'h', answers(answer));
+  };
+  becomes({ decision: 'deny', reason: 'no wider' });
+  const { tool, asked, run } = await open(t, { yard, hooks: { permission_request: [hook] }, answer: says('deny') });
+  // Of scopes their own: what a person denied is not asked again.
+  const ask = (scope) => tool('request_access', { access: 'write', object: yard.outside, scope, justification: 'j' });
+  const r = await ask('once');
+  assert.equal(r.status, 'denied');
+  assert.match(r.text, /\/h' denied it: no wider/);
+  assert.equal(asked.length, 0);
+  assert.equal(told(hook).patch, undefined);
+  assert.equal(told(hook).tool, 'request_access');
+  assert.deepEqual(told(hook).access.gains, [{ right: 'write', object: yard.outside }]);
+  becomes({ decision: 'allow' });
+  assert.equal((await ask('once')).status, 'denied', 'the person says no');
+  assert.equal(asked.length, 1);
+  becomes({ decision: 'ask', reason: 'look twice' });
+  await ask('session');
+  assert.match(asked.at(-1).message, /look twice/);
+  becomes({ decision: 'rewrite', command: ['touch', 'x'] });
+  await ask('rule');
+  assert.match(asked.at(-1).message, /other access, which no hook can ask for/);
+  assert.notEqual((await run(`touch ${yard.outside}/x`)).exit_code, 0);
+});
+
 test('over proto too: denied, and asked', limit, async (t) => {
   const yard = makeYard();
   const hook = makeHook(yard, 'h', `grep -q made "$0.json" && ${answers({ decision: 'deny', reason: 'not that' })}\ntrue`);

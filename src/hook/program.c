@@ -150,10 +150,10 @@ hook_check_program(const char *path, const struct sandbox_policy *policy,
     }
     rc = walk_run(&walk, path, err);
     if (rc != SY_E_OK) {
-        return rc == SY_E_NOMEM ? rc
-                                : sy_err_set(err, SY_E_CONFIG, "hook '%s': %s",
-                                             place_visible_path(&shown, path),
-                                             sy_errno_text(err != NULL ? err->sys : 0));
+        return rc == SY_E_NOMEM
+                   ? rc
+                   : sy_err_set(err, SY_E_CONFIG, "hook '%s': %s", place_visible_path(&shown, path),
+                                sy_errno_text(err != NULL ? err->sys : 0));
     }
     rc = check_file(path, err);
     if (rc == SY_E_OK) {

@@ -365,8 +365,8 @@ session_same_policy(const struct sandbox_policy *a, const struct sandbox_policy 
         a->min_tier != b->min_tier || a->runs_as_self != b->runs_as_self ||
         a->protects != b->protects || a->temp_bytes != b->temp_bytes ||
         a->reports_all != b->reports_all || a->cwd_is_inner != b->cwd_is_inner ||
-        a->n_granted_roots != b->n_granted_roots ||
-        !same_text(a->cwd, b->cwd) || !same_text(a->tmpdir, b->tmpdir)) {
+        a->n_granted_roots != b->n_granted_roots || !same_text(a->cwd, b->cwd) ||
+        !same_text(a->tmpdir, b->tmpdir)) {
         return false;
     }
     return strv_eq(&a->writable_roots, &b->writable_roots) &&

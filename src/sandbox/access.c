@@ -237,7 +237,8 @@ judge_write(struct access_verdict *ret, const struct access *a, const struct acc
     judge_machine(ret, a->object);
     judge_homes(ret, a->object, w->homes);
     if (touches(a->object, w->programs)) {
-        say(ret, ACCESS_REFUSED, "Shellyard's own programs or hooks are in it, which run outside of the sandbox");
+        say(ret, ACCESS_REFUSED,
+            "Shellyard's own programs or hooks are in it, which run outside of the sandbox");
     }
     if (name != NULL && ret->weight < ACCESS_REFUSED) {
         ret->weight = ACCESS_REFUSED;

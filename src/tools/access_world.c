@@ -127,7 +127,8 @@ add_hooks(struct strv *programs, const struct strv *hooks)
 
         rc = add_place(programs, hooks->v[i], "");
         if (rc == SY_E_OK && walk_run(&walk, hooks->v[i], &why) != SY_E_OK) {
-            rc = why.code == SY_E_NOMEM ? SY_E_NOMEM : SY_E_OK; /* it leads nowhere: it is not run */
+            rc =
+                why.code == SY_E_NOMEM ? SY_E_NOMEM : SY_E_OK; /* it leads nowhere: it is not run */
         }
         for (size_t k = 0; k < walk.links.n && rc == SY_E_OK; k++) {
             rc = strv_add(programs, walk.links.v[k]);

@@ -14,6 +14,7 @@ struct orch_driver {
     orch_done_fn *done;
     void *arg;
     bool is_stepping;
+    bool is_woken; /* during the step, which may not have seen why */
     bool is_over;
 };
 
@@ -47,6 +48,10 @@ rearm(struct orch_driver *d, bool is_watching)
     if (!is_watching) {
         deadline = now + 10000000ULL;
     }
+    if (d->is_woken) {
+        deadline = now;
+    }
+    d->is_woken = false;
     if (deadline == UINT64_MAX) {
         uv_timer_stop(&d->timer);
         return;
@@ -94,7 +99,9 @@ step(struct orch_driver *d)
 void
 orch_wake(struct orch_driver *d)
 {
-    if (!d->is_over) {
+    /* The timer is set at the step's end, which would forget this. */
+    d->is_woken = d->is_stepping;
+    if (!d->is_over && !d->is_stepping) {
         uv_timer_start(&d->timer, on_timer, 0, 0);
     }
 }

@@ -128,6 +128,17 @@ test('a form that is filled in by a machine is no answer', limit, async (t) => {
   }
 });
 
+test('what no form has room for is pending, and shown whole in a terminal', limit, async (t) => {
+  const { run, asked, yard } = await open(t, { answer: says('once') });
+  const justification = `begin ${'y'.repeat(20_000)} end`;
+  const r = await run('echo out', { sandbox_permissions: 'require_escalated', justification });
+  assert.equal(r.status, 'pending_approval', r.text);
+  assert.equal(asked.length, 0);
+  assert.match(approvals(yard, ['show', r.approval.id]).out, /begin y{20000} end/);
+  assert.equal(approvals(yard, ['approve', r.approval.id]).code, 0);
+  assert.equal((await run('echo out', { sandbox_permissions: 'require_escalated', justification })).output, 'out\n');
+});
+
 test('without a form: pending at once, answered in another terminal, then the same call runs', limit, async (t) => {
   const { run, yard } = await open(t);
   fs.mkdirSync(path.join(yard.ws, 'old'));

@@ -38,7 +38,7 @@ plan_place_error(const char *path, enum plan_origin origin, struct sy_error *err
     return sy_err_set(err, SY_E_CONFIG,
                       "%s '%.90s' can't be a writable root: it is the kernel's, not files; %s",
                       plan_origin_text(origin), path,
-                      origin == ORIGIN_CWD    ? "work in another directory, or in mode read-only"
-                      : origin == ORIGIN_ROOT ? "take it out of sandbox.writable_roots"
-                                              : "set TMPDIR to another directory");
+                      origin == ORIGIN_CWD      ? "work in another directory, or in mode read-only"
+                      : origin == ORIGIN_TMPDIR ? "set TMPDIR to another directory"
+                                                : "take it out of sandbox.writable_roots");
 }

@@ -106,6 +106,8 @@ enum sy_code live_tty_begin(struct live *l, struct exec_request *request,
 void live_tty_feed(struct live *l, const char *bytes, size_t n);
 /* Has anything been written since the last look that the wait looks for? */
 bool live_tty_matches(struct live *l, struct live_wait *w);
+/* Is something that was typed not read yet? */
+bool live_has_typed_ahead(const struct live *l);
 
 /* To all watches of its store, while it can be found; LIVE_GONE is the last. */
 void live_tell(const struct live *l, enum live_change change);

@@ -1,8 +1,10 @@
 /* The terminal of a session: its screen, the answers to what programs ask it, what it waits for. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 
+#include "base/fd.h"
 #include "base/mem.h"
 #include "output/pattern.h"
 #include "sessions/sessions_internal.h"
@@ -64,6 +66,18 @@ live_loses_input(const struct live *l, const char *bytes, size_t n)
         line = bytes[i] == '\n' || bytes[i] == '\r' ? 0 : line + 1;
     }
     return line > LIMIT_TERMINAL_LINE;
+}
+
+bool
+live_has_typed_ahead(const struct live *l)
+{
+    int master = l->driver != NULL ? orch_terminal_fd(l->call) : -1;
+    SY_FD slave = master < 0 ? -1
+                             : ioctl(master, TIOCGPTPEER,
+                                     O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC); /* 4.13 */
+    int n = 0;
+
+    return slave >= 0 && ioctl(slave, FIONREAD, &n) == 0 && n > 0;
 }
 
 uint64_t

@@ -58,14 +58,15 @@ is_behind_text(struct live *l)
  * prompt, nothing else does. Without marks one counts when the terminal was seen
  * otherwise since our turn began and stands behind a text. Else it must have been quiet for a
  * moment: what was typed may not have been read yet, and its echo comes from the prompt before. So
- * it must after several lines: each but the last may have a prompt of its own.
+ * it must after several lines, and nothing of them be unread: each but the last may have a prompt
+ * of its own.
  */
 static bool
 is_prompted(struct live *l, const struct live_wait *w, const struct live_terminal *t, bool is_quiet)
 {
     bool is_marked = l->prompted_ns >= w->began_ns;
 
-    if (w->has_lines && !is_quiet) {
+    if (w->has_lines && (!is_quiet || live_has_typed_ahead(l))) {
         return false;
     }
     if (!t->is_at_prompt) {

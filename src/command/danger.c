@@ -76,7 +76,8 @@ danger_script(struct danger *d, struct words w, const char *text, size_t len)
     const struct script *outer = d->script;
     bool outer_is_known = d->has_known_variables;
     size_t outer_at = d->at;
-    bool *outer_brings = d->brings;
+    struct downloads *outer_downloads = d->downloads;
+    bool outer_has_looked = d->has_looked;
     struct script script = {0};
     struct sy_error err = {.code = SY_E_OK};
     enum sy_code rc = SY_E_OK;
@@ -96,7 +97,8 @@ danger_script(struct danger *d, struct words w, const char *text, size_t len)
     }
     d->script = &script;
     d->has_known_variables = has_known_variables(&script);
-    danger_download_look(d);
+    d->downloads = NULL;
+    d->has_looked = false;
     d->layers++;
     for (size_t i = 0; i < script.n_commands && d->rc == SY_E_OK; i++) {
         const struct script_command *c = &script.commands[i];
@@ -112,8 +114,9 @@ danger_script(struct danger *d, struct words w, const char *text, size_t len)
     d->layers--;
     d->script = outer;
     d->has_known_variables = outer_is_known;
-    mem_free(d->brings);
-    d->brings = outer_brings;
+    danger_download_free(d->downloads);
+    d->downloads = outer_downloads;
+    d->has_looked = outer_has_looked;
     d->at = outer_at;
     d->reads_pipe = false;
     d->before = NULL;

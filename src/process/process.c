@@ -178,6 +178,18 @@ process_signal(struct process *p, int signal_number)
     return true;
 }
 
+static enum sy_code
+set_up_failed(struct sy_error *err, enum sandbox_stage stage, int sys)
+{
+    enum sy_code rc = sy_err_set(err, SY_E_SANDBOX, "sandbox set-up failed at %s: %s",
+                                 sandbox_stage_text(stage), sy_errno_text(sys));
+
+    if (err != NULL) {
+        err->sys = sys;
+    }
+    return rc;
+}
+
 /* A sentence for a command that never ran. */
 static void
 explain_failure(struct process *p, enum sandbox_stage stage, int sys)
@@ -220,9 +232,7 @@ explain_failure(struct process *p, enum sandbox_stage stage, int sys)
     case STAGE_NO_NEW_PRIVS:
     case STAGE_LANDLOCK:
     case STAGE_SECCOMP:
-        sy_err_set(err, SY_E_SANDBOX, "sandbox set-up failed at %s: %s", sandbox_stage_text(stage),
-                   sy_errno_text(sys));
-        err->sys = sys;
+        (void)set_up_failed(err, stage, sys);
         break;
     case STAGE_NONE:
     case STAGE_KEEPER:
@@ -374,9 +384,7 @@ process_await_terminal(struct process *p, struct sy_error *err)
             return process_no_terminal(err, r.sys);
         }
         if (r.kind == KEEPER_FAILED) {
-            return sy_err_set(err, SY_E_SANDBOX, "sandbox set-up failed at %s: %s",
-                              sandbox_stage_text((enum sandbox_stage)r.stage),
-                              sy_errno_text(r.sys));
+            return set_up_failed(err, (enum sandbox_stage)r.stage, r.sys);
         }
         take_report(p, &r, 0);
     }

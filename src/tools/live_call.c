@@ -86,9 +86,9 @@ has_lines(const struct buf *input)
     size_t ends = 0;
 
     for (size_t i = 0; i < input->len; i++) {
-        bool is_second = input->data[i] == '\n' && i > 0 && input->data[i - 1] == '\r';
+        bool is_second = i > 0 && input->data[i - 1] == '\r';
 
-        ends += strchr("\r\n", input->data[i]) != NULL && input->data[i] != '\0' && !is_second;
+        ends += input->data[i] == '\r' || (input->data[i] == '\n' && !is_second) ? 1 : 0;
     }
     return ends > 1;
 }

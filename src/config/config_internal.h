@@ -172,15 +172,34 @@ enum sy_code config_value_entry(struct config_value *v, const struct config_row 
 /* Index of the entry with that name; list.n when there is none. */
 size_t config_value_find(const struct config_value *v, const char *name, size_t len);
 
-/* --- walk_file.c, walk_value.c: YAML to layer (walker.h is theirs);
- * walk_none.c where there is no YAML reader --- */
+/* --- layer.c: what one source gives --- */
 
+struct config_given {
+    struct config_value *values[CONFIG_KEYS]; /* owned; NULL: not set */
+    size_t required_line[CONFIG_KEYS];        /* of the entry in `requirements`; 0: none */
+};
+
+/* Most sources give nothing, and most others a key or two. What is not there
+ * need not be zeroed: each fresh page of memory costs a short command more
+ * than all of this room. */
 struct config_layer {
-    struct config_value values[CONFIG_KEYS];
-    size_t required_line[CONFIG_KEYS]; /* of the entry in `requirements`; 0: none */
+    struct config_given *given; /* owned; NULL: nothing yet */
 };
 
 void config_layer_fini(struct config_layer *layer);
+/* The value of the key, made (empty, not set) if there is none yet; NULL when
+ * there is no memory. It stays the layer's. */
+struct config_value *config_layer_open(struct config_layer *layer, size_t key);
+/* The value that the layer sets; NULL: none. */
+struct config_value *config_layer_value(const struct config_layer *layer, size_t key);
+/* Notes that `requirements` lists the key at the line. */
+enum sy_code config_layer_require(struct config_layer *layer, size_t key, size_t line,
+                                  struct sy_error *err) SY_NODISCARD;
+/* 0: the key is not required. */
+size_t config_layer_required_line(const struct config_layer *layer, size_t key);
+
+/* --- walk_file.c, walk_value.c: YAML to layer (walker.h is theirs);
+ * walk_none.c where there is no YAML reader --- */
 
 /* What a text is read as. */
 struct config_input {
@@ -203,9 +222,11 @@ enum sy_code config_walk_file(struct config_layer *layer, const struct config_in
 enum sy_code config_walk_value(struct config_layer *layer, size_t key,
                                const struct config_input *in, struct sy_error *err) SY_NODISCARD;
 
-/* --- text.c: defaults, environment and flags to layers --- */
+/* --- text.c: defaults; environment and flags to layers --- */
 
-enum sy_code config_read_defaults(struct config_layer *layer, struct sy_error *err) SY_NODISCARD;
+/* What the key is where no source says anything; *v is empty before. */
+enum sy_code config_value_default(struct config_value *v, size_t key,
+                                  struct sy_error *err) SY_NODISCARD;
 enum sy_code config_read_environment(struct config_layer *layer, char *const *environ_list,
                                      const char *home, struct sy_error *err) SY_NODISCARD;
 enum sy_code config_read_flags(struct config_layer *layer, char *const *overrides, const char *home,
@@ -237,7 +258,8 @@ enum sy_code config_read_file(struct buf *b, bool *ret_exists, const struct conf
 /* --- requirements.c --- */
 
 struct config_layers {
-    struct config_layer of[CONFIG_SOURCES]; /* by enum config_source */
+    struct config_layer
+        of[CONFIG_SOURCES]; /* by enum config_source; that of the default is empty */
 };
 
 /* SY_E_CONFIG when a layer above the system file widens a required key. */
@@ -255,7 +277,7 @@ struct config_impl {
 
 /* Judges the layers and moves the highest value of each key into *ret, which
  * has its impl already. */
-enum sy_code config_merge(struct config *ret, struct config_layers *layers,
+enum sy_code config_merge(struct config *ret, const struct config_layers *layers,
                           struct sy_error *err) SY_NODISCARD;
 
 /* --- show.c --- */

@@ -41,23 +41,38 @@ move_value(struct config *c, size_t key, struct config_value *v)
     v->list = (struct strv){0};
 }
 
+/* The highest source that gives the key; else the default. */
+static enum sy_code
+merge_key(struct config *c, size_t key, const struct config_layers *layers, struct sy_error *err)
+{
+    struct config_value fallback = {0};
+    struct config_value *v = NULL;
+
+    for (size_t source = CONFIG_SOURCES; v == NULL && source > 0; source--) {
+        v = config_layer_value(&layers->of[source - 1], key);
+    }
+
+    enum sy_code rc = v == NULL ? config_value_default(&fallback, key, err) : SY_E_OK;
+
+    if (rc == SY_E_OK) {
+        move_value(c, key, v != NULL ? v : &fallback);
+    }
+    config_value_fini(&fallback);
+    return rc;
+}
+
 enum sy_code
-config_merge(struct config *ret, struct config_layers *layers, struct sy_error *err)
+config_merge(struct config *ret, const struct config_layers *layers, struct sy_error *err)
 {
     enum sy_code rc = config_check_requirements(layers, ret->impl->system_path, err);
 
     if (rc != SY_E_OK) {
         return rc;
     }
-    for (size_t key = 0; key < CONFIG_KEYS; key++) {
-        size_t source = CONFIG_SOURCES - 1;
-
-        while (source > CONFIG_FROM_DEFAULT && !layers->of[source].values[key].is_set) {
-            source--;
-        }
-        move_value(ret, key, &layers->of[source].values[key]);
+    for (size_t key = 0; rc == SY_E_OK && key < CONFIG_KEYS; key++) {
+        rc = merge_key(ret, key, layers, err);
     }
-    return SY_E_OK;
+    return rc;
 }
 
 void
@@ -129,11 +144,8 @@ read_layers(struct config_layers *layers, const struct config_impl *impl,
                                  .must_be_root = sources->system_path == NULL};
     struct config_file user = {
         .path = impl->user_path, .workspace = sources->workspace, .source = CONFIG_FROM_USER};
-    enum sy_code rc = config_read_defaults(&layers->of[CONFIG_FROM_DEFAULT], err);
+    enum sy_code rc = read_file_layer(&layers->of[CONFIG_FROM_SYSTEM], &system, home, err);
 
-    if (rc == SY_E_OK) {
-        rc = read_file_layer(&layers->of[CONFIG_FROM_SYSTEM], &system, home, err);
-    }
     if (rc == SY_E_OK && user.path != NULL) {
         rc = read_file_layer(&layers->of[CONFIG_FROM_USER], &user, home, err);
     }

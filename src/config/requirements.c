@@ -239,26 +239,17 @@ allow_key(void)
     return config_find_key(allow, sizeof(allow) - 1);
 }
 
+/* Whether the layers above the system file keep within `required`, which stands at *at. */
 static enum sy_code
-check_key(const struct config_layers *layers, size_t key, const char *system_path,
-          struct sy_error *err)
+check_above(const struct config_layers *layers, size_t key, const struct config_value *required,
+            const struct config_place *at, struct sy_error *err)
 {
     const struct config_row *row = &config_rows[key];
-    const struct config_layer *system = &layers->of[CONFIG_FROM_SYSTEM];
-    bool is_given = system->values[key].is_set;
-    const struct config_value *required =
-        is_given ? &system->values[key] : &layers->of[CONFIG_FROM_DEFAULT].values[key];
-    size_t line = system->required_line[key] != 0 ? system->required_line[key]
-                                                  : system->required_line[allow_key()];
-    struct config_place at = {.source = CONFIG_FROM_SYSTEM,
-                              .name = system_path,
-                              .line = is_given ? required->place.line : line};
-
     for (size_t source = CONFIG_FROM_USER; source < CONFIG_SOURCES; source++) {
-        const struct config_value *v = &layers->of[source].values[key];
+        const struct config_value *v = config_layer_value(&layers->of[source], key);
         bool is_fine = true;
 
-        if (!v->is_set) {
+        if (v == NULL) {
             continue;
         }
 
@@ -269,19 +260,44 @@ check_key(const struct config_layers *layers, size_t key, const char *system_pat
         }
         /* What cannot be judged is not let through. */
         if (rc != SY_E_OK || !is_fine) {
-            return violation(row, v, required, &at, err);
+            return violation(row, v, required, at, err);
         }
     }
     return SY_E_OK;
+}
+
+static enum sy_code
+check_key(const struct config_layers *layers, size_t key, const char *system_path,
+          struct sy_error *err)
+{
+    const struct config_layer *system = &layers->of[CONFIG_FROM_SYSTEM];
+    const struct config_value *given = config_layer_value(system, key);
+    size_t line = config_layer_required_line(system, key);
+    struct config_place at = {.source = CONFIG_FROM_SYSTEM, .name = system_path};
+
+    if (given != NULL) {
+        at.line = given->place.line;
+        return check_above(layers, key, given, &at, err);
+    }
+
+    struct config_value fallback = {0};
+    enum sy_code rc = config_value_default(&fallback, key, err);
+
+    at.line = line != 0 ? line : config_layer_required_line(system, allow_key());
+    if (rc == SY_E_OK) {
+        rc = check_above(layers, key, &fallback, &at, err);
+    }
+    config_value_fini(&fallback);
+    return rc;
 }
 
 /* Full network would lift an allow list that is required. */
 static bool
 is_required(const struct config_layer *system, size_t key)
 {
-    return system->required_line[key] != 0 ||
+    return config_layer_required_line(system, key) != 0 ||
            (str_eq(config_rows[key].info.key, "sandbox.network_access") &&
-            system->required_line[allow_key()] != 0);
+            config_layer_required_line(system, allow_key()) != 0);
 }
 
 enum sy_code

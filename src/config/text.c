@@ -104,7 +104,7 @@ read_value(struct config_layer *layer, size_t key, const struct config_input *in
            struct sy_error *err)
 {
     const struct config_row *row = &config_rows[key];
-    struct config_value *v = &layer->values[key];
+    struct config_value *v = config_layer_open(layer, key);
     struct config_place at = place_of(in);
     bool is_many = row->type == CONFIG_LIST || row->type == CONFIG_MAP;
     size_t blank = strspn(in->text, " \t\r\n");
@@ -113,6 +113,9 @@ read_value(struct config_layer *layer, size_t key, const struct config_input *in
 
     if (rc != SY_E_OK) {
         return rc;
+    }
+    if (v == NULL) {
+        return sy_err_nomem(err);
     }
     /* Whoever starts us for a workspace may set those: they must not name what runs unsandboxed,
      * nor take a guard away. */
@@ -145,30 +148,21 @@ read_value(struct config_layer *layer, size_t key, const struct config_input *in
 }
 
 enum sy_code
-config_read_defaults(struct config_layer *layer, struct sy_error *err)
+config_value_default(struct config_value *v, size_t key, struct sy_error *err)
 {
-    for (size_t i = 0; i < CONFIG_KEYS; i++) {
-        const struct config_row *row = &config_rows[i];
-        struct config_text t = {
-            .bytes = row->info.fallback,
-            .len = strlen(row->info.fallback),
-            .is_plain = row->type != CONFIG_STRING,
-            .at = {.source = CONFIG_FROM_DEFAULT, .name = row->info.key},
-        };
+    const struct config_row *row = &config_rows[key];
+    struct config_text t = {
+        .bytes = row->info.fallback,
+        .len = strlen(row->info.fallback),
+        .is_plain = row->type != CONFIG_STRING,
+        .at = {.source = CONFIG_FROM_DEFAULT, .name = row->info.key},
+    };
 
-        config_value_begin(&layer->values[i], row, &t.at);
-        /* The default of every list and map is empty. */
-        if (row->type == CONFIG_LIST || row->type == CONFIG_MAP) {
-            continue;
-        }
-
-        enum sy_code rc = config_value_scalar(&layer->values[i], row, &t, err);
-
-        if (rc != SY_E_OK) {
-            return rc;
-        }
-    }
-    return SY_E_OK;
+    config_value_begin(v, row, &t.at);
+    /* The default of every list and map is empty. */
+    return row->type == CONFIG_LIST || row->type == CONFIG_MAP
+               ? SY_E_OK
+               : config_value_scalar(v, row, &t, err);
 }
 
 /* The key that a variable means, by its name up to the '='. */
@@ -245,14 +239,17 @@ config_read_environment(struct config_layer *layer, char *const *environ_list, c
                                   .home = home};
 
         config_variable_name(variable, &config_rows[key]);
-        if (layer->values[key].is_set) {
+        if (config_layer_value(layer, key) != NULL) {
             return sy_err_set(err, SY_E_CONFIG, "%s: stands twice in the environment", variable);
         }
 
         enum sy_code rc = read_value(layer, key, &in, err);
+        struct config_value *v = config_layer_value(layer, key);
 
         /* `variable` ends here; whoever needs the name makes it from the key. */
-        layer->values[key].place.name = config_rows[key].info.key;
+        if (v != NULL) {
+            v->place.name = config_rows[key].info.key;
+        }
         if (rc != SY_E_OK) {
             return rc;
         }

@@ -29,15 +29,6 @@ config_value_begin(struct config_value *v, const struct config_row *row,
     v->list.max = row->items_max;
 }
 
-void
-config_layer_fini(struct config_layer *layer)
-{
-    for (size_t i = 0; i < CONFIG_KEYS; i++) {
-        config_value_fini(&layer->values[i]);
-    }
-    *layer = (struct config_layer){0};
-}
-
 static bool
 is_nothing(const struct config_text *t)
 {

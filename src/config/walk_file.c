@@ -60,9 +60,12 @@ walk_section(struct config_walker *w, const char *section)
             return unknown_key(w, section);
         }
 
-        struct config_value *v = &w->layer->values[key];
+        struct config_value *v = config_layer_open(w->layer, key);
         struct config_place key_at = config_walker_here(w);
 
+        if (v == NULL) {
+            return sy_err_nomem(w->err);
+        }
         if (v->is_set) {
             return duplicate_key(w, &v->place);
         }
@@ -101,12 +104,14 @@ walk_requirement(struct config_walker *w)
                                            "as sandbox.mode)",
                                            shown.text);
     }
-    if (w->layer->required_line[key] != 0) {
+
+    size_t first = config_layer_required_line(w->layer, key);
+
+    if (first != 0) {
         return config_error(w->err, &at, "'%s' is listed twice (first at line %zu)",
-                            config_rows[key].info.key, w->layer->required_line[key]);
+                            config_rows[key].info.key, first);
     }
-    w->layer->required_line[key] = at.line;
-    return SY_E_OK;
+    return config_layer_require(w->layer, key, at.line, w->err);
 }
 
 /* The current event is the value of `requirements`. */

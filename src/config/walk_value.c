@@ -124,10 +124,15 @@ config_walk_value(struct config_layer *layer, size_t key, const struct config_in
 {
     struct config_walker w = {.in = in, .layer = layer, .err = err};
     const struct config_row *row = &config_rows[key];
-    struct config_value *v = &layer->values[key];
+    struct config_value *v = config_layer_open(layer, key);
     struct config_place at = {.source = in->source, .name = in->name};
     struct config_text nothing = {.bytes = "", .is_plain = true, .at = at};
     bool is_empty = false;
+
+    if (v == NULL) {
+        return sy_err_nomem(err);
+    }
+
     enum sy_code rc = config_walker_open(&w);
 
     if (rc != SY_E_OK) {

@@ -92,7 +92,6 @@ merge(struct config_layers *layers)
     c.impl->system_path = mem_strdup("/etc/system.yaml");
     c.impl->user_path = mem_strdup("/home/user.yaml");
     CHECK(c.impl->system_path != NULL && c.impl->user_path != NULL);
-    CHECK(config_read_defaults(&layers->of[CONFIG_FROM_DEFAULT], &err) == SY_E_OK);
 
     enum sy_code rc = config_merge(&c, layers, &err);
 
@@ -116,8 +115,10 @@ merge_with_itself(const char *text, size_t len)
     if (read_file(&layers.of[CONFIG_FROM_SYSTEM], CONFIG_FROM_SYSTEM, text, len) == SY_E_OK) {
         (void)read_file(&layers.of[CONFIG_FROM_USER], CONFIG_FROM_USER, text, len);
     }
-    if (layers.of[CONFIG_FROM_SYSTEM].values[0].is_set) {
-        layers.of[CONFIG_FROM_SYSTEM].required_line[0] = 1;
+    if (config_layer_value(&layers.of[CONFIG_FROM_SYSTEM], 0) != NULL) {
+        struct sy_error err = {0};
+
+        CHECK(config_layer_require(&layers.of[CONFIG_FROM_SYSTEM], 0, 1, &err) == SY_E_OK);
     }
     merge(&layers);
 }

@@ -414,6 +414,7 @@ on_process(struct orch_call *c, uint64_t now_ns)
         on_process_end(c);
         return;
     }
+    call_forget_environment(c);
     if (c->state == ORCH_RUN && now_ns >= c->expires_ns &&
         process_result(c->process)->outcome == PROCESS_RUNNING) {
         call_kill(c, EXEC_TIMED_OUT);

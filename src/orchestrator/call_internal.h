@@ -39,7 +39,8 @@ struct orch_call {
     bool is_lock_wanted; /* it need not wait for anything else any more */
     bool is_mutating;
     struct orch_call *next_queued;
-    /* From ORCH_SPAWN on; the process borrows them. */
+    /* From ORCH_SPAWN on; the process borrows them. Of `env` only PATH is left once the command
+     * runs (call_forget_environment). */
     struct strv env;
     struct strv argv;
     unsigned n_steered; /* how often a rule has put a better command in its place */
@@ -67,6 +68,9 @@ struct orch_call {
 
 /* The environment, from the policy as it is now, and the argument vector (spawn.c). */
 enum sy_code call_make_environment(struct orch_call *c, struct sy_error *err) SY_NODISCARD;
+/* Gives back what a running command has got of it, but PATH, by which is judged what is typed. It is
+ * some 5 KB, and most of what an idle terminal would hold. */
+void call_forget_environment(struct orch_call *c);
 enum sy_code call_make_argv(struct orch_call *c, struct sy_error *err) SY_NODISCARD;
 /* From here on it is as if the caller had asked for that command; nothing that was said of the
  * other one stays. SY_E_NOMEM, and then the call is as it was. */

@@ -136,6 +136,23 @@ call_make_environment(struct orch_call *c, struct sy_error *err)
     return rc == SY_E_OK ? rc : sy_err_nomem(err);
 }
 
+void
+call_forget_environment(struct orch_call *c)
+{
+    struct strv left = {.max = LIMIT_ENV};
+    const char *path = strv_env_get(&c->env, "PATH");
+
+    if (c->env.n <= 1 || !process_has_executed(c->process)) {
+        return;
+    }
+    if (path != NULL && strv_env_add(&left, "PATH", path) != SY_E_OK) {
+        strv_fini(&left);
+        return; /* it may stay */
+    }
+    strv_fini(&c->env);
+    c->env = left;
+}
+
 enum sy_code
 call_make_argv(struct orch_call *c, struct sy_error *err)
 {

@@ -611,6 +611,14 @@ process_pid(const struct process *p)
     return p->job.pid;
 }
 
+bool
+process_has_executed(const struct process *p)
+{
+    /* A remote keeper has got a copy. Another learns the id from its vfork(2), which returns when
+     * the child has left our memory. */
+    return p->has_gone && (p->is_remote || p->job.pid != 0);
+}
+
 void
 process_free(struct process *p)
 {

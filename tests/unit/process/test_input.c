@@ -2,6 +2,7 @@
  */
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -108,6 +109,44 @@ hears_by_a_pipe_what_we_write_until_its_end(void **state)
     assert_string_equal(said(&f), "<one>\n<two>\n<three>\nover\n");
     assert_int_equal(process_write(f.command.process, "x", 1, &err), SY_E_CANCELLED);
     assert_string_equal(err.msg, "the command has ended");
+    feed_end(&f);
+}
+
+/* Whoever frees what a command was started with as soon as that is allowed loses none of it. */
+static void
+needs_its_environment_no_longer_than_it_says(void **state)
+{
+    static const char marked[] = "MARK=of the first hour";
+    struct fed f = {.text = {.max = (size_t)4 << 20}};
+    char *argv[] = {mem_strdup("/bin/bash"), mem_strdup("-c"),
+                    mem_strdup("read -r line; echo \"$line $MARK\""), NULL};
+    char *envp[] = {mem_strdup(marked), NULL};
+    const struct exec_env env = {.program = "/bin/bash", .argv = argv, .envp = envp, .cwd = "/"};
+    const struct sandbox_base base = process_base(&env);
+    const struct process_input_way way = {.kind = INPUT_PIPE};
+    struct output_options options = {0};
+    struct sy_error err = {0};
+    uint64_t give_up_ns = clock_mono_ns() + 20000000000ULL;
+
+    (void)state;
+    f.command.chain = output_new(&options);
+    assert_non_null(f.command.chain);
+    assert_int_equal(process_prepare_input(&f.command.process, &base, &way, &err), SY_E_OK);
+    assert_false(process_has_executed(f.command.process));
+    assert_int_equal(process_go(f.command.process, &env, f.command.chain, &err), SY_E_OK);
+    while (!process_has_executed(f.command.process)) {
+        assert_true(clock_mono_ns() < give_up_ns);
+        (void)sched_yield();
+    }
+    for (size_t i = 0; i < 3; i++) {
+        memset(argv[i], 'x', strlen(argv[i]));
+        mem_free(argv[i]);
+    }
+    memset(envp[0], 'x', sizeof(marked) - 1);
+    mem_free(envp[0]);
+    feed_line(&f, "still\n");
+    drive(&f.command, NULL);
+    assert_string_equal(said(&f), "still of the first hour\n");
     feed_end(&f);
 }
 
@@ -351,6 +390,7 @@ main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hears_by_a_pipe_what_we_write_until_its_end),
+        cmocka_unit_test(needs_its_environment_no_longer_than_it_says),
         cmocka_unit_test(is_not_held_up_by_a_command_that_does_not_read),
         cmocka_unit_test(is_not_ended_by_the_signal_of_a_closed_pipe),
         cmocka_unit_test(has_no_input_where_none_was_asked_for),

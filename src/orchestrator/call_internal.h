@@ -68,8 +68,8 @@ struct orch_call {
 
 /* The environment, from the policy as it is now, and the argument vector (spawn.c). */
 enum sy_code call_make_environment(struct orch_call *c, struct sy_error *err) SY_NODISCARD;
-/* Gives back what a running command has got of it, but PATH, by which is judged what is typed. It is
- * some 5 KB, and most of what an idle terminal would hold. */
+/* Gives back what a running command has got of it, but PATH, by which is judged what is typed. It
+ * is some 5 KB, and most of what an idle terminal would hold. */
 void call_forget_environment(struct orch_call *c);
 enum sy_code call_make_argv(struct orch_call *c, struct sy_error *err) SY_NODISCARD;
 /* From here on it is as if the caller had asked for that command; nothing that was said of the

@@ -47,7 +47,26 @@ struct sandbox_entry {
     uint64_t rest_ns; /* when that is to rest (session_rest); UINT64_MAX: it does */
     uint32_t refs;
     uint64_t used; /* clock of the cache, for the least recently used */
+    /* It has no full tier though this machine can hold one: something was wrong at the moment. */
+    bool is_stopgap;
 };
+
+/* The full tier of an engine (full_tier.c). */
+struct full_tier {
+    char *launcher_path;       /* owned; NULL: there is no such program */
+    struct launcher *launcher; /* NULL: not started */
+    bool is_known;             /* whether this machine can hold one: */
+    bool is_there;
+};
+
+void full_tier_fini(struct full_tier *f);
+/*
+ * Makes the entry's template, if its policy may have one, and puts into *caps whether it has and
+ * why not. Where it fails on a machine that can hold the tier it is tried once more, and the entry
+ * is a stopgap if that fails too. SY_E_NOMEM, or SY_E_OK.
+ */
+enum sy_code full_tier_try(struct full_tier *f, struct sandbox_entry *e,
+                           struct sandbox_caps *caps) SY_NODISCARD;
 
 /* Makes those directories of Shellyard's own that a sandbox with mounts is to hold; and then has
  * its template hold them, and all that must not be renamed (held.c). */

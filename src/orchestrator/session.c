@@ -8,12 +8,10 @@
 #include "guard/guard.h"
 #include "orchestrator/network.h"
 #include "orchestrator/orchestrator_internal.h"
-#include "process/launcher.h"
 
 /* What all sessions of a tree share; the first one owns it. */
 struct session_engine {
     char *shell_path;
-    char *launcher_path;
     char *home;
     bool login_snapshot;
     bool has_caps;
@@ -25,7 +23,7 @@ struct session_engine {
     struct event_bus *bus;
     struct sandbox_caps caps;
     struct cgroup_home *cgroups;
-    struct launcher *launcher;
+    struct full_tier full;
     struct shell shell;
     struct snapshot *snapshot;
     struct orch_call *first_waiter;
@@ -148,7 +146,7 @@ engine_free(struct session_engine *e)
     for (size_t i = 0; i < SANDBOX_CACHE; i++) {
         entry_free(e->cache[i]);
     }
-    launcher_free(e->launcher);
+    full_tier_fini(&e->full);
     session_audit_close(e->audit);
     event_bus_free(e->bus);
     asked_fini(&e->asked);
@@ -156,7 +154,6 @@ engine_free(struct session_engine *e)
     strv_fini(&e->environ_list);
     strv_fini(&e->protection.unprotected);
     mem_free(e->shell_path);
-    mem_free(e->launcher_path);
     mem_free(e->home);
     mem_free(e);
 }
@@ -183,15 +180,15 @@ session_use_launcher(struct session *s, const char *path, struct sy_error *err)
     if (path != NULL && copy == NULL) {
         return sy_err_nomem(err);
     }
-    mem_free(s->engine->launcher_path);
-    s->engine->launcher_path = copy;
+    mem_free(s->engine->full.launcher_path);
+    s->engine->full.launcher_path = copy;
     return SY_E_OK;
 }
 
 const char *
 session_launcher_path(const struct session *s)
 {
-    return s->engine->launcher_path;
+    return s->engine->full.launcher_path;
 }
 
 void
@@ -396,50 +393,6 @@ session_keeps_spare(const struct session *s)
     return s->engine->spare_mode == SPARE_ALWAYS;
 }
 
-/* Of the launcher there is one; a template that was killed with it needs another. */
-static enum sy_code
-make_template(struct session *s, struct sandbox_entry *e, struct sy_error *err)
-{
-    enum sy_code rc = SY_E_NOTFOUND;
-
-    for (int i = 0; i < 2 && rc == SY_E_NOTFOUND; i++) {
-        if (s->engine->launcher == NULL) {
-            rc = launcher_start(&s->engine->launcher, s->engine->launcher_path, err);
-            if (rc != SY_E_OK) {
-                return rc;
-            }
-        }
-        rc = launcher_make_template(s->engine->launcher, &e->template, &e->policy, err);
-        if (rc == SY_E_NOTFOUND) {
-            launcher_free(s->engine->launcher);
-            s->engine->launcher = NULL;
-        }
-    }
-    return rc;
-}
-
-/*
- * The full tier, if the policy may have it: the whole of it is made here, and
- * where that fails the reason goes with each answer.
- */
-static enum sy_code
-try_full(struct session *s, struct sandbox_entry *e, struct sandbox_caps *caps)
-{
-    struct sy_error why = {0};
-
-    if (e->policy.max_tier != TIER_FULL || !sandbox_mode_is_enforced(e->policy.mode)) {
-        return SY_E_OK;
-    }
-
-    enum sy_code rc = make_template(s, e, &why);
-
-    if (rc == SY_E_NOMEM) {
-        return rc;
-    }
-    launcher_tell(caps, rc, &why);
-    return SY_E_OK;
-}
-
 struct sandbox_base
 sandbox_entry_base(const struct sandbox_entry *e)
 {
@@ -456,13 +409,13 @@ make_ready(struct session *s, struct sandbox_entry *e, bool *ret_lacks, struct s
     struct sandbox_caps caps = *session_caps(s);
 
     /* A policy that can't be had in any tier says so in its own words. */
-    if (try_full(s, e, &caps) != SY_E_OK) {
+    if (full_tier_try(&s->engine->full, e, &caps) != SY_E_OK) {
         return sy_err_nomem(err);
     }
 
     enum sy_code rc = sandbox_plan_new(&e->plan, &e->policy, &caps, err);
 
-    *ret_lacks = rc == SY_E_SANDBOX;
+    *ret_lacks = rc == SY_E_SANDBOX && !e->is_stopgap;
     if (rc != SY_E_OK) {
         return rc;
     }
@@ -578,7 +531,8 @@ session_acquire_sandbox(struct session *s, const struct sandbox_policy *policy, 
 
     size_t place = cache_place(s);
 
-    if (place < SANDBOX_CACHE) {
+    /* A stopgap serves one call: the next may have the full tier again. */
+    if (place < SANDBOX_CACHE && !made->is_stopgap) {
         entry_free(s->engine->cache[place]);
         s->engine->cache[place] = made;
     }

@@ -8,6 +8,7 @@
 #include "guard/guard.h"
 #include "orchestrator/network.h"
 #include "orchestrator/orchestrator_internal.h"
+#include "process/template.h"
 
 /* What all sessions of a tree share; the first one owns it. */
 struct session_engine {

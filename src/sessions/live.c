@@ -365,6 +365,7 @@ write_input(struct live *l, const void *bytes, size_t n, bool is_person, struct 
         rc = orch_write(l->call, bytes, n, err);
     }
     if (rc == SY_E_OK) {
+        l->typed_ns = clock_mono_ns();
         orch_tell_typed(l->call, bytes, n, is_hidden, is_person);
     }
     orch_wake(l->driver);

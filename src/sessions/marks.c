@@ -62,6 +62,17 @@ is_bash_option(const char *word)
     return strncmp(word, "--", 2) == 0 || strpbrk(word, "cs") == NULL;
 }
 
+static bool
+has_word(const struct strv *words, const char *word)
+{
+    for (size_t i = 1; i < words->n; i++) {
+        if (str_eq(words->v[i], word)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Of zsh and sh those alone that leave them interactive and their files read. */
 static bool
 is_plain_option(const char *word)
@@ -100,7 +111,7 @@ marks_shell(const struct strv *words)
         }
         i += ret == MARKS_BASH && takes_operand(words->v[i]) ? 1 : 0;
     }
-    return ret;
+    return ret == MARKS_BASH && has_word(words, "--noediting") ? MARKS_PLAIN_BASH : ret;
 }
 
 enum sy_code
@@ -197,6 +208,7 @@ marks_environment(struct strv *env, enum marks_shell shell, const char *nonce, c
     case MARKS_NONE:
         break;
     case MARKS_BASH:
+    case MARKS_PLAIN_BASH:
         return add_command(env, nonce);
     case MARKS_ZSH:
     case MARKS_SH:
@@ -267,6 +279,7 @@ marks_prepare(struct live *l, struct exec_request *request, struct terminal_opti
     enum sy_code rc = SY_E_OK;
 
     l->prompted_ns = 0;
+    l->typed_ns = 0;
     l->shell = MARKS_NONE;
     if (request->input.kind != INPUT_TERMINAL) {
         return SY_E_OK;

@@ -152,6 +152,8 @@ struct live_terminal {
     bool echo_off;     /* what is typed is not shown: a password */
     bool draws;        /* it uses the whole screen */
     bool leads;        /* its first program is in the foreground, and what is typed is shown */
+    bool reads;        /* the foreground is in a read of it, */
+    bool may_read;     /* or the kernel does not tell */
 };
 /* False: it has none, or has ended. */
 bool live_get_terminal(const struct live *l, struct live_terminal *ret);
@@ -239,13 +241,13 @@ struct live_wait {
     bool (*begin)(void *arg, struct live *l); /* may be NULL */
     void (*done)(void *arg, struct live *l, enum live_reason reason);
     void *arg;
-    bool has_lines; /* set by `begin`: it typed more than one, so that the first prompt is not that
-                     * of the last */
+    size_t lines; /* how many `begin` has typed */
     /* Ours. */
     struct live_wait *next;
     uint64_t began_ns; /* 0: not its turn yet */
     bool is_cancelled;
     bool saw_running;     /* it was not at its prompt since then */
+    bool has_more;        /* a prompt may come before the last line was read */
     bool has_scan_failed; /* the search took too much: it may have missed something */
     uint64_t scanned;     /* up to which number of the transcript */
     uint64_t screen_seq;  /* of the last look at the screen */

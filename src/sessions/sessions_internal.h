@@ -37,7 +37,13 @@ struct typed {
 #define MARKS_NONCE 33
 
 /* How a shell is brought to mark its prompt. */
-enum marks_shell { MARKS_NONE, MARKS_BASH, MARKS_ZSH, MARKS_SH };
+enum marks_shell {
+    MARKS_NONE,
+    MARKS_BASH,
+    MARKS_PLAIN_BASH, /* without its line editor */
+    MARKS_ZSH,
+    MARKS_SH
+};
 
 struct live {
     struct live_store *store;
@@ -67,6 +73,7 @@ struct live {
     char nonce[MARKS_NONCE]; /* of the marks that count; "": none do */
     enum marks_shell shell;
     uint64_t prompted_ns;    /* when the last mark came; 0: none yet */
+    uint64_t typed_ns;       /* when something was typed last */
     uint64_t seen;           /* live_seen */
     struct terminal *screen; /* NULL: it has no terminal */
     struct live_wait *waits; /* the first one's turn it is */

@@ -126,6 +126,8 @@ look_closer(struct state_facts *facts, int master, struct terminal *screen)
     if (facts->canonical && ioctl(master, TIOCGPTN, &number) == 0) {
         (void)snprintf(name, sizeof(name), "/dev/pts/%u", number);
         facts->reads = state_group_reads(facts->foreground, name);
+        facts->reads_commands =
+            facts->reads == STATE_YES && state_reads_commands(facts->foreground, name);
     }
     if (!terminal_state(screen)->alt_screen && (!facts->canonical || facts->reads == STATE_YES)) {
         facts->is_shell_line = state_is_shell(facts->foreground);
@@ -148,8 +150,10 @@ live_get_terminal(const struct live *l, struct live_terminal *ret)
         return true;
     }
     facts.shell = leader(master);
-    ret->leads = facts.foreground != 0 && facts.foreground == facts.shell && facts.echo;
     look_closer(&facts, master, l->screen);
+    ret->reads = facts.reads == STATE_YES;
+    ret->may_read = facts.reads != STATE_NO;
+    ret->leads = facts.foreground != 0 && facts.foreground == facts.shell && facts.echo;
     switch (state_of(&facts)) {
     case STATE_RUNNING:
         break;

@@ -54,23 +54,39 @@ is_behind_text(struct live *l)
 }
 
 /*
- * A mark tells of a prompt at once (marks.c); of a sh, which leaves the terminal as it is at its
- * prompt, nothing else does. Without marks one counts when the terminal was seen
+ * Of a shell that leaves the terminal as it is at its prompt (sh, bash --noediting): its mark, and
+ * that it leads. It may not read yet right behind the mark, but does after a moment. A sh that
+ * does, and is not at its prompt by that, reads for somebody (state_reads_commands).
+ */
+static bool
+is_marked_plainly(const struct live *l, const struct live_wait *w, const struct live_terminal *t,
+                  bool is_quiet)
+{
+    bool is_marked = l->prompted_ns >= w->began_ns || (is_quiet && l->prompted_ns > l->typed_ns);
+
+    if (!is_marked || !t->leads || (is_quiet && !t->may_read)) {
+        return false;
+    }
+    return l->shell == MARKS_PLAIN_BASH || (l->shell == MARKS_SH && !t->reads);
+}
+
+/*
+ * A mark tells of a prompt at once (marks.c). Without marks one counts when the terminal was seen
  * otherwise since our turn began and stands behind a text. Else it must have been quiet for a
  * moment: what was typed may not have been read yet, and its echo comes from the prompt before. So
- * it must after several lines, and nothing of them be unread: each but the last may have a prompt
- * of its own.
+ * it must where a line is not the first that the shell reads, and nothing be unread: each but the
+ * last may have a prompt of its own.
  */
 static bool
 is_prompted(struct live *l, const struct live_wait *w, const struct live_terminal *t, bool is_quiet)
 {
     bool is_marked = l->prompted_ns >= w->began_ns;
 
-    if (w->has_lines && (!is_quiet || live_has_typed_ahead(l))) {
+    if (w->has_more && (!is_quiet || live_has_typed_ahead(l))) {
         return false;
     }
     if (!t->is_at_prompt) {
-        return is_marked && t->leads && l->shell == MARKS_SH;
+        return is_marked_plainly(l, w, t, is_quiet);
     }
     if (is_marked || is_quiet) {
         return true;
@@ -181,6 +197,20 @@ finish(struct live *l, struct live_wait *w, enum live_reason reason)
     w->done(w->arg, l, reason);
 }
 
+/* It gives what it has to give. False: it may not. */
+static bool
+begin(struct live *l, struct live_wait *w)
+{
+    struct live_terminal t;
+    bool is_busy = w->until_prompt && live_get_terminal(l, &t) && !t.is_waiting;
+
+    if (w->begin != NULL && !w->begin(w->arg, l)) {
+        return false;
+    }
+    w->has_more = w->lines > 1 || (is_busy && (w->lines > 0 || live_has_typed_ahead(l)));
+    return true;
+}
+
 /* The first one's turn. True: it is done, and so is its memory. */
 static bool
 look_at(struct live *l, struct live_wait *w, uint64_t *ret_next)
@@ -191,7 +221,7 @@ look_at(struct live *l, struct live_wait *w, uint64_t *ret_next)
     if (w->began_ns == 0 && !w->is_cancelled && !l->is_removed) {
         w->began_ns = now;
         l->used_ns = now;
-        if (w->begin != NULL && !w->begin(w->arg, l)) {
+        if (!begin(l, w)) {
             finish(l, w, LIVE_REFUSED);
             return true;
         }
@@ -259,6 +289,8 @@ live_wait(struct live *l, struct live_wait *w)
     w->began_ns = 0;
     w->is_cancelled = false;
     w->saw_running = false;
+    w->lines = 0;
+    w->has_more = false;
     w->looked_ns = 0;
     w->has_scan_failed = false;
     w->scanned = transcript_unread(l->transcript);

@@ -17,6 +17,9 @@ state_of(const struct state_facts *f)
         if (!f->echo) {
             return STATE_PASSWORD;
         }
+        if (f->reads_commands) {
+            return STATE_PROMPT;
+        }
         if (f->reads == STATE_YES) {
             return asks_password ? STATE_PASSWORD : STATE_LINE;
         }
@@ -25,7 +28,7 @@ state_of(const struct state_facts *f)
     if (asks_password) {
         return STATE_PASSWORD;
     }
-    return is_first ? STATE_PROMPT : STATE_SCREEN;
+    return is_first || f->is_shell_line ? STATE_PROMPT : STATE_SCREEN;
 }
 
 const char *

@@ -27,6 +27,7 @@ struct state_facts {
     pid_t foreground;        /* process group; 0: unknown */
     pid_t shell;             /* process group of the session's first program */
     enum state_answer reads; /* is the foreground in a read of the terminal? */
+    bool reads_commands;     /* state_reads_commands of the foreground */
     bool asks_password;      /* state_asks_password of the last line */
     bool is_shell_line; /* a shell is in the foreground: what stands there may have been typed */
 };
@@ -34,7 +35,8 @@ struct state_facts {
 /*
  * Pure. With echo off and lines on a password is read: readline and programs that draw have both
  * off. A text that asks for one counts where keys are read by another program than a
- * shell (sudo that shows stars), and where a line is read by one.
+ * shell (sudo that shows stars), and where a line is read by one. A shell in the foreground that
+ * reads keys is at its prompt whoever started it.
  */
 enum state_kind state_of(const struct state_facts *facts);
 /* "running", "prompt", "password", "screen", "line". */
@@ -59,6 +61,12 @@ enum state_answer state_reads_terminal(pid_t pid, const char *name);
 /* The same of a process group's leader and what it has started, down to a few: a shell that runs a
  * script waits for the one that reads. */
 enum state_answer state_group_reads(pid_t leader, const char *name);
+/*
+ * Is this process a shell without a line editor (dash) that waits for a command on the terminal
+ * `name`? It reads commands by as much as there is, and what its own `read` is for byte by byte, so
+ * as to take nothing that others are to read: the kernel tells them apart. Best effort, as above.
+ */
+bool state_reads_commands(pid_t pid, const char *name);
 /* Has the process the name of a shell (/proc/PID/comm)? */
 bool state_is_shell(pid_t pid);
 

@@ -30,9 +30,9 @@ waits_for_many(uint64_t number)
     return false;
 }
 
-/* "0x" and hexadecimal digits. */
+/* "0x" and hexadecimal digits, of which the value is no bigger than a descriptor may be. */
 static bool
-to_fd(unsigned *ret, const char *s)
+to_number(unsigned *ret, const char *s)
 {
     static const char digits[] = "0123456789abcdef";
     unsigned value = 0;
@@ -89,37 +89,11 @@ by_call(pid_t pid, char *text, const char *name)
     if (number != SYS_read && number != SYS_readv) {
         return STATE_NO;
     }
-    if (!to_fd(&fd, end + 1)) {
+    if (!to_number(&fd, end + 1)) {
         return STATE_UNKNOWN;
     }
     return is_terminal(pid, fd, name);
 }
-
-enum state_answer
-state_reads_terminal(pid_t pid, const char *name)
-{
-    char path[64];
-    char text[256];
-    ssize_t n = 0;
-
-    (void)snprintf(path, sizeof(path), "/proc/%d/syscall", (int)pid);
-
-    SY_FD fd = open(path, O_RDONLY | O_CLOEXEC);
-
-    if (fd < 0) {
-        return STATE_UNKNOWN;
-    }
-    n = read(fd, text, sizeof(text) - 1);
-    if (n <= 0) {
-        return STATE_UNKNOWN;
-    }
-    text[n] = '\0';
-    return by_call(pid, text, name);
-}
-
-/* How many processes are looked at, and how deep: the one that reads is near. */
-#define GROUP_LOOKS 16U
-#define GROUP_DEPTH 4U
 
 static bool
 read_file(char *ret, size_t size, const char *path)
@@ -133,6 +107,69 @@ read_file(char *ret, size_t size, const char *path)
     ret[n] = '\0';
     return true;
 }
+
+/* The call that a process is in, with its arguments. */
+static bool
+read_call(char *ret, size_t size, pid_t pid)
+{
+    char path[64];
+
+    (void)snprintf(path, sizeof(path), "/proc/%d/syscall", (int)pid);
+    return read_file(ret, size, path);
+}
+
+enum state_answer
+state_reads_terminal(pid_t pid, const char *name)
+{
+    char text[256];
+
+    return read_call(text, sizeof(text), pid) ? by_call(pid, text, name) : STATE_UNKNOWN;
+}
+
+/* How much the call asks for: its third argument. 0: it says nothing of it. */
+static unsigned
+wanted_bytes(const char *text)
+{
+    unsigned ret = 0;
+
+    for (unsigned i = 0; i < 3 && text != NULL; i++) {
+        text = strchr(text, ' ');
+        text = text != NULL ? text + 1 : NULL;
+    }
+    return text != NULL && to_number(&ret, text) ? ret : 0;
+}
+
+/* By its executable, since it is called sh mostly, as others are. */
+static bool
+is_dash(pid_t pid)
+{
+    char path[64];
+    char target[256];
+    ssize_t n = 0;
+    const char *name = NULL;
+
+    (void)snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+    n = readlink(path, target, sizeof(target) - 1);
+    if (n <= 0) {
+        return false;
+    }
+    target[n] = '\0';
+    name = strrchr(target, '/');
+    return name != NULL && str_eq(name + 1, "dash");
+}
+
+bool
+state_reads_commands(pid_t pid, const char *name)
+{
+    char text[256];
+
+    return read_call(text, sizeof(text), pid) && wanted_bytes(text) > 1 && is_dash(pid) &&
+           by_call(pid, text, name) == STATE_YES;
+}
+
+/* How many processes are looked at, and how deep: the one that reads is near. */
+#define GROUP_LOOKS 16U
+#define GROUP_DEPTH 4U
 
 struct looks {
     pid_t pids[GROUP_LOOKS];

@@ -79,9 +79,9 @@ press_enter(struct live_call *lc)
     return rc == SY_E_OK ? rc : sy_err_set(&lc->refused, rc, "no room for what is typed");
 }
 
-/* More than one line; CR LF ends one. */
-static bool
-has_lines(const struct buf *input)
+/* How many lines it ends; CR LF ends one. */
+static size_t
+count_lines(const struct buf *input)
 {
     size_t ends = 0;
 
@@ -90,7 +90,7 @@ has_lines(const struct buf *input)
 
         ends += input->data[i] == '\r' || (input->data[i] == '\n' && !is_second) ? 1 : 0;
     }
-    return ends > 1;
+    return ends;
 }
 
 static bool
@@ -112,7 +112,7 @@ give(struct live_call *lc)
     if (rc != SY_E_OK) {
         return false;
     }
-    lc->wait.has_lines = has_lines(&lc->input);
+    lc->wait.lines = count_lines(&lc->input);
     if (is_interrupt(lc)) {
         (void)live_signal(lc->live, SIGINT);
     } else if (lc->input.len > 0) {

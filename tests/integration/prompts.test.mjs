@@ -327,3 +327,49 @@ test('a sh marks its prompt, the only thing that tells of it, and reads the prof
     await p.ends();
   }
 });
+
+test('a line typed while a shell is busy is answered at its own prompt', { timeout: STUCK_MS }, async (t) => {
+  const s = await openDrive(t);
+
+  for (const cmd of ['bash --norc -i', 'sh -i', '/usr/bin/python3 -q']) {
+    const [busy, line] = cmd.includes('python')
+      ? ['import time; time.sleep(0.4)\n', 'time.sleep(0.05); print("own" + str(1))\n'] : ['sleep 0.4\n', 'sleep 0.05; echo own$((1))\n'];
+    const p = await s.run(cmd, { until: 'prompt', yield_time_ms: 30_000 });
+
+    await p.type(busy, { view: 'stream' });
+    await p.type(line, { view: 'stream', until: 'prompt', yield_time_ms: 30_000 });
+    assert.match(p.last.output, /own1$/m, `${cmd}\n${p.show()}`);
+    await p.press('C-d');
+    await p.ends();
+  }
+});
+
+test('a shell in a shell has a prompt too, and read is none', { timeout: STUCK_MS }, async (t) => {
+  const s = await openDrive(t);
+  const outer = { bash: 'bash --norc -i', plain: 'bash --norc --noediting -i', sh: 'sh -i', 'sh that marks nothing': 'sh -e' };
+  const prompted = { view: 'stream', until: 'prompt', yield_time_ms: 30_000 };
+
+  for (const [name, cmd] of Object.entries(outer)) {
+    const p = await s.run(cmd, { until: 'prompt', yield_time_ms: 30_000 });
+
+    assert.equal(p.last.reason, 'prompt', `${name}\n${p.show()}`);
+    await p.send({ until: 'prompt', yield_time_ms: 30_000 });
+    assert.equal(p.last.reason, 'prompt', `there already: ${name}\n${p.show()}`);
+    for (const inner of ['bash --norc', 'sh']) {
+      await p.type(`${inner}\n`, prompted);
+      assert.equal(p.last.reason, 'prompt', `${inner} in ${name}\n${p.show()}`);
+      await p.type('sleep 0.05; echo i$((1))n\n', prompted);
+      assert.match(p.last.output, /^i1n$/m, `${inner} in ${name}\n${p.show()}`);
+      await p.type('exit\n', prompted);
+      assert.equal(p.last.reason, 'prompt', `${name} behind ${inner}\n${p.show()}`);
+    }
+    if (name !== 'plain') {
+      await p.type('echo a\nread x\n', { view: 'stream', until: 'prompt', yield_time_ms: 250 });
+      assert.equal(p.last.reason, 'timeout', `read in ${name}\n${p.show()}`);
+      await p.type('v\n', prompted);
+      assert.equal(p.last.reason, 'prompt', `${name} behind read\n${p.show()}`);
+    }
+    await p.press('C-d');
+    await p.ends();
+  }
+});

@@ -238,6 +238,8 @@ struct live_wait {
                         * same for idle_ms, whatever was written to that end. Without a
                         * terminal: nothing was written */
     struct pattern_scan *scan; /* LIVE_PATTERN when this finds something; NULL: never. Borrowed */
+    bool has_since;            /* it is looked for from since_seq on, not behind what was read */
+    uint64_t since_seq;
     bool (*begin)(void *arg, struct live *l); /* may be NULL */
     void (*done)(void *arg, struct live *l, enum live_reason reason);
     void *arg;

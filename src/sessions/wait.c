@@ -204,6 +204,7 @@ begin(struct live *l, struct live_wait *w)
     struct live_terminal t;
     bool is_busy = w->until_prompt && live_get_terminal(l, &t) && !t.is_waiting;
 
+    w->scanned = w->has_since ? w->since_seq : transcript_unread(l->transcript);
     if (w->begin != NULL && !w->begin(w->arg, l)) {
         return false;
     }
@@ -293,7 +294,6 @@ live_wait(struct live *l, struct live_wait *w)
     w->has_more = false;
     w->looked_ns = 0;
     w->has_scan_failed = false;
-    w->scanned = transcript_unread(l->transcript);
     l->used_ns = clock_mono_ns();
     live_look_soon(l);
 }

@@ -1,5 +1,6 @@
 #include "tools/live_call.h"
 
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -99,6 +100,13 @@ give(struct live_call *lc)
     const struct live_order *o = &lc->order;
     enum sy_code rc = SY_E_OK;
 
+    if (o->ends_input && live_screen(lc->live) != NULL) {
+        (void)sy_err_set(&lc->refused, SY_E_ARG,
+                         "the input of session %s is a terminal, which has no end: type Ctrl-D at "
+                         "the start of a line (chars \"\\u0004\", or keys [\"C-d\"])",
+                         live_id(lc->live));
+        return false;
+    }
     if ((o->rows > 0 || o->columns > 0) && !live_resize(lc->live, o->rows, o->columns)) {
         (void)sy_err_set(&lc->refused, SY_E_ARG,
                          "session %s has no terminal that could get a size: start it with tty true",
@@ -168,6 +176,7 @@ await(struct live_call *lc)
 static enum sy_code
 keep(struct live_call *lc, const struct live_order *order, struct sy_error *err)
 {
+    struct sy_error why = {0};
     enum sy_code rc = buf_add(&lc->input, order->input, order->input_len);
 
     for (size_t i = 0; order->keys != NULL && i < js_count(order->keys) && rc == SY_E_OK; i++) {
@@ -182,12 +191,12 @@ keep(struct live_call *lc, const struct live_order *order, struct sy_error *err)
     if (order->pattern == NULL) {
         return SY_E_OK;
     }
-    rc = pattern_new(&lc->pattern, order->pattern, strlen(order->pattern), NULL, err);
-    if (rc == SY_E_OK) {
-        lc->scan = pattern_scan_new(lc->pattern);
-        rc = lc->scan != NULL ? SY_E_OK : sy_err_nomem(err);
+    rc = pattern_new(&lc->pattern, order->pattern, strlen(order->pattern), NULL, &why);
+    if (rc != SY_E_OK) {
+        return rc == SY_E_ARG ? sy_err_set(err, rc, "'pattern' is %s", why.msg) : sy_err_nomem(err);
     }
-    return rc;
+    lc->scan = pattern_scan_new(lc->pattern);
+    return lc->scan != NULL ? SY_E_OK : sy_err_nomem(err);
 }
 
 static enum sy_code
@@ -222,6 +231,8 @@ live_call_new(struct live_call **ret, struct tool_call *call, const struct live_
     lc->wait.until_input = order->until_input;
     lc->wait.until_stable = order->until_stable;
     lc->wait.scan = lc->scan;
+    lc->wait.has_since = order->has_since;
+    lc->wait.since_seq = order->since_seq;
     call->live = lc;
     call->max_bytes = order->max_bytes;
     *ret = lc;
@@ -317,6 +328,21 @@ live_call_start(struct tool_call *call, struct exec_request *request,
     return SY_E_OK;
 }
 
+/* A number that is nobody's yet is another session's, and what comes would be missed. */
+static enum sy_code
+check_since(struct live *l, const struct live_order *order, struct sy_error *err)
+{
+    uint64_t end = transcript_end(live_transcript(l));
+
+    return !order->has_since || order->since_seq <= end
+               ? SY_E_OK
+               : sy_err_set(err, SY_E_ARG,
+                            "'since_seq' is %" PRIu64 ", but session %s has written %" PRIu64
+                            " bytes: give next_seq of one of its answers, or leave it out for what "
+                            "is new",
+                            order->since_seq, live_id(l), end);
+}
+
 enum sy_code
 live_call_drive(struct tool_call *call, const struct live_order *order, struct sy_error *err)
 {
@@ -330,7 +356,10 @@ live_call_drive(struct tool_call *call, const struct live_order *order, struct s
 
     struct live_call *lc = NULL;
 
-    rc = live_call_new(&lc, call, order, err);
+    rc = check_since(l, order, err);
+    if (rc == SY_E_OK) {
+        rc = live_call_new(&lc, call, order, err);
+    }
     if (rc != SY_E_OK) {
         return rc;
     }
@@ -465,12 +494,24 @@ add_note(struct exec_output *o, const char *text)
     (void)snprintf(o->note + used, room, "%s%.*s", used > 0 ? "; " : "", (int)room, text);
 }
 
+/* What it asks for only a terminal tells. */
+static bool
+wants_terminal(const struct live_order *o)
+{
+    return o->until_prompt || o->until_input || o->view == LIVE_VIEW_SCREEN ||
+           o->view == LIVE_VIEW_DIFF;
+}
+
 static void
 add_notes(struct exec_output *o, const struct live_call *lc, const struct live_state *state)
 {
     const struct live_store *store = tool_context_sessions(lc->call->context);
     char note[SY_ERR_MSG_MAX];
 
+    if (state->is_running && !state->has_terminal && wants_terminal(&lc->order)) {
+        add_note(o, "it has no terminal, which until (prompt, input) and view (screen, diff) need: "
+                    "start it with tty true");
+    }
     if (!state->is_running && lc->input.len > 0 && lc->wrote_nothing) {
         add_note(o, "it had ended before it was given anything");
     }

@@ -40,7 +40,7 @@ live_show_stream(struct live_shown *ret, struct live *l, uint64_t from, size_t m
         &marks);
     ret->stats.has_invalid_utf8 = marks.has_invalid_utf8;
     ret->is_truncated = marks.is_truncated || ret->omitted > 0;
-    ret->next_seq = to > from ? to : from;
+    ret->next_seq = to > from || from > transcript_end(t) ? to : from;
     return rc;
 }
 

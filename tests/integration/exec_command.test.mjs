@@ -297,13 +297,40 @@ print('REPLY', repr(got), end='\\r\\n')
   assert.equal(r.output.match(/REPLY/g).length, 1);
 });
 
+test('what a session can not do, or has not reached, is an error that says what to do', async (t) => {
+  const s = await open(t);
+  const cat = await s.exec(['cat'], { tty: true, yield_time_ms: 250 });
+  const typed = await s.type(cat.session_id, 'one\n', { pattern: 'one\\s+one\\s', yield_time_ms: 30_000 });
+  const again = await s.type(cat.session_id, '', { since_seq: 0, pattern: '^one', yield_time_ms: 30_000 });
+
+  assert.equal(again.reason, 'pattern');
+  assert.equal(again.output, 'one\none\n');
+  assert.equal(again.next_seq, typed.next_seq);
+
+  const beyond = await s.type(cat.session_id, 'lost\n', { since_seq: typed.next_seq + 1 });
+
+  assert.match(beyond.text, /'since_seq' is 11, but session \S+ has written 10 bytes.*next_seq/);
+
+  const end = await s.type(cat.session_id, 'lost\n', { eof: true });
+
+  assert.match(end.text, /terminal.*Ctrl-D.*u0004/);
+  assert.equal((await s.type(cat.session_id, '\u0004', { yield_time_ms: 30_000, idle_ms: 10_000 })).exit_code, 0);
+  assert.equal((await s.type(cat.session_id, '', { since_seq: 0 })).output, 'one\none\n');
+
+  const plain = await s.exec('sleep 300', { yield_time_ms: 250, until: 'prompt', view: 'screen' });
+
+  assert.equal(plain.reason, 'timeout');
+  assert.match(plain.note, /no terminal.*tty true/);
+  assert.equal((await s.exec('sleep 0.3', { yield_time_ms: 5000, until: 'prompt' })).note, undefined);
+});
+
 test('a wait ends with what it waits for, and says which', async (t) => {
   const s = await open(t);
   const pattern = await s.exec('sleep 0.3; printf "\\033[1mready\\033[0m on 80"; sleep 300', { pattern: 'ready on \\d+$', yield_time_ms: 30_000 });
 
   assert.equal(pattern.reason, 'pattern');
   assert.equal(pattern.output, 'ready on 80');
-  assert.match((await s.exec('true', { pattern: '(' })).text, /pattern|parenthesis/i);
+  assert.match((await s.exec('true', { pattern: '(' })).text, /'pattern'.*parenthesis/);
 
   const shell = await s.tool('exec_command', { command: ['bash', '--norc', '-i'], tty: true, until: 'prompt', yield_time_ms: 30_000 });
 

@@ -27,6 +27,12 @@ orch_write(struct orch_call *c, const void *bytes, size_t n, struct sy_error *er
 }
 
 size_t
+orch_interrupt(struct orch_call *c, const void *bytes, size_t n)
+{
+    return runs(c) ? process_interrupt(c->process, bytes, n) : 0;
+}
+
+size_t
 orch_unwritten(const struct orch_call *c)
 {
     return runs(c) ? process_unwritten(c->process) : 0;

@@ -403,6 +403,7 @@ void orch_let_others(struct orch_call *call);
  * otherwise. Wake the driver afterwards (orch_wake): there may be more to wait for. */
 enum sy_code orch_write(struct orch_call *call, const void *bytes, size_t n,
                         struct sy_error *err) SY_NODISCARD;
+size_t orch_interrupt(struct orch_call *call, const void *bytes, size_t n);
 /*
  * Whether a line may be typed to the command, as if it were one of its own for a shell: SY_E_DENIED
  * with a sentence where it would be refused, or a person be asked for what it is (a rule, or

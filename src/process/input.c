@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <termios.h>
 #include <time.h>
@@ -275,6 +276,48 @@ process_write(struct process *p, const void *bytes, size_t n, struct sy_error *e
     }
     process_feed(p);
     return SY_E_OK;
+}
+
+/* Does the terminal make a signal of one of them, and drop what was typed before? */
+static bool
+makes_signal(int master, const char *bytes, size_t n)
+{
+    static const size_t kinds[] = {VINTR, VQUIT, VSUSP};
+    struct termios t;
+
+    if (tcgetattr(master, &t) != 0 || (t.c_lflag & ISIG) == 0 || (t.c_lflag & NOFLSH) != 0) {
+        return false;
+    }
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        cc_t c = t.c_cc[kinds[i]];
+
+        if (c != _POSIX_VDISABLE && memchr(bytes, c, n) != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+size_t
+process_interrupt(struct process *p, const void *bytes, size_t n)
+{
+    size_t ret = process_unwritten(p);
+    int master = process_terminal_fd(p);
+
+    if (master < 0 || ret == 0 || !makes_signal(master, bytes, n)) {
+        return 0;
+    }
+    p->n_written = p->unwritten.len;
+    process_feed(p);
+
+    SY_FD slave = ioctl(master, TIOCGPTPEER, O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+
+    /* What is on its way, then what has arrived: the character has room behind both. */
+    (void)tcflush(master, TCOFLUSH);
+    if (slave >= 0) {
+        (void)tcflush(slave, TCIFLUSH);
+    }
+    return ret;
 }
 
 size_t

@@ -105,6 +105,12 @@ enum sy_code process_prepare_input(struct process **ret, const struct sandbox_ba
  */
 enum sy_code process_write(struct process *p, const void *bytes, size_t n,
                            struct sy_error *err) SY_NODISCARD;
+/*
+ * Before `bytes` are written: if they make a signal (Ctrl-C, as the terminal is set), what the
+ * command has not read yet is dropped, as the kernel drops it once the character comes; behind what
+ * nobody reads it never would. How many of the queued bytes went.
+ */
+size_t process_interrupt(struct process *p, const void *bytes, size_t n);
 /* Bytes that the command has not taken yet. */
 size_t process_unwritten(const struct process *p);
 /* The end of a pipe's input, behind what is queued. A terminal has none: it is a character. */

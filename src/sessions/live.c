@@ -301,6 +301,7 @@ live_get_state(const struct live *l, struct live_state *ret)
         .used_ns = l->used_ns,
         .unread = (size_t)(transcript_end(l->transcript) - transcript_unread(l->transcript)),
         .unwritten = l->driver != NULL ? orch_unwritten(l->call) : 0,
+        .dropped = l->dropped,
         .command = l->command != NULL ? l->command : "",
         .cwd = l->cwd != NULL ? l->cwd : "",
     };
@@ -362,6 +363,7 @@ write_input(struct live *l, const void *bytes, size_t n, bool is_person, struct 
         is_free ? SY_E_OK : typed_follow(&l->typed, is_person ? NULL : l->call, bytes, n, err);
 
     if (rc == SY_E_OK) {
+        l->dropped = orch_interrupt(l->call, bytes, n);
         rc = orch_write(l->call, bytes, n, err);
     }
     if (rc == SY_E_OK) {

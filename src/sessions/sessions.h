@@ -137,6 +137,7 @@ struct live_state {
     uint64_t used_ns;    /* when a call last had to do with it */
     size_t unread;       /* bytes that no call has been given yet */
     size_t unwritten;    /* bytes of input that it has not taken yet */
+    size_t dropped;      /* of those, what the last input has dropped: an interrupt */
     const char *command; /* as text */
     const char *cwd;
 };

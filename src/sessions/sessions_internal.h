@@ -73,6 +73,7 @@ struct live {
     char nonce[MARKS_NONCE]; /* of the marks that count; "": none do */
     enum marks_shell shell;
     uint64_t prompted_ns;    /* when the last mark came; 0: none yet */
+    size_t dropped;          /* of what was typed, by the interrupt that came last, if one did */
     uint64_t typed_ns;       /* when something was typed last */
     uint64_t seen;           /* live_seen */
     struct terminal *screen; /* NULL: it has no terminal */

@@ -515,6 +515,12 @@ add_notes(struct exec_output *o, const struct live_call *lc, const struct live_s
     if (!state->is_running && lc->input.len > 0 && lc->wrote_nothing) {
         add_note(o, "it had ended before it was given anything");
     }
+    if (lc->input.len > 0 && !lc->wrote_nothing && state->dropped > 0) {
+        (void)snprintf(note, sizeof(note),
+                       "%zu bytes that were typed before and not read yet were dropped",
+                       state->dropped);
+        add_note(o, note);
+    }
     if (lc->is_starter && state->is_running &&
         live_store_running(store) + LIMIT_SESSIONS_WARN >= live_store_max(store)) {
         (void)snprintf(note, sizeof(note),

@@ -191,6 +191,28 @@ test('a big write holds nobody up and arrives whole (A17)', async (t) => {
   assert.match(all.output, /^q+/);
 });
 
+test('Ctrl-C is not behind what nobody reads, and says what it drops', async (t) => {
+  const s = await open(t);
+  const r = await s.exec('sleep 300; echo rest', { tty: true, yield_time_ms: 250 });
+  const paste = await s.type(r.session_id, 'some line\n'.repeat(30_000));
+
+  assert.ok(paste.pending_input > 200_000, paste.text);
+
+  const end = await s.type(r.session_id, '\u0003', { yield_time_ms: 30_000 });
+
+  assert.equal(end.signal_name ?? end.exit_code, 'SIGINT', end.text);
+  assert.match(end.note, /^2\d{5} bytes .*dropped$/);
+
+  const raw = await s.exec('stty raw -echo; echo set; sleep 300', { tty: true, pattern: 'set' });
+
+  await s.type(raw.session_id, 'x'.repeat(100_000));
+
+  const key = await s.type(raw.session_id, '\u0003');
+
+  assert.equal(key.note, undefined);
+  assert.ok(key.pending_input > 50_000, key.text);
+});
+
 test('a line that is too long for a terminal is warned about', async (t) => {
   const s = await open(t);
   const r = await s.exec('echo here; cat >/dev/null; sleep 300', { tty: true, pattern: 'here' });

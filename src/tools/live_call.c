@@ -45,55 +45,6 @@ live_call_free(struct live_call *lc)
     }
 }
 
-/* Ctrl-C to a session without a terminal, where nobody would make a signal of it (Codex). */
-static bool
-is_interrupt(const struct live_call *lc)
-{
-    struct live_state state;
-
-    live_get_state(lc->live, &state);
-    return !state.has_terminal && lc->input.len == 1 && lc->input.data[0] == '\003';
-}
-
-/* As the program wants them now. */
-static enum sy_code
-add_keys(struct live_call *lc)
-{
-    const struct terminal *t = live_screen(lc->live);
-    const struct key_modes none = {.app_cursor = false};
-    const struct key_modes *modes = t != NULL ? &terminal_state(t)->keys : &none;
-    enum sy_code rc = SY_E_OK;
-
-    for (size_t i = 0; i < lc->keys.n && rc == SY_E_OK; i++) {
-        rc = key_encode(&lc->input, lc->keys.v[i], modes, &lc->refused);
-    }
-    return rc;
-}
-
-/* A terminal makes a line's end of the key; a pipe has no keys. */
-static enum sy_code
-press_enter(struct live_call *lc)
-{
-    bool has_terminal = live_screen(lc->live) != NULL;
-    enum sy_code rc = buf_add_char(&lc->input, has_terminal ? '\r' : '\n');
-
-    return rc == SY_E_OK ? rc : sy_err_set(&lc->refused, rc, "no room for what is typed");
-}
-
-/* How many lines it ends; CR LF ends one. */
-static size_t
-count_lines(const struct buf *input)
-{
-    size_t ends = 0;
-
-    for (size_t i = 0; i < input->len; i++) {
-        bool is_second = i > 0 && input->data[i - 1] == '\r';
-
-        ends += input->data[i] == '\r' || (input->data[i] == '\n' && !is_second) ? 1 : 0;
-    }
-    return ends;
-}
-
 static bool
 give(struct live_call *lc)
 {
@@ -113,15 +64,12 @@ give(struct live_call *lc)
                          live_id(lc->live));
         return false;
     }
-    rc = add_keys(lc);
-    if (rc == SY_E_OK && o->presses_enter) {
-        rc = press_enter(lc);
-    }
+    rc = live_input_make(&lc->input, lc->live, &lc->keys, o, &lc->refused);
     if (rc != SY_E_OK) {
         return false;
     }
-    lc->wait.lines = count_lines(&lc->input);
-    if (is_interrupt(lc)) {
+    lc->wait.lines = live_input_lines(&lc->input);
+    if (live_input_interrupts(&lc->input, lc->live)) {
         (void)live_signal(lc->live, SIGINT);
     } else if (lc->input.len > 0) {
         lc->loses_input = live_loses_input(lc->live, buf_view(&lc->input), lc->input.len);

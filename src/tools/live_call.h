@@ -31,6 +31,7 @@ struct live_order {
     /* What the session is given when it is this call's turn. */
     const char *input;
     size_t input_len;
+    bool pastes;           /* the input is a paste */
     const struct js *keys; /* names, behind the input; NULL: none. As the arguments */
     bool presses_enter;    /* behind both */
     bool ends_input;
@@ -65,7 +66,7 @@ void live_call_free(struct live_call *lc);
 #define LIVE_WAIT_NAMES                                                                            \
     "yield_time_ms", "idle_ms", "until", "pattern", "view", "max_output_tokens", "since_seq"
 /* What is typed to one. */
-#define LIVE_INPUT_NAMES "chars", "input", "text", "keys", "enter", "eof", "signal"
+#define LIVE_INPUT_NAMES "chars", "input", "text", "paste", "keys", "enter", "eof", "signal"
 /* What starts one. */
 #define LIVE_START_NAMES                                                                           \
     "cmd", "command", "shell", "login", "tty", "pty", "stdin", "term", "rows", "cols", "workdir",  \
@@ -82,6 +83,16 @@ void live_call_free(struct live_call *lc);
     "\"until\":{\"type\":\"string\",\"enum\":[\"prompt\",\"input\",\"stable\"]}," LIVE_VIEW_SCHEMA
 #define LIVE_VIEW_SCHEMA                                                                           \
     "\"view\":{\"type\":\"string\",\"enum\":[\"auto\",\"stream\",\"screen\",\"diff\"]},"
+
+/*
+ * The bytes that a session is given (live_input.c). Make: of a text in *input, and keys and the
+ * like, as its program wants them now. Lines: how many are ended; CR LF ends one. Interrupts: it is
+ * Ctrl-C to a session without a terminal, where nobody would make a signal of it (Codex).
+ */
+enum sy_code live_input_make(struct buf *input, struct live *l, const struct strv *keys,
+                             const struct live_order *o, struct sy_error *err) SY_NODISCARD;
+size_t live_input_lines(const struct buf *input);
+bool live_input_interrupts(const struct buf *input, struct live *l);
 
 #define LIVE_ID_ROOM 24
 /* The session's id as text, also where it is given as a number; NULL: none is. Into `room`. */

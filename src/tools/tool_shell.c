@@ -222,7 +222,7 @@ static const char input_schema[] =
     "\"tty\":{\"type\":\"boolean\",\"description\":\"spawn: give it a terminal.\"},"
     "\"rows\":{\"type\":\"integer\"},\"cols\":{\"type\":\"integer\"},"
     "\"term\":{\"type\":\"string\"},"
-    "\"text\":{\"type\":\"string\"},"
+    "\"text\":{\"type\":\"string\"},\"paste\":{\"type\":\"boolean\"},"
     "\"keys\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},\"description\":"
     "\"As tmux names them: Enter, Up, C-c, F1.\"},"
     "\"enter\":{\"type\":\"boolean\",\"description\":\"Press Enter after text and keys.\"},"

@@ -68,6 +68,9 @@ fill_input(struct live_order *order, const struct js *args, struct sy_error *err
         rc = request_bool(&order->presses_enter, js_get(args, "enter"), "enter", err);
     }
     if (rc == SY_E_OK) {
+        rc = request_bool(&order->pastes, js_get(args, "paste"), "paste", err);
+    }
+    if (rc == SY_E_OK) {
         rc = request_bool(&order->ends_input, js_get(args, "eof"), "eof", err);
     }
     if (rc == SY_E_OK) {
@@ -121,6 +124,7 @@ static const char input_schema[] =
     "\"session_id\":{\"type\":\"string\",\"description\":\"From exec_command.\"},"
     "\"chars\":{\"type\":\"string\",\"description\":"
     "\"What to type, with \\\\n for Enter and \\\\u0003 for Ctrl-C. Default \\\"\\\": only wait.\"},"
+    "\"paste\":{\"type\":\"boolean\",\"description\":\"chars as one paste.\"},"
     "\"yield_time_ms\":{\"type\":\"integer\",\"description\":"
     "\"Answer after that time. Default 250 (up to 30000), only waiting 5000 (up to 300000).\"}," LIVE_WAIT_SCHEMA
     "\"keys\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},\"description\":"

@@ -396,6 +396,30 @@ test('keys are pressed as the program wants them; one that is none is told', asy
   assert.match(end.output, /033\s+O\s+A\s+003\s+\\r/);
 });
 
+test('a paste is one, for a program that knows pastes, and lines for any other', async (t) => {
+  const s = await open(t);
+  const show = (modes) => s.exec(`stty raw -echo; printf '${modes}set'; cat -v`, { tty: true, pattern: 'set', yield_time_ms: 30_000 });
+  const text = 'a\nb\u001b[201~c\n';
+  const seen = async (modes, args) => {
+    const r = await show(modes);
+
+    return (await s.type(r.session_id, text, { idle_ms: 100, ...args })).output;
+  };
+
+  assert.equal(await seen('\\033[?2004h', { paste: true, keys: ['Enter'] }), '^[[200~a\nbc\n^[[201~^M');
+  assert.equal(await seen('', { paste: true }), 'a^Mb^[[201~c^M');
+  assert.equal(await seen('\\033[?2004h', {}), 'a\nb^[[201~c\n');
+
+  const bash = await s.exec(['bash', '--norc', '-i'], { tty: true, term: 'xterm-256color', until: 'prompt', yield_time_ms: 30_000 });
+  const waits = await s.type(bash.session_id, 'touch one\ntouch two', { paste: true, idle_ms: 100 });
+
+  assert.equal(waits.waiting_for_input, true);
+  assert.equal(fs.existsSync(path.join(s.yard.ws, 'one')), false);
+  await s.type(bash.session_id, '', { enter: true, until: 'prompt', yield_time_ms: 30_000 });
+  assert.deepEqual(fs.readdirSync(s.yard.ws).filter((name) => /^(one|two)$/.test(name)), ['one', 'two']);
+  assert.match((await s.type(bash.session_id, '', { paste: 'yes' })).text, /'paste' must be true or false/);
+});
+
 for (const [name, cmd, mark] of [['less', 'seq 1 200 | less', /^1$/m], ['vim', 'vim -u NONE -n', /VIM|~/]]) {
   test(`the screen of ${name} is shown as a person sees it`, async (t) => {
     if (!mustRun(t, has(name), `no ${name}`)) {

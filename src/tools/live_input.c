@@ -1,0 +1,77 @@
+/* The bytes that a session is given: a text, keys, Enter. */
+#include "base/limits.h"
+#include "terminal/key.h"
+#include "terminal/terminal.h"
+#include "tools/live_call.h"
+
+/* Of one without a terminal nothing is known. */
+static struct key_modes
+modes_of(struct live *l)
+{
+    const struct terminal *t = live_screen(l);
+
+    return t != NULL ? terminal_state(t)->keys : (struct key_modes){.app_cursor = false};
+}
+
+/* The text, as it is pasted. A pipe has no paste. */
+static enum sy_code
+paste(struct buf *input, struct live *l)
+{
+    SY_AUTO(buf_fini) struct buf out = {.max = input->max};
+    const struct key_modes modes = modes_of(l);
+    enum sy_code rc = key_paste(&out, buf_view(input), input->len, &modes);
+
+    if (rc == SY_E_OK) {
+        buf_reset(input);
+        rc = buf_add(input, buf_view(&out), out.len);
+    }
+    return rc;
+}
+
+/* A terminal makes a line's end of the key; a pipe has no keys. */
+static enum sy_code
+press_enter(struct buf *input, struct live *l)
+{
+    return buf_add_char(input, live_screen(l) != NULL ? '\r' : '\n');
+}
+
+enum sy_code
+live_input_make(struct buf *input, struct live *l, const struct strv *keys,
+                const struct live_order *o, struct sy_error *err)
+{
+    const struct key_modes modes = modes_of(l);
+    bool pastes = o->pastes && input->len > 0 && live_screen(l) != NULL;
+    enum sy_code rc = pastes ? paste(input, l) : SY_E_OK;
+
+    for (size_t i = 0; i < keys->n && rc == SY_E_OK; i++) {
+        rc = key_encode(input, keys->v[i], &modes, err);
+        if (rc != SY_E_OK) {
+            return rc;
+        }
+    }
+    if (rc == SY_E_OK && o->presses_enter) {
+        rc = press_enter(input, l);
+    }
+    return rc == SY_E_OK ? rc
+                         : sy_err_set(err, rc, "no room for what is typed: at most %u bytes",
+                                      LIMIT_INPUT_PENDING);
+}
+
+size_t
+live_input_lines(const struct buf *input)
+{
+    size_t ret = 0;
+
+    for (size_t i = 0; i < input->len; i++) {
+        bool is_second = i > 0 && input->data[i - 1] == '\r';
+
+        ret += input->data[i] == '\r' || (input->data[i] == '\n' && !is_second) ? 1 : 0;
+    }
+    return ret;
+}
+
+bool
+live_input_interrupts(const struct buf *input, struct live *l)
+{
+    return live_screen(l) == NULL && input->len == 1 && input->data[0] == '\003';
+}

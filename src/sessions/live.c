@@ -359,8 +359,10 @@ write_input(struct live *l, const void *bytes, size_t n, bool is_person, struct 
     /* A password is nobody's command, and is looked at by nobody. Where keys are read, a line may
      * still be run by something: it is only not told. */
     bool is_free = typed_is_hidden(orch_terminal_fd(l->call));
+    bool knows_paste = l->screen != NULL && terminal_state(l->screen)->keys.bracketed_paste;
     enum sy_code rc =
-        is_free ? SY_E_OK : typed_follow(&l->typed, is_person ? NULL : l->call, bytes, n, err);
+        is_free ? SY_E_OK
+                : typed_follow(&l->typed, is_person ? NULL : l->call, knows_paste, bytes, n, err);
 
     if (rc == SY_E_OK) {
         l->dropped = orch_interrupt(l->call, bytes, n);

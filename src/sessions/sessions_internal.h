@@ -31,6 +31,9 @@ struct live_store {
 struct typed {
     struct buf line;
     unsigned char escape; /* inside of an escape sequence: which kind; 0: none */
+    unsigned param;       /* its number, as far as it is one */
+    bool is_paste;        /* between the brackets of a paste: each byte is itself */
+    size_t closing;       /* so many of the bracket that closes it have come */
 };
 
 /* A number of a session that nobody can guess, in hexadecimal digits. */
@@ -85,11 +88,12 @@ struct live {
 
 /*
  * Follows what is typed, and has each line judged that is submitted (orch_judge_typed), unless
- * `call` is NULL.
+ * `call` is NULL. `knows_paste`: the program has asked for brackets around pastes, in which a
+ * control character edits nothing, so that it must hide nothing.
  * SY_E_DENIED: none of it may be typed, and what was typed before stands as it was.
  */
-enum sy_code typed_follow(struct typed *t, struct orch_call *call, const char *bytes, size_t n,
-                          struct sy_error *err) SY_NODISCARD;
+enum sy_code typed_follow(struct typed *t, struct orch_call *call, bool knows_paste,
+                          const char *bytes, size_t n, struct sy_error *err) SY_NODISCARD;
 void typed_fini(struct typed *t);
 /* Does a terminal hide what is typed to it? (termios(3): ECHO off, ICANON on, as for passwords) */
 bool typed_is_hidden(int terminal_fd);

@@ -24,9 +24,12 @@ typed_is_hidden(int terminal_fd)
            facts.canonical;
 }
 
+#define PASTE_OPEN  200U
+#define PASTE_CLOSE "\033[201~"
+
 /* Is the byte part of an escape sequence? Those have no part in the line. */
 static bool
-skip_escape(struct typed *t, unsigned char c)
+skip_escape(struct typed *t, bool knows_paste, unsigned char c)
 {
     if (t->escape == 0) {
         t->escape = c == 0x1B ? c : 0;
@@ -35,9 +38,14 @@ skip_escape(struct typed *t, unsigned char c)
     if (t->escape == 0x1B) {
         /* CSI and SS3 go on, any other has one byte. */
         t->escape = c == '[' || c == 'O' ? c : 0;
+        t->param = 0;
         return true;
     }
+    if (c >= '0' && c <= '9' && t->param <= PASTE_OPEN) {
+        t->param = t->param * 10 + (c - '0');
+    }
     if (t->escape == 'O' || (c >= '@' && c <= '~')) {
+        t->is_paste = knows_paste && t->escape == '[' && c == '~' && t->param == PASTE_OPEN;
         t->escape = 0;
     }
     return true;
@@ -99,38 +107,84 @@ submit(struct typed *t, struct orch_call *call, struct sy_error *err)
 }
 
 static enum sy_code
-follow(struct typed *t, struct orch_call *call, const char *bytes, size_t n, struct sy_error *err)
+add(struct typed *t, const char *bytes, size_t n, struct sy_error *err)
+{
+    return buf_add(&t->line, bytes, n) == SY_E_NOMEM ? sy_err_nomem(err) : SY_E_OK;
+}
+
+/* One byte between the brackets, or of the one that closes them. */
+static enum sy_code
+follow_paste(struct typed *t, struct orch_call *call, char c, struct sy_error *err)
+{
+    size_t came = t->closing;
+    enum sy_code rc = SY_E_OK;
+
+    if (c == PASTE_CLOSE[came]) {
+        t->closing = came + 2 < sizeof(PASTE_CLOSE) ? came + 1 : 0;
+        t->is_paste = t->closing > 0;
+        return SY_E_OK;
+    }
+    /* That was none. */
+    t->closing = 0;
+    rc = add(t, PASTE_CLOSE, came, err);
+    if (rc != SY_E_OK) {
+        return rc;
+    }
+    if (c == PASTE_CLOSE[0]) {
+        t->closing = 1;
+        return SY_E_OK;
+    }
+    return c == '\r' || c == '\n' ? submit(t, call, err) : add(t, &c, 1, err);
+}
+
+static enum sy_code
+follow_key(struct typed *t, struct orch_call *call, char c, struct sy_error *err)
+{
+    unsigned char u = (unsigned char)c;
+
+    if (c == '\r' || c == '\n') {
+        return submit(t, call, err);
+    }
+    if (u == 0x7F || (u < 0x20 && c != '\t')) {
+        edit(&t->line, u);
+        return SY_E_OK;
+    }
+    return add(t, &c, 1, err);
+}
+
+static enum sy_code
+follow(struct typed *t, struct orch_call *call, bool knows_paste, const char *bytes, size_t n,
+       struct sy_error *err)
 {
     enum sy_code rc = SY_E_OK;
 
+    if (!knows_paste) {
+        t->is_paste = false;
+        t->closing = 0;
+    }
     for (size_t i = 0; i < n && rc == SY_E_OK; i++) {
-        unsigned char c = (unsigned char)bytes[i];
-
-        if (skip_escape(t, c)) {
-            continue;
-        }
-        if (c == '\r' || c == '\n') {
-            rc = submit(t, call, err);
-        } else if (c == 0x7F || (c < 0x20 && c != '\t')) {
-            edit(&t->line, c);
-        } else if (buf_add_char(&t->line, (char)c) == SY_E_NOMEM) {
-            rc = sy_err_nomem(err);
+        if (t->is_paste) {
+            rc = follow_paste(t, call, bytes[i], err);
+        } else if (!skip_escape(t, knows_paste, (unsigned char)bytes[i])) {
+            rc = follow_key(t, call, bytes[i], err);
         }
     }
     return rc;
 }
 
 enum sy_code
-typed_follow(struct typed *t, struct orch_call *call, const char *bytes, size_t n,
+typed_follow(struct typed *t, struct orch_call *call, bool knows_paste, const char *bytes, size_t n,
              struct sy_error *err)
 {
-    struct typed now = {.line = {.max = t->line.max}, .escape = t->escape};
+    struct typed now = *t;
+
+    now.line = (struct buf){.max = t->line.max};
 
     if (buf_add(&now.line, buf_view(&t->line), t->line.len) != SY_E_OK) {
         return sy_err_nomem(err);
     }
 
-    enum sy_code rc = follow(&now, call, bytes, n, err);
+    enum sy_code rc = follow(&now, call, knows_paste, bytes, n, err);
 
     if (rc != SY_E_OK) {
         typed_fini(&now);

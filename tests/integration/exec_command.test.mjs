@@ -275,7 +275,7 @@ test('the sandbox of a session holds for what is typed (A31)', async (t) => {
 test('what is typed is judged by the rules, line by line (A31)', async (t) => {
   const s = await open(t, { rules: [{ program: 'shutdown', decision: 'forbid', reason: 'nobody stops this machine' },
     { program: 'git', args: ['push'], decision: 'ask' }] });
-  const r = await s.tool('exec_command', { command: ['bash', '--norc', '-i'], tty: true, idle_ms: 200 });
+  const r = await s.tool('exec_command', { command: ['bash', '--norc', '-i'], tty: true, term: 'xterm-256color', until: 'prompt', yield_time_ms: 30_000 });
   const id = r.session_id;
 
   for (const chars of ['shutdown now\n', 'echo a; shutdown now\r', 'shutdonw\u007f\u007fwn now\n', 'shut\\\ndown now\n',
@@ -283,6 +283,12 @@ test('what is typed is judged by the rules, line by line (A31)', async (t) => {
     const refused = await s.type(id, chars);
 
     assert.equal(refused.isError, true, chars);
+    assert.match(refused.text, /not typed: .*nobody stops this machine/, chars);
+  }
+  // In a paste no character edits, and so none hides anything.
+  for (const chars of ['shutdown now #\u0015\n', '\u001b[;shutdown now\n', 'shutdown now #\u007f\u001b[20\u0003\n', 'x\nshutdown now\n']) {
+    const refused = await s.type(id, chars, { paste: true });
+
     assert.match(refused.text, /not typed: .*nobody stops this machine/, chars);
   }
 

@@ -151,6 +151,7 @@ live_get_terminal(const struct live *l, struct live_terminal *ret)
     }
     facts.shell = leader(master);
     look_closer(&facts, master, l->screen);
+    ret->is_shell = facts.is_shell_line;
     ret->reads = facts.reads == STATE_YES;
     ret->may_read = facts.reads != STATE_NO;
     ret->leads = facts.foreground != 0 && facts.foreground == facts.shell && facts.echo;

@@ -6,6 +6,9 @@
 
 /* A program that has written nothing for so long has done what it was going to do at once. */
 #define LIVE_QUIET_MS 30U
+/* The same of one that is no shell and shows no prompt: it may still be at work with its terminal
+ * set for keys, as Node.js is. */
+#define LIVE_BLANK_MS 1000U
 /* How often a terminal is looked at that was quiet and is waited for. */
 #define LIVE_LOOK_MS 100U
 /* How often a screen is drawn for one that waits until it is stable: drawing is what costs. */
@@ -88,10 +91,14 @@ is_prompted(struct live *l, const struct live_wait *w, const struct live_termina
     if (!t->is_at_prompt) {
         return is_marked_plainly(l, w, t, is_quiet);
     }
-    if (is_marked || is_quiet) {
+    if (is_marked || (is_quiet && t->is_shell)) {
         return true;
     }
-    return l->prompted_ns == 0 && w->saw_running && is_behind_text(l);
+    if (!is_quiet && (l->prompted_ns != 0 || !w->saw_running)) {
+        return false;
+    }
+    return is_behind_text(l) ||
+           clock_mono_ns() >= later(l->heard_ns, w->began_ns) + LIVE_BLANK_MS * NS_PER_MS;
 }
 
 static bool

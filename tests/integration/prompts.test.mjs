@@ -344,6 +344,25 @@ test('a line typed while a shell is busy is answered at its own prompt', { timeo
   }
 });
 
+test('a program that is at work with its terminal set for keys is not at its prompt', { timeout: STUCK_MS }, async (t) => {
+  const s = await openDrive(t);
+  const p = await s.run(['node'], { until: 'prompt', yield_time_ms: 30_000 });
+
+  await p.type('await new Promise((r) => setTimeout(r, 400)); "o" + "ver"\n', { view: 'stream', until: 'prompt', yield_time_ms: 30_000 });
+  assert.equal(p.last.reason, 'prompt', p.show());
+  assert.match(p.last.output, /^'over'\n> $/m);
+  await p.type('.exit\n');
+  await p.ends();
+  // An empty prompt of a shell is one.
+  const bash = await s.run('bash --norc -i', { until: 'prompt', yield_time_ms: 30_000 });
+
+  await bash.type("PS1=''\n", { until: 'prompt', yield_time_ms: 30_000 });
+  await bash.type('echo $((40 + 2))\n', { view: 'stream', until: 'prompt', yield_time_ms: 30_000 });
+  assert.deepEqual([bash.last.reason, bash.last.output], ['prompt', 'echo $((40 + 2))\n42\n']);
+  await bash.press('C-d');
+  await bash.ends();
+});
+
 test('a shell in a shell has a prompt too, and read is none', { timeout: STUCK_MS }, async (t) => {
   const s = await openDrive(t);
   const outer = { bash: 'bash --norc -i', plain: 'bash --norc --noediting -i', sh: 'sh -i', 'sh that marks nothing': 'sh -e' };

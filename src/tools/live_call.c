@@ -463,6 +463,11 @@ add_notes(struct exec_output *o, const struct live_call *lc, const struct live_s
     if (!state->is_running && lc->input.len > 0 && lc->wrote_nothing) {
         add_note(o, "it had ended before it was given anything");
     }
+    if (!state->is_running && state->status == EXEC_CANCELLED) {
+        /* That it was ended is what somebody wanted, and no error. */
+        o->err = (struct sy_error){.code = SY_E_OK};
+        add_note(o, "it was killed, with all that it had started");
+    }
     if (lc->input.len > 0 && !lc->wrote_nothing && state->dropped > 0) {
         (void)snprintf(note, sizeof(note),
                        "%zu bytes that were typed before and not read yet were dropped",

@@ -498,6 +498,8 @@ test('a session can be ended, and is told as ended afterwards', async (t) => {
   const killed = await s.tool('kill_session', { session_id: r.session_id });
 
   assert.equal(killed.status, 'cancelled');
+  assert.match(killed.note, /it was killed/);
+  assert.equal(killed.error, undefined);
   assert.equal((await poll).status, 'cancelled');
 
   const late = await s.type(r.session_id, 'x\n');

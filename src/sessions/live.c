@@ -60,7 +60,7 @@ live_new(struct live **ret, struct live_store *s, const struct live_options *opt
         return sy_err_nomem(err);
     }
     memcpy(l->id, id, sizeof(id));
-    l->typed.line.max = LIMIT_TYPED_LINE;
+    typed_init(&l->typed);
     l->timer.data = l;
     l->store = s;
     l->starter = *options;

@@ -27,13 +27,22 @@ struct live_store {
     struct live_watch *watches;
 };
 
-/* The line that is being typed, as far as it can be known (typed.c). */
-struct typed {
+/* The line that is being typed, as one who reads it takes the bytes. */
+struct typed_reading {
     struct buf line;
     unsigned char escape; /* inside of an escape sequence: which kind; 0: none */
     unsigned param;       /* its number, as far as it is one */
     bool is_paste;        /* between the brackets of a paste: each byte is itself */
+    bool had_paste;       /* in this line */
+    bool minds_pastes;    /* it is the other reading of a line with one, and of no other */
     size_t closing;       /* so many of the bracket that closes it have come */
+};
+
+/* Both ways to take it (typed.c): whether the program knows pastes it says itself, and a
+ * program can say what is not so. */
+struct typed {
+    struct typed_reading keys;
+    struct typed_reading pastes;
 };
 
 /* A number of a session that nobody can guess, in hexadecimal digits. */
@@ -94,6 +103,7 @@ struct live {
  */
 enum sy_code typed_follow(struct typed *t, struct orch_call *call, bool knows_paste,
                           const char *bytes, size_t n, struct sy_error *err) SY_NODISCARD;
+void typed_init(struct typed *t);
 void typed_fini(struct typed *t);
 /* Does a terminal hide what is typed to it? (termios(3): ECHO off, ICANON on, as for passwords) */
 bool typed_is_hidden(int terminal_fd);

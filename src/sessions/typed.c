@@ -2,17 +2,30 @@
  * The line that is being typed to a session, for the judges. It is what a shell would read if the
  * line was typed plainly: what its editor makes of history, completion and cursor keys can't be
  * known. The sandbox holds whatever is run.
+ *
+ * Between the brackets of a paste a program that knows them takes each byte as itself, and any
+ * other lets control characters edit. Which kind reads can't be known (the terminal's mode may be
+ * somebody else's), so such a line is judged both ways.
  */
 #include <string.h>
 
+#include "base/limits.h"
 #include "sessions/sessions_internal.h"
 #include "terminal/state.h"
 
 void
+typed_init(struct typed *t)
+{
+    *t = (struct typed){.keys.line.max = LIMIT_TYPED_LINE,
+                        .pastes.line.max = LIMIT_TYPED_LINE,
+                        .pastes.minds_pastes = true};
+}
+
+void
 typed_fini(struct typed *t)
 {
-    buf_fini(&t->line);
-    t->escape = 0;
+    buf_fini(&t->keys.line);
+    buf_fini(&t->pastes.line);
 }
 
 bool
@@ -29,7 +42,7 @@ typed_is_hidden(int terminal_fd)
 
 /* Is the byte part of an escape sequence? Those have no part in the line. */
 static bool
-skip_escape(struct typed *t, bool knows_paste, unsigned char c)
+skip_escape(struct typed_reading *t, bool knows_paste, unsigned char c)
 {
     if (t->escape == 0) {
         t->escape = c == 0x1B ? c : 0;
@@ -46,6 +59,7 @@ skip_escape(struct typed *t, bool knows_paste, unsigned char c)
     }
     if (t->escape == 'O' || (c >= '@' && c <= '~')) {
         t->is_paste = knows_paste && t->escape == '[' && c == '~' && t->param == PASTE_OPEN;
+        t->had_paste = t->had_paste || t->is_paste;
         t->escape = 0;
     }
     return true;
@@ -91,7 +105,7 @@ edit(struct buf *line, unsigned char c)
 
 /* Enter. A line that ends with a backslash goes on in the next one. */
 static enum sy_code
-submit(struct typed *t, struct orch_call *call, struct sy_error *err)
+submit(struct typed_reading *t, struct orch_call *call, struct sy_error *err)
 {
     enum sy_code rc = SY_E_OK;
 
@@ -99,22 +113,23 @@ submit(struct typed *t, struct orch_call *call, struct sy_error *err)
         t->line.data[--t->line.len] = '\0';
         return SY_E_OK;
     }
-    if (t->line.len > 0 && call != NULL) {
+    if (t->line.len > 0 && call != NULL && (t->had_paste || !t->minds_pastes)) {
         rc = orch_judge_typed(call, buf_view(&t->line), err);
     }
     buf_reset(&t->line);
+    t->had_paste = t->is_paste;
     return rc;
 }
 
 static enum sy_code
-add(struct typed *t, const char *bytes, size_t n, struct sy_error *err)
+add(struct typed_reading *t, const char *bytes, size_t n, struct sy_error *err)
 {
     return buf_add(&t->line, bytes, n) == SY_E_NOMEM ? sy_err_nomem(err) : SY_E_OK;
 }
 
 /* One byte between the brackets, or of the one that closes them. */
 static enum sy_code
-follow_paste(struct typed *t, struct orch_call *call, char c, struct sy_error *err)
+follow_paste(struct typed_reading *t, struct orch_call *call, char c, struct sy_error *err)
 {
     size_t came = t->closing;
     enum sy_code rc = SY_E_OK;
@@ -138,7 +153,7 @@ follow_paste(struct typed *t, struct orch_call *call, char c, struct sy_error *e
 }
 
 static enum sy_code
-follow_key(struct typed *t, struct orch_call *call, char c, struct sy_error *err)
+follow_key(struct typed_reading *t, struct orch_call *call, char c, struct sy_error *err)
 {
     unsigned char u = (unsigned char)c;
 
@@ -153,8 +168,8 @@ follow_key(struct typed *t, struct orch_call *call, char c, struct sy_error *err
 }
 
 static enum sy_code
-follow(struct typed *t, struct orch_call *call, bool knows_paste, const char *bytes, size_t n,
-       struct sy_error *err)
+follow(struct typed_reading *t, struct orch_call *call, bool knows_paste, const char *bytes,
+       size_t n, struct sy_error *err)
 {
     enum sy_code rc = SY_E_OK;
 
@@ -172,28 +187,43 @@ follow(struct typed *t, struct orch_call *call, bool knows_paste, const char *by
     return rc;
 }
 
+static enum sy_code
+copy(struct typed_reading *ret, const struct typed_reading *t)
+{
+    *ret = *t;
+    ret->line = (struct buf){.max = t->line.max};
+    return buf_add(&ret->line, buf_view(&t->line), t->line.len);
+}
+
+static void
+put(struct typed_reading *t, const struct typed_reading *now)
+{
+    buf_fini(&t->line);
+    *t = *now;
+    if (t->line.len == 0) {
+        buf_fini(&t->line); /* an idle one holds no memory */
+    }
+}
+
 enum sy_code
 typed_follow(struct typed *t, struct orch_call *call, bool knows_paste, const char *bytes, size_t n,
              struct sy_error *err)
 {
-    struct typed now = *t;
+    /* What is refused leaves no trace. */
+    struct typed now = {.keys.line.max = 0};
+    enum sy_code rc =
+        copy(&now.keys, &t->keys) == SY_E_OK && copy(&now.pastes, &t->pastes) == SY_E_OK
+            ? follow(&now.keys, call, false, bytes, n, err)
+            : sy_err_nomem(err);
 
-    now.line = (struct buf){.max = t->line.max};
-
-    if (buf_add(&now.line, buf_view(&t->line), t->line.len) != SY_E_OK) {
-        return sy_err_nomem(err);
+    if (rc == SY_E_OK) {
+        rc = follow(&now.pastes, call, knows_paste, bytes, n, err);
     }
-
-    enum sy_code rc = follow(&now, call, knows_paste, bytes, n, err);
-
     if (rc != SY_E_OK) {
         typed_fini(&now);
         return rc;
     }
-    buf_fini(&t->line);
-    *t = now;
-    if (t->line.len == 0) {
-        buf_fini(&t->line); /* an idle one holds no memory */
-    }
+    put(&t->keys, &now.keys);
+    put(&t->pastes, &now.pastes);
     return SY_E_OK;
 }

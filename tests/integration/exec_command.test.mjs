@@ -292,6 +292,14 @@ test('what is typed is judged by the rules, line by line (A31)', async (t) => {
     assert.match(refused.text, /not typed: .*nobody stops this machine/, chars);
   }
 
+  // Whoever only says that it knows pastes edits in them all the same.
+  const sh = await s.tool('exec_command', { command: ['sh', '-i'], tty: true, term: 'xterm-256color', until: 'prompt', yield_time_ms: 30_000 });
+
+  await s.type(sh.session_id, "printf '\\033[?2004h'\n", { until: 'prompt', yield_time_ms: 30_000 });
+  for (const chars of ['\u001b[200~x\u0015shutdown now\n', '\u001b[200~shutdown now\u001b[201~\n']) {
+    assert.match((await s.type(sh.session_id, chars)).text, /not typed: .*nobody stops this machine/, JSON.stringify(chars));
+  }
+
   const asked = await s.type(id, 'git push origin\n');
 
   assert.match(asked.text, /not typed: .*by a call of its own/);

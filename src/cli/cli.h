@@ -168,6 +168,9 @@ enum sy_code cli_engine_load(struct cli_engine *ret, const struct cli_args *args
 enum sy_code cli_engine_load_for(struct cli_engine *ret, const struct cli_args *args,
                                  const char *cwd, char *const *environ_list,
                                  struct sy_error *err) SY_NODISCARD;
+/* The configuration as it would be with one more `-c key=value`. */
+enum sy_code cli_engine_try(struct config *ret, const struct cli_engine *e, const char *override,
+                            struct sy_error *err) SY_NODISCARD;
 enum sy_code cli_engine_turn(struct cli_engine *e, struct sy_error *err) SY_NODISCARD;
 void cli_engine_fini(struct cli_engine *e);
 

@@ -59,15 +59,10 @@ resolve(struct cli_engine *e, const char *cwd, const char *dir, struct sy_error 
     return SY_E_OK;
 }
 
-/* Configuration, once the place is known. */
 static enum sy_code
-load(struct cli_engine *e, const struct cli_args *args, const char *mode, struct sy_error *err)
+load_with(struct config *ret, const struct cli_engine *e, const struct strv *overrides,
+          struct sy_error *err)
 {
-    if (strv_add_all(&e->overrides, strv_view(&args->overrides)) != SY_E_OK ||
-        (mode != NULL && strv_addf(&e->overrides, "sandbox.mode=%s", mode) != SY_E_OK)) {
-        return sy_err_nomem(err);
-    }
-
     const char *home = strv_env_find(e->environ_list, "HOME");
     SY_AUTO(mem_free_charp) char *passwd_shell = NULL;
     SY_AUTO(mem_free_charp) char *passwd_home = NULL;
@@ -84,10 +79,21 @@ load(struct cli_engine *e, const struct cli_args *args, const char *mode, struct
         .workspace = e->cwd,
         .environ_list = e->environ_list,
         .home = passwd_home,
-        .overrides = strv_view(&e->overrides),
+        .overrides = strv_view(overrides),
     };
 
-    return config_load(&e->config, &sources, err);
+    return config_load(ret, &sources, err);
+}
+
+/* Configuration, once the place is known. */
+static enum sy_code
+load(struct cli_engine *e, const struct cli_args *args, const char *mode, struct sy_error *err)
+{
+    if (strv_add_all(&e->overrides, strv_view(&args->overrides)) != SY_E_OK ||
+        (mode != NULL && strv_addf(&e->overrides, "sandbox.mode=%s", mode) != SY_E_OK)) {
+        return sy_err_nomem(err);
+    }
+    return load_with(&e->config, e, &e->overrides, err);
 }
 
 static void
@@ -126,6 +132,19 @@ enum sy_code
 cli_engine_turn(struct cli_engine *e, struct sy_error *err)
 {
     return turn_from_config(&e->turn, &e->config, e->cwd, e->environ_list, err);
+}
+
+enum sy_code
+cli_engine_try(struct config *ret, const struct cli_engine *e, const char *override,
+               struct sy_error *err)
+{
+    SY_AUTO(strv_fini) struct strv overrides = {.max = e->overrides.n + 1};
+
+    if (strv_add_all(&overrides, strv_view(&e->overrides)) != SY_E_OK ||
+        strv_add(&overrides, override) != SY_E_OK) {
+        return sy_err_nomem(err);
+    }
+    return load_with(ret, e, &overrides, err);
 }
 
 void

@@ -429,10 +429,19 @@ check_main(const struct cli_args *args)
 static enum sy_code
 explain_text(struct buf *out, const struct sandbox_explanation *e)
 {
-    enum sy_code rc = buf_addf(out, "%s: %s\n", e->is_allowed ? "allowed" : "denied", e->resolved);
+    enum sy_code rc = buf_add_str(out, e->is_allowed ? "allowed: " : "denied: ");
 
     if (rc == SY_E_OK) {
-        rc = buf_addf(out, "  rule: %s\n", e->rule);
+        rc = str_add_visible(out, e->resolved, strlen(e->resolved), LIMIT_CLI_TEXT);
+    }
+    if (rc == SY_E_OK) {
+        rc = buf_add_str(out, "\n  rule: ");
+    }
+    if (rc == SY_E_OK) {
+        rc = str_add_visible(out, e->rule, strlen(e->rule), LIMIT_CLI_TEXT);
+    }
+    if (rc == SY_E_OK) {
+        rc = buf_add_char(out, '\n');
     }
     if (rc == SY_E_OK && e->fix[0] != '\0') {
         rc = buf_addf(out, "  fix:  %s\n", e->fix);

@@ -15,12 +15,9 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "cli/learned.h"
 #include "cli/verbs.h"
-#include "guard/guard.h"
 #include "tools/tools.h"
-
-/* Other lines of configuration than writable roots. */
-#define LINES_MAX 8
 
 struct learning {
     struct cli_engine engine;
@@ -28,11 +25,7 @@ struct learning {
     struct orch_call *call;
     int signal_fd;
     unsigned signals; /* that came */
-    /* What would be needed. */
-    struct strv roots; /* the smallest set, none below another */
-    struct strv lines; /* "network_access: true" */
-    struct strv names; /* protected ones that would be lifted */
-    struct strv never; /* refusals that no line would lift */
+    struct learned learned;
 };
 
 static void
@@ -43,10 +36,7 @@ learning_fini(struct learning *l)
         session_free(l->session);
     }
     cli_engine_fini(&l->engine);
-    strv_fini(&l->roots);
-    strv_fini(&l->lines);
-    strv_fini(&l->names);
-    strv_fini(&l->never);
+    learned_fini(&l->learned);
     fd_close(&l->signal_fd);
 }
 
@@ -159,259 +149,105 @@ start(struct learning *l, const struct cli_args *args, struct sy_error *err)
     return rc == SY_E_OK ? orch_submit(&l->call, l->session, &l->engine.turn, &request, err) : rc;
 }
 
-/* ---- what the refusals come to ---- */
-
-static enum sy_code
-add_once(struct strv *list, const char *text)
-{
-    for (size_t i = 0; i < list->n; i++) {
-        if (str_eq(list->v[i], text)) {
-            return SY_E_OK;
-        }
-    }
-    return strv_add(list, text);
-}
-
-/* A root makes those below it unnecessary. */
-static enum sy_code
-add_root(struct strv *roots, const char *root)
-{
-    struct strv kept = {.max = roots->max};
-    enum sy_code rc = SY_E_OK;
-
-    for (size_t i = 0; i < roots->n; i++) {
-        if (path_is_below(root, roots->v[i])) {
-            strv_fini(&kept);
-            return SY_E_OK;
-        }
-    }
-    for (size_t i = 0; i < roots->n && rc == SY_E_OK; i++) {
-        if (!path_is_below(roots->v[i], root)) {
-            rc = strv_add(&kept, roots->v[i]);
-        }
-    }
-    if (rc == SY_E_OK) {
-        rc = strv_add(&kept, root);
-    }
-    if (rc != SY_E_OK) {
-        strv_fini(&kept);
-        return rc;
-    }
-    strv_fini(roots);
-    *roots = kept;
-    return SY_E_OK;
-}
-
-static enum sy_code
-add_never(struct learning *l, const struct denial *d)
-{
-    SY_AUTO(buf_fini) struct buf text = {.max = 4 * (size_t)LIMIT_PATH};
-    enum sy_code rc = buf_addf(&text, "%s %s", d->operation, d->object);
-
-    return rc == SY_E_OK ? add_once(&l->never, buf_view(&text)) : rc;
-}
-
-/* "a, b]", what follows the opening bracket of a list. */
-static enum sy_code
-add_names(struct learning *l, const char *list)
-{
-    enum sy_code rc = SY_E_OK;
-
-    while (rc == SY_E_OK && *list != '\0' && *list != ']') {
-        SY_AUTO(buf_fini) struct buf name = {.max = LIMIT_PATH};
-        size_t n = strcspn(list, ",]");
-
-        rc = buf_add(&name, list, n);
-        if (rc == SY_E_OK) {
-            rc = add_once(&l->names, buf_view(&name));
-        }
-        list += n;
-        list += strspn(list, ", ");
-    }
-    return rc;
-}
-
-/* The line that explain or the guard has for it: a root, protected names, or a key of the section
- * sandbox. */
-static enum sy_code
-add_fix(struct learning *l, const struct denial *d)
-{
-    static const char roots[] = "sandbox.writable_roots: [\"";
-    static const char names[] = "sandbox.unprotected_names: [";
-    static const char section[] = "sandbox.";
-    const char *end = d->fix != NULL ? strrchr(d->fix, '"') : NULL;
-
-    if (d->fix != NULL && str_starts(d->fix, roots) && end > d->fix + strlen(roots) - 1) {
-        SY_AUTO(buf_fini) struct buf root = {.max = LIMIT_PATH};
-        enum sy_code rc =
-            buf_add(&root, d->fix + strlen(roots), (size_t)(end - d->fix) - strlen(roots));
-
-        return rc == SY_E_OK ? add_root(&l->roots, buf_view(&root)) : rc;
-    }
-    if (d->fix != NULL && str_starts(d->fix, names)) {
-        return add_names(l, d->fix + strlen(names));
-    }
-    if (d->fix != NULL && str_starts(d->fix, section) && strchr(d->fix, '[') == NULL) {
-        return add_once(&l->lines, d->fix + strlen(section));
-    }
-    return add_never(l, d);
-}
-
-static enum sy_code
-decide(struct learning *l, const struct denial_list *list)
-{
-    enum sy_code rc = SY_E_OK;
-
-    l->roots.max = LIMIT_ROOTS;
-    l->lines.max = LINES_MAX;
-    l->names.max = GUARD_NAME_COUNT;
-    l->never.max = DENIALS_MAX;
-    for (size_t i = 0; i < list->n && rc == SY_E_OK; i++) {
-        rc = add_fix(l, &list->v[i]);
-    }
-    if (rc == SY_E_OK && l->roots.n > 0 && l->engine.turn.sandbox.mode == SANDBOX_READ_ONLY) {
-        rc = add_once(&l->lines, "mode: workspace-write"); /* roots count there only */
-    }
-    return rc;
-}
-
 /* ---- telling it ---- */
 
+/* Objects are foreign text, and a terminal shows it. */
 static enum sy_code
-put_roots(struct buf *out, const struct strv *have, const struct strv *need)
+put_refused(struct buf *out, const struct denial_list *list)
 {
-    struct jw w = {.out = out};
+    enum sy_code rc = buf_add_str(out, "refused:\n");
 
-    jw_array(&w);
-    for (size_t i = 0; i < have->n; i++) {
-        jw_str(&w, have->v[i]);
+    for (size_t i = 0; i < list->n && rc == SY_E_OK; i++) {
+        const struct denial *d = &list->v[i];
+
+        rc = buf_addf(out, "  %s ", d->operation);
+        if (rc == SY_E_OK) {
+            rc = str_add_visible(out, d->object, strlen(d->object), LIMIT_CLI_TEXT);
+        }
+        if (rc == SY_E_OK) {
+            rc = buf_addf(out, " (%s, %s)\n", denial_layer_name(d->layer),
+                          denial_confidence_name(d->confidence));
+        }
     }
-    for (size_t i = 0; need != NULL && i < need->n; i++) {
-        jw_str(&w, need->v[i]);
-    }
-    jw_end_array(&w);
-    return jw_done(&w);
+    return rc == SY_E_OK && list->more > 0
+               ? buf_addf(out, "  and %u more: grant what is below and learn again\n", list->more)
+               : rc;
 }
 
-/* The section as it is. */
+/* "PREFIX TEXT" a line. */
 static enum sy_code
-put_today(struct buf *out, const struct learning *l)
-{
-    enum sy_code rc = buf_addf(out, "sandbox:\n  mode: %s\n  writable_roots: ",
-                               sandbox_mode_name(l->engine.turn.sandbox.mode));
-
-    if (rc == SY_E_OK) {
-        rc = put_roots(out, &l->engine.config.sandbox.writable_roots, NULL);
-    }
-    return rc == SY_E_OK ? buf_addf(out, "\n  network_access: %s\n",
-                                    l->engine.config.sandbox.network_access ? "true" : "false")
-                         : rc;
-}
-
-/* A list that has to be longer; nothing if it has not. */
-static enum sy_code
-put_list(struct buf *out, const char *key, const struct strv *have, const struct strv *need)
-{
-    enum sy_code rc = need->n > 0 ? buf_addf(out, "  %s: ", key) : SY_E_OK;
-
-    if (need->n == 0 || rc != SY_E_OK) {
-        return rc;
-    }
-    rc = put_roots(out, have, need);
-    return rc == SY_E_OK ? buf_add_char(out, '\n') : rc;
-}
-
-/* The lines that have to be other ones; nothing if there are none. */
-static enum sy_code
-put_needed(struct buf *out, const struct learning *l)
+put_each(struct buf *out, const char *prefix, const struct strv *list)
 {
     enum sy_code rc = SY_E_OK;
 
-    if (l->roots.n == 0 && l->lines.n == 0 && l->names.n == 0) {
-        return SY_E_OK;
+    for (size_t i = 0; i < list->n && rc == SY_E_OK; i++) {
+        rc = buf_add_str(out, prefix);
+        if (rc == SY_E_OK) {
+            rc = str_add_visible(out, list->v[i], strlen(list->v[i]), LIMIT_CLI_TEXT);
+        }
+        if (rc == SY_E_OK) {
+            rc = buf_add_char(out, '\n');
+        }
     }
-    rc = buf_add_str(out, "sandbox:\n");
-    for (size_t i = 0; i < l->lines.n && rc == SY_E_OK; i++) {
-        rc = buf_addf(out, "  %s\n", l->lines.v[i]);
-    }
-    if (rc == SY_E_OK) {
-        rc = put_list(out, "writable_roots", &l->engine.config.sandbox.writable_roots, &l->roots);
-    }
-    return rc == SY_E_OK ? put_list(out, "unprotected_names",
-                                    &l->engine.config.sandbox.unprotected_names, &l->names)
-                         : rc;
+    return rc;
 }
 
 static enum sy_code
 learn_text(struct buf *out, const struct learning *l, const struct exec_output *o)
 {
+    const struct learned *learned = &l->learned;
     enum sy_code rc = SY_E_OK;
 
     if (o->denials.n == 0) {
         return buf_add_str(out, "nothing was refused: the policy of today is enough\n");
     }
-    rc = buf_add_str(out, "refused:\n");
-    for (size_t i = 0; i < o->denials.n && rc == SY_E_OK; i++) {
-        const struct denial *d = &o->denials.v[i];
-
-        rc = buf_addf(out, "  %s %s (%s, %s)\n", d->operation, d->object,
-                      denial_layer_name(d->layer), denial_confidence_name(d->confidence));
-    }
-    if (rc == SY_E_OK && o->denials.more > 0) {
-        rc = buf_addf(out, "  and %u more: grant what is below and learn again\n", o->denials.more);
-    }
+    rc = put_refused(out, &o->denials);
     if (rc == SY_E_OK) {
         rc = buf_add_str(out, "\n# today\n");
     }
     if (rc == SY_E_OK) {
-        rc = put_today(out, l);
+        rc = learned_put_today(out, &l->engine);
     }
-    if (rc == SY_E_OK && (l->roots.n > 0 || l->lines.n > 0 || l->names.n > 0)) {
-        rc = buf_add_str(out, "\n# to allow all of it\n");
+    if (rc == SY_E_OK && learned_has_any(learned)) {
+        rc = buf_add_str(out, learned->never.n == 0 ? "\n# to allow all of it\n"
+                                                    : "\n# to allow what a line can allow\n");
     }
     if (rc == SY_E_OK) {
-        rc = put_needed(out, l);
+        rc = put_each(out, "# make it first, since a root has to exist: ", &learned->late);
     }
-    for (size_t i = 0; i < l->never.n && rc == SY_E_OK; i++) {
-        rc = buf_addf(out, "%sno line allows: %s\n", i == 0 ? "\n" : "", l->never.v[i]);
+    if (rc == SY_E_OK) {
+        rc = learned_put_needed(out, learned, &l->engine);
     }
-    return rc;
-}
-
-static void
-put_block(struct jw *w, const char *key, const struct learning *l,
-          enum sy_code (*fill)(struct buf *out, const struct learning *l))
-{
-    SY_AUTO(buf_fini) struct buf text = {.max = LIMIT_CLI_TEXT};
-
-    if (fill(&text, l) != SY_E_OK) {
-        w->rc = SY_E_NOMEM;
-        return;
+    if (rc == SY_E_OK && learned->never.n > 0) {
+        rc = buf_add_char(out, '\n');
     }
-    jw_key_strn(w, key, buf_view(&text), text.len);
+    return rc == SY_E_OK ? put_each(out, "no line allows: ", &learned->never) : rc;
 }
 
 static enum sy_code
 learn_json(struct buf *out, const struct learning *l, const struct exec_output *o)
 {
+    SY_AUTO(buf_fini) struct buf today = {.max = LIMIT_CLI_TEXT};
+    SY_AUTO(buf_fini) struct buf needed = {.max = LIMIT_CLI_TEXT};
     struct jw w = {.out = out};
+    enum sy_code rc = learned_put_today(&today, &l->engine);
 
+    if (rc == SY_E_OK) {
+        rc = learned_put_needed(&needed, &l->learned, &l->engine);
+    }
+    if (rc != SY_E_OK) {
+        return rc;
+    }
     jw_object(&w);
     jw_key_str(&w, "status", exec_status_name(o->status));
     jw_key_int(&w, "exit_code", o->exit_code);
     denial_list_write(&w, &o->denials);
-    put_block(&w, "today", l, put_today);
-    put_block(&w, "needed", l, put_needed);
-    jw_key(&w, "never");
-    jw_array(&w);
-    for (size_t i = 0; i < l->never.n; i++) {
-        jw_str(&w, l->never.v[i]);
-    }
-    jw_end_array(&w);
+    jw_key_strn(&w, "today", buf_view(&today), today.len);
+    jw_key_strn(&w, "needed", buf_view(&needed), needed.len);
+    jw_key_list(&w, "make_first", strv_view(&l->learned.late));
+    jw_key_list(&w, "never", strv_view(&l->learned.never));
     jw_end_object(&w);
-
-    enum sy_code rc = jw_done(&w);
-
+    rc = jw_done(&w);
     return rc == SY_E_OK ? buf_add_char(out, '\n') : rc;
 }
 
@@ -430,10 +266,10 @@ tell(struct learning *l, bool as_json)
         sy_err_set(&err, SY_E_SANDBOX, "%s", o->note);
         return cli_fail(&err);
     }
-    rc = decide(l, &o->denials);
-    if (rc == SY_E_OK) {
-        rc = as_json ? learn_json(&text, l, o) : learn_text(&text, l, o);
+    if (learned_decide(&l->learned, &l->engine, &o->denials, &err) != SY_E_OK) {
+        return cli_fail(&err);
     }
+    rc = as_json ? learn_json(&text, l, o) : learn_text(&text, l, o);
     if (rc != SY_E_OK) {
         sy_err_set(&err, rc, "telling what was learned: %s", sy_code_text(rc));
         return cli_fail(&err);

@@ -13,17 +13,35 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/utf8.h"
+#include "base/yaml_text.h"
 #include "sandbox/explain_internal.h"
 
-/* A line of configuration that does not fit is no line. */
-static void
-set_fix(struct sandbox_explanation *ret, const char *key, const char *value, const char *close)
+enum sy_code
+explain_fix_list(struct sandbox_explanation *ret, const char *key, const char *value,
+                 const char *comment, struct sy_error *err)
 {
-    int n = snprintf(ret->fix, sizeof(ret->fix), "%s%s%s", key, value, close);
+    SY_AUTO(buf_fini) struct buf fix = {.max = sizeof(ret->fix) - 1};
+    enum sy_code rc = SY_E_OK;
 
-    if (n < 0 || (size_t)n >= sizeof(ret->fix)) {
-        (void)snprintf(ret->fix, sizeof(ret->fix), "sandbox.writable_roots: [its directory]");
+    ret->fix[0] = '\0';
+    if (!utf8_is_valid(value, strlen(value))) {
+        return SY_E_OK;
     }
+    rc = buf_addf(&fix, "%s: [", key);
+    if (rc == SY_E_OK) {
+        rc = yaml_text_quote(&fix, value);
+    }
+    if (rc == SY_E_OK) {
+        rc = buf_addf(&fix, "]%s", comment);
+    }
+    if (rc == SY_E_NOMEM) {
+        return sy_err_nomem(err);
+    }
+    if (rc == SY_E_OK) {
+        memcpy(ret->fix, buf_view(&fix), fix.len + 1);
+    }
+    return SY_E_OK; /* beyond the most: escapes, as no path of anybody has them */
 }
 
 /* A mount holds for its name: what is a root by another one is read-only there. */
@@ -110,16 +128,18 @@ explain_is_terminal(const char *path)
 
 /* The narrowest root that would do: the object itself, or, since a root has to
  * exist, the nearest directory above it. */
-static void
-fix_write(struct sandbox_explanation *ret, const struct sandbox_plan *plan, const char *path)
+static enum sy_code
+fix_write(struct sandbox_explanation *ret, const struct sandbox_plan *plan, const char *path,
+          struct sy_error *err)
 {
     char dir[sizeof(ret->resolved)];
     struct stat st;
 
     (void)snprintf(dir, sizeof(dir), "%s", path);
     if (plan->mode == SANDBOX_READ_ONLY && path_is_below(path, plan->cwd)) {
-        set_fix(ret, "sandbox.mode: ", sandbox_mode_name(SANDBOX_WORKSPACE_WRITE), "");
-        return;
+        (void)snprintf(ret->fix, sizeof(ret->fix), "sandbox.mode: %s",
+                       sandbox_mode_name(SANDBOX_WORKSPACE_WRITE));
+        return SY_E_OK;
     }
     while (dir[1] != '\0' && stat(dir, &st) != 0) {
         char *slash = strrchr(dir, '/');
@@ -127,19 +147,20 @@ fix_write(struct sandbox_explanation *ret, const struct sandbox_plan *plan, cons
         slash[slash == dir ? 1 : 0] = '\0';
     }
     if (plan_place_refuses(dir)) {
-        return;
+        return SY_E_OK;
     }
     if (!is_broad(dir)) {
         /* One line is not enough where no root counts. */
-        set_fix(ret, "sandbox.writable_roots: [\"", dir,
-                plan->mode == SANDBOX_READ_ONLY ? "\"]  # with sandbox.mode: workspace-write"
-                                                : "\"]");
-    } else if (!str_eq(dir, path)) {
-        set_fix(ret, "sandbox.writable_roots: [\"", path,
-                "\"]  # make it first: its directory would open too much");
-    } else {
-        (void)snprintf(ret->fix, sizeof(ret->fix), "sandbox.writable_roots: [a directory in it]");
+        return explain_fix_list(
+            ret, "sandbox.writable_roots", dir,
+            plan->mode == SANDBOX_READ_ONLY ? "  # with sandbox.mode: workspace-write" : "", err);
     }
+    if (!str_eq(dir, path)) {
+        return explain_fix_list(ret, "sandbox.writable_roots", path,
+                                "  # make it first: its directory would open too much", err);
+    }
+    (void)snprintf(ret->fix, sizeof(ret->fix), "sandbox.writable_roots: [a directory in it]");
+    return SY_E_OK;
 }
 
 /* What the rules say about `right` on `path`, or above it. */
@@ -188,10 +209,7 @@ explain_write(struct sandbox_explanation *ret, const struct sandbox_plan *plan, 
         right = LL_FS_MAKE_REG; /* a new file there, or in that directory */
     }
     judge_path(ret, plan, walk.path.data, right);
-    if (!ret->is_allowed) {
-        fix_write(ret, plan, ret->resolved);
-    }
-    return SY_E_OK;
+    return ret->is_allowed ? SY_E_OK : fix_write(ret, plan, ret->resolved, err);
 }
 
 static enum sy_code
@@ -212,10 +230,7 @@ explain_truncate(struct sandbox_explanation *ret, const struct sandbox_plan *pla
         return SY_E_OK;
     }
     judge_path(ret, plan, walk.path.data, LL_FS_TRUNCATE);
-    if (!ret->is_allowed) {
-        fix_write(ret, plan, ret->resolved);
-    }
-    return SY_E_OK;
+    return ret->is_allowed ? SY_E_OK : fix_write(ret, plan, ret->resolved, err);
 }
 
 /* The directory that holds the last name of a path, resolved, and in ret->resolved the path
@@ -302,7 +317,7 @@ explain_name(struct sandbox_explanation *ret, const struct sandbox_plan *plan,
         (void)snprintf(holder, sizeof(holder), "%s", ret->resolved);
         slash = strrchr(holder, '/');
         slash[slash == holder ? 1 : 0] = '\0';
-        fix_write(ret, plan, op == OPERATION_CREATE ? ret->resolved : holder);
+        return fix_write(ret, plan, op == OPERATION_CREATE ? ret->resolved : holder, err);
     }
     return SY_E_OK;
 }
@@ -320,10 +335,7 @@ explain_chmod(struct sandbox_explanation *ret, const struct sandbox_plan *plan, 
     (void)snprintf(ret->resolved, sizeof(ret->resolved), "%s", buf_view(&walk.path));
     if (plan->tier == TIER_FULL) { /* read-only mounts, devices among them */
         judge_path(ret, plan, walk.path.data, LL_FS_MAKE_REG);
-        if (!ret->is_allowed) {
-            fix_write(ret, plan, ret->resolved);
-        }
-        return SY_E_OK;
+        return ret->is_allowed ? SY_E_OK : fix_write(ret, plan, ret->resolved, err);
     }
     ret->is_allowed = true;
     RULE(ret, "%s: modes, owners and times are not restricted in this tier",
@@ -358,7 +370,7 @@ explain_unix_path(struct sandbox_explanation *ret, const struct sandbox_plan *pl
     } else {
         RULE(ret, "named Unix sockets outside the workspace are unreachable, but for those that "
                   "the command itself made");
-        fix_write(ret, plan, ret->resolved + strlen("unix:"));
+        return fix_write(ret, plan, ret->resolved + strlen("unix:"), err);
     }
     return SY_E_OK;
 }
@@ -407,7 +419,7 @@ explain_connect(struct sandbox_explanation *ret, const struct sandbox_plan *plan
         RULE(ret, "network access is on");
     } else {
         RULE(ret, "network access is off: no internet socket can be made, loopback included");
-        set_fix(ret, "sandbox.network_access: ", "true", "");
+        (void)snprintf(ret->fix, sizeof(ret->fix), "sandbox.network_access: true");
     }
     return SY_E_OK;
 }

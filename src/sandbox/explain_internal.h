@@ -15,6 +15,11 @@ enum sy_code explain_resolve(struct walk *ret, const struct sandbox_plan *plan, 
 const struct plan_rule *explain_rule_of(const struct sandbox_plan *plan, const char *path,
                                         uint64_t right);
 
+/* Sets fix to the line that puts `value` into the list `key`, with a comment behind ("" or
+ * "  # ..."); to "" where no configuration can name the value (it is no UTF-8). */
+enum sy_code explain_fix_list(struct sandbox_explanation *ret, const char *key, const char *value,
+                              const char *comment, struct sy_error *err) SY_NODISCARD;
+
 /* One of the terminals of everybody, which no rule names. */
 bool explain_is_terminal(const char *path);
 #define EXPLAIN_TERMINALS                                                                            \

@@ -150,13 +150,9 @@ tell_hidden(struct sandbox_explanation *ret, const struct sandbox_plan *plan,
     if (is_default) {
         /* Of the devices the one: all of them would be cameras and terminals too. */
         bool is_device = o->rule == DENY_SYSTEM + DENY_DEVICES_ROW;
-        int n = snprintf(ret->fix, sizeof(ret->fix), "sandbox.%s: [\"%s\"]",
-                         is_device ? "writable_roots" : "allow_read",
-                         is_device ? ret->resolved : buf_view(&rule));
 
-        if (n < 0 || (size_t)n >= sizeof(ret->fix)) {
-            ret->fix[0] = '\0';
-        }
+        return explain_fix_list(ret, is_device ? "sandbox.writable_roots" : "sandbox.allow_read",
+                                is_device ? ret->resolved : buf_view(&rule), "", NULL);
     }
     return SY_E_OK;
 }

@@ -364,9 +364,9 @@ bool sandbox_operation_parse(enum sandbox_operation *ret, const char *name) SY_N
 
 struct sandbox_explanation {
     bool is_allowed;
-    char rule[160];      /* e.g. "writable root /W (policy cwd)" */
-    char resolved[4096]; /* the object after symlinks, or as given */
-    char fix[160];       /* the one config line that would allow it; "" if none */
+    char rule[160];       /* e.g. "writable root /W (policy cwd)" */
+    char resolved[4096];  /* the object after symlinks, or as given */
+    char fix[4096 + 128]; /* the one config line that would allow it; "" if none */
 };
 
 /*

@@ -2,10 +2,11 @@
 // it, and no cost where nobody asked for more (A32, P24, P25, C05).
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
+import net from 'node:net';
 import path from 'node:path';
-import { spawnSync } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
 import { test } from 'node:test';
-import { eachFront, has, isSanitized, makeYard, mustRun, program } from './lib/client.mjs';
+import { eachFront, has, isSanitized, listen, makeYard, mustRun, program } from './lib/client.mjs';
 
 const TIERS = ['full', 'no-namespace'];
 const denials = (r) => r.raw.denials ?? [];
@@ -271,4 +272,55 @@ test('learn sees what protected names refuse, and puts it with the rest', (t) =>
   const again = learn('-c', `sandbox.writable_roots=${yard.outside}`, '-c', 'sandbox.unprotected_names=[.git/config, .git/hooks, .vscode, .envrc]');
   assert.deepEqual(again.denials ?? [], [], 'the lines are enough');
   assert.deepEqual([fs.existsSync(path.join(yard.ws, '.git/hooks/h')), fs.existsSync(path.join(yard.outside, 'a'))], [true, true]);
+});
+
+test('what learn prints is enough as it stands: secrets, hosts, odd names, roots to be made first', async (t) => {
+  const yard = makeYard();
+  if (!hasTier(t, yard, 'full')) {
+    return;
+  }
+  const server = net.createServer((socket) => socket.once('data', () => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n')).on('error', () => {}));
+  const port = await listen(t, server);
+  const odd = path.join(yard.outside, `we"ird\\dir: [x] # ${'long'.repeat(50)}`);
+  const secret = path.join(yard.home, '.ssh/id');
+  const fresh = path.join(yard.home, 'fresh');
+  fs.mkdirSync(odd);
+  fs.mkdirSync(path.dirname(secret));
+  fs.writeFileSync(secret, 'SECRET\n');
+  const asks = `printf 'GET http://127.0.0.1:${port}/ HTTP/1.1\\r\\nHost: 127.0.0.1:${port}\\r\\n\\r\\n'`;
+  const script = `cat "$HOME/.ssh/id"; echo x > "$HOME/fresh"; echo x > "$1/f"; echo x > "$1/../"$'\\x1b[31m'
+    exec 3<>/dev/tcp/127.0.0.1/3128; ${asks} >&3; head -n 1 <&3`;
+  // Not waited for in place: the server is ours.
+  const learn = (...settings) => new Promise((resolve) => {
+    execFile(program, ['sandbox', 'learn', ...settings, '--', 'bash', '-c', script, 'bash', odd],
+      { cwd: yard.ws, env: yard.env, timeout: 60_000 }, (error, stdout, stderr) => resolve({ status: error?.code ?? 0, stdout, stderr }));
+  });
+  const learned = JSON.parse((await learn('--json', '-c', 'network.allow=192.0.2.1')).stdout);
+  assert.deepEqual(learned.never, [], 'each of them has a line');
+  assert.deepEqual(learned.make_first, [fresh]);
+  assert.match(learned.needed, /allow_read: \[".*\/\.ssh"\]\nnetwork:\n {2}allow: \["192\.0\.2\.1","127\.0\.0\.1:\d+"\]\n$/);
+
+  const said = (await learn('-c', 'network.allow=192.0.2.1')).stderr;
+  assert.ok(said.includes(`# make it first, since a root has to exist: ${fresh}\n`), said);
+  assert.ok(said.includes('\\x1b[31m (mount, exact)\n'), said);
+
+  learned.make_first.forEach((file) => fs.writeFileSync(file, ''));
+  fs.mkdirSync(path.join(yard.home, '.config/shellyard'), { recursive: true });
+  fs.writeFileSync(path.join(yard.home, '.config/shellyard/config.yaml'), learned.needed, { mode: 0o600 });
+  const again = await learn('--json');
+  assert.equal(again.status, 0, again.stderr);
+  assert.deepEqual(JSON.parse(again.stdout).denials ?? [], [], 'the lines are enough');
+  assert.match(again.stderr, /SECRET\n/);
+  assert.match(again.stderr, /200 OK/);
+  assert.deepEqual([fs.readFileSync(fresh, 'utf8'), fs.existsSync(path.join(odd, 'f'))], ['x\n', true]);
+});
+
+test('learn out of read-only names no root that workspace-write has by itself', (t) => {
+  const yard = makeYard();
+  const r = spawnSync(program, ['sandbox', 'learn', '--json', '-s', 'read-only', '--', 'sh', '-c',
+    `echo x > in; echo x > /tmp/${yard.mark}; echo x > /dev/shm/${yard.mark}; echo x > ${yard.outside}/out; exit 0`],
+  { cwd: yard.ws, env: yard.env, encoding: 'utf8', timeout: 60_000 });
+  const learned = JSON.parse(r.stdout);
+  assert.equal(learned.denials.length, 4, r.stdout);
+  assert.equal(learned.needed, `sandbox:\n  mode: workspace-write\n  writable_roots: ["${yard.outside}"]\n`);
 });

@@ -61,6 +61,34 @@ the_remedy_opens_no_more_than_it_must(void **state)
                         expected);
 }
 
+/* As configuration reads it: quoted, and whole however long it is. */
+static void
+the_remedy_is_a_line_of_configuration(void **state)
+{
+    struct place *p = *state;
+    char expected[1200];
+    char name[256];
+
+    assert_int_equal(setenv("HOME", "/nowhere", 1), 0);
+    place_mkdir(p, "O/a \"b\" \\ c\n#");
+    (void)memset(name, 'n', sizeof(name) - 1);
+    name[0] = 'O';
+    name[1] = '/';
+    name[sizeof(name) - 1] = '\0';
+    place_mkdir(p, name);
+    place_mkdir(p, "O/\xff");
+    place_ready(p);
+    (void)snprintf(expected, sizeof(expected), "sandbox.writable_roots: [\"%s\"]",
+                   place_path(p, "O/a \\\"b\\\" \\\\ c\\x0a#"));
+    assert_string_equal(place_ask(p, OPERATION_WRITE, place_path(p, "O/a \"b\" \\ c\n#/f")).fix,
+                        expected);
+    (void)snprintf(expected, sizeof(expected), "sandbox.writable_roots: [\"%s\"]",
+                   place_path(p, name));
+    assert_string_equal(place_ask(p, OPERATION_WRITE, place_path(p, name)).fix, expected);
+    /* What YAML can't name has no line. */
+    assert_string_equal(place_ask(p, OPERATION_WRITE, place_path(p, "O/\xff/f")).fix, "");
+}
+
 static void
 the_rule_and_the_remedy_are_named(void **state)
 {
@@ -263,6 +291,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         IN_A_PLACE(the_rule_and_the_remedy_are_named),
+        IN_A_PLACE(the_remedy_is_a_line_of_configuration),
         IN_A_PLACE(the_remedy_opens_no_more_than_it_must),
         IN_A_PLACE(connections_are_judged_by_their_kind),
         IN_A_PLACE(a_network_of_its_own_is_its_own_loopback),

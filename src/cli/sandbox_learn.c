@@ -192,14 +192,32 @@ put_each(struct buf *out, const char *prefix, const struct strv *list)
     return rc;
 }
 
+/* A limit is no refusal of the policy, and yet what the command lacked. */
+static enum sy_code
+put_limit(struct buf *out, const struct resource_hit *hit)
+{
+    char text[EXEC_LIMIT_TEXT];
+
+    if (hit->resource == RESOURCE_NONE) {
+        return SY_E_OK;
+    }
+    exec_limit_text(text, hit);
+    return buf_addf(out, "limit: %s\n", text);
+}
+
 static enum sy_code
 learn_text(struct buf *out, const struct learning *l, const struct exec_output *o)
 {
     const struct learned *learned = &l->learned;
-    enum sy_code rc = SY_E_OK;
+    enum sy_code rc = put_limit(out, &o->hit);
 
+    if (rc != SY_E_OK) {
+        return rc;
+    }
     if (o->denials.n == 0) {
-        return buf_add_str(out, "nothing was refused: the policy of today is enough\n");
+        return buf_add_str(out, o->hit.resource == RESOURCE_NONE
+                                    ? "nothing was refused: the policy of today is enough\n"
+                                    : "nothing else was refused\n");
     }
     rc = put_refused(out, &o->denials);
     if (rc == SY_E_OK) {
@@ -241,6 +259,10 @@ learn_json(struct buf *out, const struct learning *l, const struct exec_output *
     jw_object(&w);
     jw_key_str(&w, "status", exec_status_name(o->status));
     jw_key_int(&w, "exit_code", o->exit_code);
+    if (o->hit.resource != RESOURCE_NONE) {
+        jw_key(&w, "limit");
+        exec_limit_write(&w, &o->hit);
+    }
     denial_list_write(&w, &o->denials);
     jw_key_strn(&w, "today", buf_view(&today), today.len);
     jw_key_strn(&w, "needed", buf_view(&needed), needed.len);

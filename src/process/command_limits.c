@@ -282,6 +282,8 @@ process_limits_end(struct process *p)
     };
     struct process_result *r = &p->result;
 
+    /* It had exited before the end of its tree came. */
+    r->hit.has_ended = r->hit.has_ended && r->outcome != PROCESS_EXITED;
     if (r->hit.resource != RESOURCE_NONE || (p->cgroup != NULL && find_group_hit(p))) {
         return;
     }

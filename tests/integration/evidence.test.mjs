@@ -324,3 +324,11 @@ test('learn out of read-only names no root that workspace-write has by itself', 
   assert.equal(learned.denials.length, 4, r.stdout);
   assert.equal(learned.needed, `sandbox:\n  mode: workspace-write\n  writable_roots: ["${yard.outside}"]\n`);
 });
+
+test('learn tells the limit that a command met, and does not call the policy enough', (t) => {
+  const yard = makeYard();
+  const learn = (...flags) => spawnSync(program, ['sandbox', 'learn', ...flags, '-c', 'limits.file_bytes=4K', '--', 'sh', '-c', 'head -c 10000 /dev/zero > f'],
+    { cwd: yard.ws, env: yard.env, encoding: 'utf8', timeout: 60_000 });
+  assert.match(learn().stderr, /^limit: .*limits\.file_bytes.*\nnothing else was refused\n/m);
+  assert.equal(JSON.parse(learn('--json').stdout).limit.key, 'limits.file_bytes');
+});

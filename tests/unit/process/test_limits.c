@@ -267,6 +267,13 @@ output_ends_at_the_byte_and_what_came_before_is_kept(void **state)
     /* It is over before the rest is read: nobody can be ended, yet it is told. */
     run_sh(&r, "printf 12345678; printf abc >&2", RESOURCE_OUTPUT, 10);
     assert_int_equal(r.result.hit.resource, RESOURCE_OUTPUT);
+    run_fini(&r);
+    /* It has exited, and what it left behind goes beyond: that ended nothing of it. */
+    run_sh(&r, "(while kill -0 $$; do :; done; printf 12345678901) 2>/dev/null & exit 3",
+           RESOURCE_OUTPUT, 10);
+    assert_int_equal(r.result.outcome, PROCESS_EXITED);
+    assert_int_equal(r.result.exit_code, 3);
+    assert_false(r.result.hit.has_ended);
 }
 
 /* A child that has touched that much, and waits. */

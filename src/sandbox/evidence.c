@@ -163,14 +163,15 @@ say_not_ours(struct inference *i, const char *path, int sys)
     }
 }
 
-/* Did a shell fail to execute it, since it is not executable? */
+/* Did a shell fail to execute it, since it is not executable, or a directory? */
 static bool
 is_no_program(const struct inference *i, const char *path)
 {
     struct stat st;
 
-    return i->c->exit_code == EXIT_NOT_EXECUTABLE && stat(path, &st) == 0 && S_ISREG(st.st_mode) &&
-           i->c->access(i->c->arg, path, X_OK) != 0;
+    return i->c->exit_code == EXIT_NOT_EXECUTABLE && stat(path, &st) == 0 &&
+           (S_ISDIR(st.st_mode) ||
+            (S_ISREG(st.st_mode) && i->c->access(i->c->arg, path, X_OK) != 0));
 }
 
 static bool

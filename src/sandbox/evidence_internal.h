@@ -70,7 +70,9 @@ struct line_names {
     size_t n;
 };
 
-void evidence_line(struct line_names *ret, struct span line, const struct complaint *complaint);
+/* is_run: the lines before say that something was to be run. */
+void evidence_line(struct line_names *ret, struct span line, const struct complaint *complaint,
+                   bool is_run);
 
 /* The hosts of a line (evidence_host.c). */
 void evidence_hosts(struct scan *c, struct span line);

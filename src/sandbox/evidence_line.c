@@ -319,11 +319,28 @@ add_argument(struct line *l, struct span field)
     return true;
 }
 
+/* "PATH - open (13", as apt goes on before the complaint: the path alone. */
+static struct span
+without_call(struct span field)
+{
+    const char *call = span_find(field, " - ");
+    size_t n = field.n;
+
+    while (n > 0 && isdigit((unsigned char)field.at[n - 1])) {
+        n--;
+    }
+    return call != NULL && n < field.n && n > 1 && field.at[n - 1] == '(' && field.at[n - 2] == ' '
+               ? span_before(field, call)
+               : field;
+}
+
 /* The name, with the words before it, if there are any. */
 static void
 add_field(struct line *l, struct span field)
 {
     struct span words = {field.at, 0};
+
+    field = without_call(field);
 
     if (add_pair(l, field) || add_argument(l, field)) {
         return;
@@ -443,12 +460,53 @@ drop_speaker(struct line *l)
     names->n--;
 }
 
+/* Is the line by one of these programs, under whatever path? */
+static bool
+is_said_by(struct span line, const char *const *programs)
+{
+    struct span first = next_field(&(struct span){line.at, line.n});
+
+    for (size_t i = first.n; i > 0; i--) {
+        if (first.at[i - 1] == '/') {
+            first = span_from(first, first.at + i);
+            break;
+        }
+    }
+    for (; *programs != NULL; programs++) {
+        if (span_is_word(first, *programs)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Of these a path is where they act, and no right to write it lets them. */
+static const char *const machine_programs[] = {
+    "mount",   "umount",  "chroot",   "swapon", "swapoff", "pivot_root",
+    "unshare", "nsenter", "modprobe", "insmod", "rmmod",   NULL,
+};
+
+/* What these can't open is what they could not run, or read. */
+static const char *const runners[] = {"make", "gmake", "xargs", NULL};
+
+static void
+take_as_read(struct line_names *names)
+{
+    for (size_t i = 0; i < names->n; i++) {
+        names->v[i].intent = names->v[i].intent == NAMED_ANY ? NAMED_READ : names->v[i].intent;
+    }
+}
+
 void
-evidence_line(struct line_names *ret, struct span line, const struct complaint *complaint)
+evidence_line(struct line_names *ret, struct span line, const struct complaint *complaint,
+              bool is_run)
 {
     struct line l = {.text = line, .complaint = complaint, .names = ret};
 
     ret->n = 0;
+    if (is_said_by(line, machine_programs)) {
+        return;
+    }
     add_quoted(&l);
     if (ret->n == 0 || ret->v[0].intent == NAMED_ANY) {
         if (complaint->text.n > 0) {
@@ -465,4 +523,7 @@ evidence_line(struct line_names *ret, struct span line, const struct complaint *
     }
     add_words(&l);
     drop_speaker(&l);
+    if (is_run || is_said_by(line, runners)) {
+        take_as_read(ret);
+    }
 }

@@ -167,7 +167,19 @@ struct context {
     struct span failure;
     unsigned number; /* of that line */
     unsigned age;
+    unsigned run_lines; /* for how many more lines a program was to be run */
 };
+
+/* Where a traceback of Python says that it was about to run something. */
+static void
+note_run(struct context *context, struct span line)
+{
+    if (span_find(line, "in _execute_child") != NULL) {
+        context->run_lines = CONTEXT_LINES;
+    } else if (context->run_lines > 0) {
+        context->run_lines--;
+    }
+}
 
 static void
 scan_paths(struct scan *c, struct span line, unsigned number, struct context *context)
@@ -175,19 +187,22 @@ scan_paths(struct scan *c, struct span line, unsigned number, struct context *co
     struct line_names names;
     struct complaint complaint;
 
+    note_run(context, line);
     if (line.n > 0 && ++context->age > CONTEXT_LINES) {
         context->failure.n = 0;
     }
     if (!evidence_complaint(&complaint, line)) {
         if (is_failure(line)) {
-            *context = (struct context){line, number, 0};
+            context->failure = line;
+            context->number = number;
+            context->age = 0;
         }
         return;
     }
-    evidence_line(&names, line, &complaint);
+    evidence_line(&names, line, &complaint, context->run_lines > 0);
     if (names.n == 0 && context->failure.n > 0 && is_bare(line, &complaint)) {
         complaint.text = (struct span){NULL, 0};
-        evidence_line(&names, context->failure, &complaint);
+        evidence_line(&names, context->failure, &complaint, false);
         number = context->number;
         context->failure.n = 0;
     }

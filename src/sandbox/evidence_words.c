@@ -21,6 +21,12 @@ static const struct {
     {"read",          NAMED_READ   },
     {"reading",       NAMED_READ   },
     {"stat",          NAMED_READ   },
+    {"spawn",         NAMED_READ   }, /* whoever runs a file reads it */
+    {"spawnsync",     NAMED_READ   },
+    {"exec",          NAMED_READ   },
+    {"execve",        NAMED_READ   },
+    {"execute",       NAMED_READ   },
+    {"run command",   NAMED_READ   },
     {"move",          NAMED_REMOVED},
     {"moving",        NAMED_REMOVED},
     {"rename",        NAMED_REMOVED},

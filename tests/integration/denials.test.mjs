@@ -267,6 +267,20 @@ test('exec tells refusals on standard error', { timeout: 60_000 }, async (t) => 
     + `sandbox.writable_roots: ["${yard.outside}"]\n`), r.stderr);
 });
 
+test('what is refused, but not by the sandbox and not to be written, is no denial', { timeout: 60_000 }, async () => {
+  const yard = makeYard();
+  const tool = path.join(yard.outside, 'tool');
+  fs.writeFileSync(tool, 'no program\n', { mode: 0o644 });
+  for (const script of [`sh -c ${yard.outside}`, `sh -c ${tool}`, `node -e 'require("child_process").execFileSync("${tool}")'`,
+    `printf 'all:\\n\\t@${tool}\\n' | make -f -`, `echo ${tool} | xargs -I{} {}`, `mount -t tmpfs none ${yard.outside}`, `chroot ${yard.outside} true`,
+    'echo "Failed to connect to bus: Host is down" >&2; exit 1']) {
+    const r = await execCli(['--json', '--', 'sh', '-c', script], { cwd: yard.ws, env: yard.env });
+    const said = JSON.parse(r.stdout);
+    assert.notEqual(said.exit_code, 0, script);
+    assert.deepEqual(said.denials ?? [], [], `${script}: ${said.stderr}`);
+  }
+});
+
 test('learn puts the refusals of a run together and runs nothing outside', { timeout: 60_000 }, async (t) => {
   const yard = makeYard();
   const script = `touch ${yard.outside}/a ${yard.outside}/b; mkdir ${yard.home}/x; touch inside; exit 5`;

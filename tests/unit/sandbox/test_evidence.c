@@ -136,7 +136,7 @@ static const struct {
     {"/usr/bin/ld: cannot open output file /O/a.out: Permission denied",                               "/O/a.out (written)"                                                            },
     {"/usr/bin/ld: cannot open output file a.out: Permission denied",                                  "a.out (written)"                                                               },
     {"Fatal error: can't create /O/x.o: Permission denied",                                            "/O/x.o (written)"                                                              },
-    {"make: /O/tool: Permission denied",                                                               "/O/tool"                                                                       },
+    {"make: /O/tool: Permission denied",                                                               "/O/tool (read)"                                                                },
     {"sed: couldn't open temporary file /O/sedA1b2C3: Permission denied",                              "/O/sedA1b2C3 (written)"                                                        },
     {"gzip: /O/x.gz: Permission denied",                                                               "/O/x.gz"                                                                       },
     {"[ Error writing /O/x: Permission denied ]",                                                      "/O/x (written)"                                                                },

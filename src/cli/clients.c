@@ -225,9 +225,45 @@ client_path(struct buf *ret, const struct client *c, char *const *environ_list, 
     return rc == SY_E_OK ? rc : sy_err_set(err, rc, "path too long");
 }
 
-enum sy_code
-client_edit(struct buf *out, const struct client *c, const struct buf *text,
-            const struct edit_field *fields, enum edit_outcome *ret_outcome, struct sy_error *err)
+/* Does each line end with CR LF, as Windows and editors there have it? */
+static bool
+has_dos_lines(const struct buf *text)
+{
+    const char *s = buf_view(text);
+    const char *at = s;
+
+    while ((at = strchr(at, '\n')) != NULL) {
+        if (at == s || at[-1] != '\r') {
+            return false;
+        }
+        at++;
+    }
+    return strchr(s, '\n') != NULL;
+}
+
+/* With every "\n" as "\r\n", or the other way round. */
+static enum sy_code
+convert_lines(struct buf *out, const struct buf *text, bool to_dos)
+{
+    const char *s = buf_view(text);
+    enum sy_code rc = SY_E_OK;
+
+    for (size_t i = 0; i < text->len && rc == SY_E_OK;) {
+        size_t n = strcspn(s + i, "\n");
+        bool is_line = i + n < text->len && s[i + n] == '\n';
+
+        rc = buf_add(out, s + i, n - (is_line && !to_dos ? 1 : 0));
+        if (rc == SY_E_OK && is_line) {
+            rc = buf_add_str(out, to_dos ? "\r\n" : "\n");
+        }
+        i += n + 1;
+    }
+    return rc;
+}
+
+static enum sy_code
+edit_lines(struct buf *out, const struct client *c, const struct buf *text,
+           const struct edit_field *fields, enum edit_outcome *ret_outcome, struct sy_error *err)
 {
     const struct edit_entry entry = {.section = c->section, .name = CLIENT_ENTRY, .fields = fields};
 
@@ -242,6 +278,29 @@ client_edit(struct buf *out, const struct client *c, const struct buf *text,
         return edit_yaml(out, text, &entry, ret_outcome, err);
     }
     return sy_err_set(err, SY_E_INTERNAL, "unknown format");
+}
+
+/* The editors know one end of lines: the file's own comes back behind them. */
+enum sy_code
+client_edit(struct buf *out, const struct client *c, const struct buf *text,
+            const struct edit_field *fields, enum edit_outcome *ret_outcome, struct sy_error *err)
+{
+    SY_AUTO(buf_fini) struct buf plain = {.max = LIMIT_CLIENT_FILE};
+    SY_AUTO(buf_fini) struct buf edited = {.max = LIMIT_CLIENT_FILE};
+    enum sy_code rc = SY_E_OK;
+
+    if (strlen(buf_view(text)) != text->len || !has_dos_lines(text)) {
+        return edit_lines(out, c, text, fields, ret_outcome, err);
+    }
+    rc = convert_lines(&plain, text, false);
+    if (rc == SY_E_OK) {
+        rc = edit_lines(&edited, c, &plain, fields, ret_outcome, err);
+        if (rc != SY_E_OK) {
+            return rc;
+        }
+        rc = convert_lines(out, &edited, true);
+    }
+    return rc == SY_E_OK ? rc : sy_err_set(err, rc, "%s", sy_code_text(rc));
 }
 
 enum sy_code

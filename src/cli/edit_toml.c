@@ -88,6 +88,65 @@ skip_toml_value(const char *s, size_t len, size_t at)
     return depth == 0 ? at : 0;
 }
 
+/* The place after a date, a number or a boolean that begins at `at`. */
+static size_t
+skip_bare(const char *s, size_t at)
+{
+    static const char bare[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+-._:";
+    size_t n = strspn(s + at, bare);
+
+    /* "1979-05-27 07:32:00" */
+    if (n == 10 && s[at + 4] == '-' && s[at + n] == ' ' && strchr("012", s[at + n + 1]) != NULL &&
+        s[at + n + 1] != '\0') {
+        n += 1 + strspn(s + at + n + 1, bare);
+    }
+    return at + n;
+}
+
+/* The place after the bracket that closes the one at `at`; strings and comments are skipped. */
+static size_t
+skip_brackets(const char *s, size_t end, size_t at)
+{
+    size_t depth = 0;
+
+    while (at < end) {
+        char c = s[at];
+
+        if (c == '"' || c == '\'') {
+            at = skip_quoted(s, end, at);
+            if (at == 0) {
+                return 0;
+            }
+            continue;
+        }
+        if (c == '#') {
+            at += strcspn(s + at, "\n");
+            continue;
+        }
+        depth += c == '[' || c == '{' ? 1 : 0;
+        depth -= c == ']' || c == '}' ? 1 : 0;
+        at++;
+        if (depth == 0) {
+            return at;
+        }
+    }
+    return 0;
+}
+
+/* Is s[at, end) one value, with nothing behind it? */
+static bool
+is_one_value(const char *s, size_t at, size_t end)
+{
+    if (at >= end) {
+        return false;
+    }
+    if (s[at] == '"' || s[at] == '\'') {
+        return skip_quoted(s, end, at) == end;
+    }
+    return (s[at] == '[' || s[at] == '{' ? skip_brackets(s, end, at) : skip_bare(s, at)) == end;
+}
+
 static size_t
 line_end(const struct scan *n, size_t at)
 {
@@ -120,12 +179,17 @@ next_header(struct scan *n, struct item *ret, size_t at)
     if (close >= n->len || n->s[close] != ']') {
         return false;
     }
+    if (open == 2 && n->s[close + 1] != ']') {
+        return false;
+    }
     ret->kind = ITEM_HEADER;
     ret->is_array = open == 2;
     ret->name = at + open;
     ret->name_end = close;
     ret->end = line_end(n, close);
-    return true;
+    close += open;
+    close += strspn(n->s + close, " \t\r");
+    return close >= n->len || n->s[close] == '\n' || n->s[close] == '#';
 }
 
 static bool
@@ -154,7 +218,7 @@ next_entry(struct scan *n, struct item *ret, size_t at)
     }
     ret->value_end = trim_end(n->s, ret->value, end);
     ret->end = line_end(n, end);
-    return true;
+    return is_one_value(n->s, ret->value, ret->value_end);
 }
 
 /* The next item; false where the text is not TOML. */
@@ -224,6 +288,15 @@ bad_toml(const char *s, size_t at, struct sy_error *err)
     return sy_err_set(err, SY_E_PARSE, "line %d is not valid TOML", line);
 }
 
+static enum sy_code
+bad_twice(const char *s, size_t at, const char *what, struct sy_error *err)
+{
+    struct sy_error where = {0};
+
+    (void)bad_toml(s, at, &where);
+    return sy_err_set(err, SY_E_PARSE, "%s: '%s' stands there twice", where.msg, what);
+}
+
 /* Is this entry our table, written as a dotted key or as an inline table? */
 static bool
 is_other_form(const char *s, const struct item *item, size_t depth, const struct edit_entry *entry)
@@ -232,6 +305,17 @@ is_other_form(const char *s, const struct item *item, size_t depth, const struct
     const char *want = depth == 0 ? entry->section : entry->name;
 
     return depth < 2 && (name_is(s, item->name, item->name_end, want, &is_below) || is_below);
+}
+
+/* False if it has begun before. */
+static bool
+begin_table(struct table *ret, const struct item *header)
+{
+    if (ret->is_found) {
+        return false;
+    }
+    *ret = (struct table){.is_found = true, .header_end = header->end, .end = header->end};
+    return true;
 }
 
 /* Walks the file once. `depth` of the current table: 0 root, 1 [section],
@@ -266,10 +350,8 @@ find_table(struct table *ret, const struct buf *text, const struct edit_entry *e
                     "[[%.*s]] stands there as an array of tables, not as a [%s] table",
                     (int)(item.name_end - item.name), n.s + item.name, buf_view(&full));
             }
-            if (is_inside) {
-                ret->is_found = true;
-                ret->header_end = item.end;
-                ret->end = item.end;
+            if (is_inside && !begin_table(ret, &item)) {
+                return bad_twice(n.s, item.start, buf_view(&full), err);
             }
         } else if (item.kind == ITEM_ENTRY && is_inside) {
             ret->end = item.end;
@@ -294,6 +376,26 @@ find_entry(struct item *ret, const struct buf *text, const struct table *t, cons
         }
     }
     return false;
+}
+
+/* A key of ours that is set twice. */
+static enum sy_code
+check_once(const struct buf *text, const struct table *t, const struct edit_field *fields,
+           struct sy_error *err)
+{
+    struct table rest = *t;
+    struct item item;
+
+    for (size_t i = 0; fields[i].key != NULL; i++) {
+        if (!find_entry(&item, text, t, fields[i].key)) {
+            continue;
+        }
+        rest.header_end = item.end;
+        if (find_entry(&item, text, &rest, fields[i].key)) {
+            return bad_twice(buf_view(text), item.start, fields[i].key, err);
+        }
+    }
+    return SY_E_OK;
 }
 
 static bool
@@ -385,6 +487,9 @@ edit_toml(struct buf *out, const struct buf *text, const struct edit_entry *entr
         return sy_err_set(err, SY_E_PARSE, "it holds NUL bytes");
     }
     rc = find_table(&t, text, entry, err);
+    if (rc == SY_E_OK) {
+        rc = check_once(text, &t, entry->fields, err);
+    }
     if (rc != SY_E_OK) {
         return rc;
     }

@@ -59,17 +59,46 @@ insert_entry(struct buf *out, const struct buf *text, struct yaml_file *f,
     return rc == SY_E_OK ? put_text(out, text, at, text->len) : rc;
 }
 
-/* `extensions:` with nothing, or with {}: its line is written anew. */
+/* The place of a mark, whose columns are characters. */
+static size_t
+byte_at(const struct buf *text, yaml_mark_t mark)
+{
+    size_t at = line_start(text, mark.line);
+
+    if (mark.line == 0 && str_starts(buf_view(text), EDIT_BOM)) {
+        at += strlen(EDIT_BOM);
+    }
+    for (size_t k = 0; k < mark.column && at < text->len; k++) {
+        for (at++; at < text->len && ((unsigned char)text->data[at] & 0xC0U) == 0x80; at++) {
+        }
+    }
+    return at;
+}
+
+/* `extensions:` with nothing, or with {}: that goes, what stands around it stays. */
 static enum sy_code
 fill_section(struct buf *out, const struct buf *text, const struct yaml_file *f,
              const struct edit_entry *entry)
 {
-    size_t at = line_start(text, f->section_key->start_mark.line);
+    bool is_braces = f->section->type == YAML_MAPPING_NODE;
+    size_t key_end = byte_at(text, f->section_key->end_mark);
     size_t after = line_start(text, f->section_key->start_mark.line + 1);
-    enum sy_code rc = put_text(out, text, 0, at);
+    size_t rest = is_braces ? byte_at(text, f->section->end_mark) : key_end;
+    enum sy_code rc = buf_add(out, buf_view(text), key_end);
 
+    rest += is_braces ? 0 : strcspn(buf_view(text) + rest, ":") + 1;
     if (rc == SY_E_OK) {
-        rc = buf_addf(out, "%s:\n", entry->section);
+        rc = buf_add_char(out, ':');
+    }
+    rest += strspn(buf_view(text) + rest, " \t");
+    if (rest > after || rest > text->len) {
+        return SY_E_PARSE; /* braces over more than one line */
+    }
+    if (rc == SY_E_OK && rest < text->len && text->data[rest] == '#') {
+        rc = buf_add_char(out, ' ');
+    }
+    if (rc == SY_E_OK) {
+        rc = put_text(out, text, rest, after);
     }
     if (rc == SY_E_OK) {
         rc = put_entry(out, entry, 2);
@@ -86,22 +115,6 @@ append_section(struct buf *out, const struct buf *text, const struct edit_entry 
         rc = buf_addf(out, "%s:\n", entry->section);
     }
     return rc == SY_E_OK ? put_entry(out, entry, 2) : rc;
-}
-
-/* The place of a mark, whose columns are characters. */
-static size_t
-byte_at(const struct buf *text, yaml_mark_t mark)
-{
-    size_t at = line_start(text, mark.line);
-
-    if (mark.line == 0 && str_starts(buf_view(text), EDIT_BOM)) {
-        at += strlen(EDIT_BOM);
-    }
-    for (size_t k = 0; k < mark.column && at < text->len; k++) {
-        for (at++; at < text->len && ((unsigned char)text->data[at] & 0xC0U) == 0x80; at++) {
-        }
-    }
-    return at;
 }
 
 /* Where a node's text ends; false where its marks do not tell. */
@@ -337,6 +350,9 @@ edit_yaml(struct buf *out, const struct buf *text, const struct edit_entry *entr
     const struct edit_field *field = NULL;
     enum sy_code rc = yaml_file_load(&before, text, entry, err);
 
+    if (rc == SY_E_OK) {
+        rc = edit_yaml_check_once(&before, entry, err);
+    }
     if (rc != SY_E_OK) {
         return rc;
     }

@@ -26,6 +26,9 @@ void yaml_file_fini(struct yaml_file *f);
 const yaml_node_t *yaml_file_get(struct yaml_file *f, const yaml_node_t *map, const char *key,
                                  const yaml_node_t **ret_key);
 
+/* SY_E_PARSE where the section, the entry or one of its fields stands there twice. */
+enum sy_code edit_yaml_check_once(struct yaml_file *f, const struct edit_entry *entry,
+                                  struct sy_error *err) SY_NODISCARD;
 /* Nothing, or {}. */
 bool edit_yaml_is_empty(const yaml_node_t *node);
 /* Of a sequence. */

@@ -84,20 +84,49 @@ yaml_file_load(struct yaml_file *ret, const struct buf *text, const struct edit_
     return rc;
 }
 
-bool
-edit_yaml_is_empty(const yaml_node_t *n)
-{
-    return (n->type == YAML_SCALAR_NODE && n->data.scalar.length == 0) ||
-           (n->type == YAML_MAPPING_NODE &&
-            n->data.mapping.pairs.top == n->data.mapping.pairs.start);
-}
-
 static bool
 scalar_is(const yaml_node_t *node, const char *text)
 {
     return node != NULL && node->type == YAML_SCALAR_NODE &&
            node->data.scalar.length == strlen(text) &&
            memcmp(node->data.scalar.value, text, strlen(text)) == 0;
+}
+
+/* A second pair with the key: readers take the first, the last, or none. */
+static bool
+stands_twice(struct yaml_file *f, const yaml_node_t *map, const char *key)
+{
+    size_t n = 0;
+
+    if (map == NULL || map->type != YAML_MAPPING_NODE) {
+        return false;
+    }
+    for (const yaml_node_pair_t *p = map->data.mapping.pairs.start; p < map->data.mapping.pairs.top;
+         p++) {
+        n += scalar_is(yaml_document_get_node(&f->doc, p->key), key) ? 1 : 0;
+    }
+    return n > 1;
+}
+
+enum sy_code
+edit_yaml_check_once(struct yaml_file *f, const struct edit_entry *entry, struct sy_error *err)
+{
+    const char *what = stands_twice(f, f->root, entry->section)   ? entry->section
+                       : stands_twice(f, f->section, entry->name) ? entry->name
+                                                                  : NULL;
+
+    for (size_t i = 0; what == NULL && entry->fields[i].key != NULL; i++) {
+        what = stands_twice(f, f->entry, entry->fields[i].key) ? entry->fields[i].key : NULL;
+    }
+    return what == NULL ? SY_E_OK : sy_err_set(err, SY_E_PARSE, "'%s' stands there twice", what);
+}
+
+bool
+edit_yaml_is_empty(const yaml_node_t *n)
+{
+    return (n->type == YAML_SCALAR_NODE && n->data.scalar.length == 0) ||
+           (n->type == YAML_MAPPING_NODE &&
+            n->data.mapping.pairs.top == n->data.mapping.pairs.start);
 }
 
 size_t

@@ -312,6 +312,21 @@ test('setup keeps the rest of a file, makes a backup, and refuses what it can no
   assert.equal(run(yard, ['setup', 'emacs']).status, 2);
 });
 
+test('setup writes the line ends that a file has', limit, (t) => {
+  const yard = makeYard();
+  for (const [client, before] of [['cursor', '{\r\n  "a": 1\r\n}\r\n'], ['codex', 'a = """\r\nb\r\n"""\r\n'],
+    ['goose', 'a: 1 # c\r\nextensions:\r\n  b:\r\n    c: 2\r\n'], ['zed', '// c\r\n{\r\n}\r\n']]) {
+    const { file } = JSON.parse(run(yard, ['setup', client, '--json']).stdout);
+    fs.mkdirSync(path.dirname(file), { recursive: true });
+    fs.writeFileSync(file, before);
+    assert.equal(JSON.parse(run(yard, ['setup', client, '--write', '--json']).stdout).state, 'added', client);
+    const after = fs.readFileSync(file, 'utf8');
+    assert.doesNotMatch(after, /[^\r]\n/, `${client}: ${JSON.stringify(after)}`);
+    assert.doesNotMatch(after, /\r\r/);
+    assert.equal(JSON.parse(run(yard, ['setup', client, '--write', '--json']).stdout).state, 'already set');
+  }
+});
+
 test('setup keeps comments and trailing commas where the client reads them', limit, (t) => {
   const yard = makeYard();
   for (const client of ['zed', 'vscode', 'opencode', 'gemini-cli']) {

@@ -150,10 +150,26 @@ static void
 broken_files_are_refused_with_the_line(void **state)
 {
     (void)state;
+    assert_edit(
+        "a = 1979-05-27 07:32:00Z # when\nb = {c = [1, 2], d = 'x'}\ne = +1_0.5e-3\nf = [\n]\n",
+        "a = 1979-05-27 07:32:00Z # when\nb = {c = [1, 2], d = 'x'}\ne = +1_0.5e-3\nf = [\n]\n"
+        "\n[servers.shellyard]\n"
+        "command = \"/opt/shellyard\"\nargs = [\"mcp\"]\ntimeout = 120\n",
+        EDIT_ADDED);
     assert_refused("a = 1\nb = \"open\nc = 2\n", "line 2");
     assert_refused("a = [1,\n2\n", "line 1");
     assert_refused("a = 1\n\n[open\n", "line 3");
     assert_refused("word\n", "line 1");
+    assert_refused("a = 1 b = 2\n", "line 1");
+    assert_refused("a = 1\nb = \"x\" y\n", "line 2");
+    assert_refused("a =\n", "line 1");
+    assert_refused("a = [1] 2\n", "line 1");
+    assert_refused("[a] b\n", "line 1");
+    assert_refused("[[a]\n", "line 1");
+    /* What stands twice is an error for who reads it. */
+    assert_refused("[servers.shellyard]\ncommand = 1\n[servers.shellyard]\n", "line 3");
+    assert_refused("[servers.shellyard]\ncommand = 1\n[servers.\"shellyard\"]\n", "twice");
+    assert_refused("[servers.shellyard]\ncommand = 1\n'command' = 2\n", "twice");
 }
 
 static enum sy_code

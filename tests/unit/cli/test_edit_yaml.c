@@ -78,6 +78,8 @@ an_empty_section_is_filled(void **state)
 {
     (void)state;
     assert_edit("servers:\nb: 1\n", "servers:\n" ENTRY "b: 1\n", EDIT_ADDED);
+    assert_edit("servers: {} # mine\nb: 1\n", "servers: # mine\n" ENTRY "b: 1\n", EDIT_ADDED);
+    assert_edit("'servers':   # mine\n", "'servers': # mine\n" ENTRY, EDIT_ADDED);
     assert_edit("a: 0\nservers: {}\nb: 1\n", "a: 0\nservers:\n" ENTRY "b: 1\n", EDIT_ADDED);
 }
 
@@ -164,6 +166,11 @@ what_can_not_be_edited_safely_is_refused(void **state)
     assert_refused("servers: &s {dev: {}}\n", "can't be edited safely");
     assert_refused("servers: [1]\n", "can't be edited safely");
     assert_refused("- a\n", "not a mapping");
+    assert_refused("servers:\n  shellyard: {}\n  shellyard: {}\n",
+                   "'shellyard' stands there twice");
+    assert_refused("servers: {}\na: 1\nservers: {}\n", "'servers' stands there twice");
+    assert_refused("servers:\n  shellyard:\n    command: a\n    command: b\n",
+                   "'command' stands there twice");
     assert_refused("a: [1\n", "bad YAML at line");
     assert_refused("a: 1\n---\nb: 2\n", "more than one document");
     assert_refused("a: 1\n...\n", "can't be edited safely");

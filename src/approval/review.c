@@ -568,6 +568,7 @@ store_reply(struct review_ticket *t, const struct review_reply *reply)
 static void
 store_give_up(struct review_ticket *t)
 {
+    t->hold_ms = 0; /* also for a request that is on its way to the store */
     if (t->state == TICKET_OPEN) {
         settle(t, REVIEW_PENDING);
     }

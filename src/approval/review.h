@@ -109,7 +109,8 @@ struct review_ops {
     const char *(*text)(const struct review_ticket *t);
     /* A front's answer. Counts if it is the first. */
     void (*reply)(struct review_ticket *t, const struct review_reply *reply);
-    /* The front's person did not answer: no use in waiting for them. */
+    /* The front's person did not answer: no use in waiting for them. Before the request can be
+     * answered too. */
     void (*give_up)(struct review_ticket *t);
     /* The call is over. What nobody answered is taken back unless it was told as pending. */
     void (*leave)(struct review_ticket *t);

@@ -388,9 +388,10 @@ bool orch_step(struct orch_call *call, uint64_t now_ns);
 /* For an owner that can't take output now: as process_serve. Of use in ORCH_RUN,
  * nothing in other states. */
 void orch_serve(struct orch_call *call, uint64_t now_ns);
-/* In ORCH_REVIEW: an answer of the front's own person, or that they will not give one. The first
- * answer of all counts; nothing in other states. */
+/* In ORCH_REVIEW: an answer of the front's own person. The first answer of all counts; nothing in
+ * other states. */
 void orch_reply(struct orch_call *call, const struct review_reply *reply);
+/* The front's person will not give one: what is asked, now or later, is pending at once. */
 void orch_give_up(struct orch_call *call);
 /* At any state; the result is EXEC_CANCELLED unless it was final already. */
 void orch_cancel(struct orch_call *call);

@@ -505,6 +505,7 @@ orch_reply(struct orch_call *c, const struct review_reply *reply)
 void
 orch_give_up(struct orch_call *c)
 {
+    c->request.hold_ms = 0;
     if (c->state == ORCH_REVIEW) {
         session_review(c->session)->ops->give_up(c->ticket);
     }

@@ -38,6 +38,20 @@ test('events come as begin, deltas, end, then the output', limit, async (t) => {
   assert.match(answer.output, /^Exit code: 2$/m);
 });
 
+test('at the end of the input nobody is waited for, also by calls that ask later', limit, async (t) => {
+  const yard = makeYard();
+  const proto = open(t, yard);
+  const call = (id, command) => ({ type: 'function_call', name: 'shell_command', call_id: id, arguments: JSON.stringify({ command, login: false }) });
+  fs.mkdirSync(path.join(yard.ws, 'old'));
+  proto.send(call('p1', 'rm -rf old'));
+  proto.send({ type: 'batch', calls: [call('p2', 'touch first'), call('p3', 'rm -rf old')] });
+  proto.child.stdin.end();
+  for (const id of ['p1', 'p3']) {
+    assert.match((await proto.next(output(id))).output, /approv/, id);
+  }
+  assert.deepEqual(['first', 'old'].map((name) => fs.existsSync(path.join(yard.ws, name))), [true, true]);
+});
+
 test('the end of a call tells what the sandbox refused', limit, async (t) => {
   const yard = makeYard();
   const target = path.join(yard.outside, 'f');

@@ -115,7 +115,8 @@ a_host_looks_like_one(void **state)
         {"Failed to connect to 'db'",                                                   "db host 0"              },
         {"Unable to connect to localhost: refused",                                     "localhost host 0"       },
         {"Unable to connect to http://example.com:8080/x",                              "example.com host 8080"  },
-        {"Unable to connect to postgres://u:p@db.example.com/x",                        "db.example.com host 0"  },
+        {"Unable to connect to postgres://u:"
+         "p@db.example.com/x",                                                 "db.example.com host 0"  },
         {"failed to connect to db:5432: refused",                                       "db host 5432"           },
         {"ssh: connect to host db port 22: Network is unreachable",                     "db host 22"             },
         {"psql: error: connection to server at \"db\" (10.1.2.3), port 5432 failed: x",

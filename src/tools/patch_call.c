@@ -369,6 +369,17 @@ gives_advice(const struct patch_call *p, const struct exec_output *output)
     return false;
 }
 
+/* A patch that a person did not let through may be a sound one. */
+static const char *
+headline(const struct patch_call *p, const struct exec_output *output)
+{
+    if (p->fault.len == 0 && output->status == EXEC_DENIED) {
+        return "patch rejected";
+    }
+    return p->fault.len == 0 && output->status == EXEC_PENDING ? "patch not applied"
+                                                               : "apply_patch verification failed";
+}
+
 /* Why nothing happened, and what was refused. */
 static enum sy_code
 write_failure(struct buf *out, const struct patch_call *p, const struct exec_output *output)
@@ -377,7 +388,7 @@ write_failure(struct buf *out, const struct patch_call *p, const struct exec_out
     enum sy_code rc =
         output->status == EXEC_CANCELLED
             ? buf_addf(out, "%s\n", why)
-            : buf_addf(out, "apply_patch verification failed: %s\nNothing was changed.\n", why);
+            : buf_addf(out, "%s: %s\nNothing was changed.\n", headline(p, output), why);
 
     if (rc == SY_E_OK) {
         rc = result_add_denials(out, output);

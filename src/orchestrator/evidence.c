@@ -124,6 +124,7 @@ infer(struct orch_call *c, char note[SY_ERR_MSG_MAX])
         .plan = c->entry->plan,
         .cwd = c->request.params.cwd,
         .exit_code = c->output.exit_code,
+        .has_succeeded = !exec_has_failed(&c->output),
         .access = may_do,
         .held = is_held,
         .uid = subject.who != NULL ? subject.who->uid : geteuid(),
@@ -141,6 +142,27 @@ infer(struct orch_call *c, char note[SY_ERR_MSG_MAX])
         }
     }
     return rc;
+}
+
+/* A command may succeed without what it was to do: git says that it has set up tracking, and before
+ * that it could not write its configuration. Told only where mounts hold names. */
+static bool
+complains_all_the_same(struct orch_call *c)
+{
+    static const char busy[] = "resource busy";
+    bool ret = false;
+
+    if (!c->was_protected || c->entry->template == NULL) {
+        return false;
+    }
+    for (int s = 0; s < STREAM_COUNT && !ret; s++) {
+        SY_AUTO(buf_fini) struct buf text = {.max = (size_t)LIMIT_STREAM_KEEP * 4};
+
+        /* Out of memory: whoever looks closely tells it. */
+        ret = output_text_stream(c->chain, (enum output_stream)s, &text) != SY_E_OK ||
+              (text.len > 0 && memmem(text.data, text.len, busy, sizeof(busy) - 1) != NULL);
+    }
+    return ret;
 }
 
 void
@@ -165,7 +187,8 @@ call_gather_denials(struct orch_call *c)
                       "sandbox.report: full is not possible here, since an outer sandbox has the "
                       "one listener of this process tree: what was refused is only inferred");
     }
-    if (c->chain != NULL && c->entry->ready != NULL && exec_has_failed(&c->output)) {
+    if (c->chain != NULL && c->entry->ready != NULL &&
+        (exec_has_failed(&c->output) || complains_all_the_same(c))) {
         c->evidence = infer(c, c->not_ours);
     }
 }

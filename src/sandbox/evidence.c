@@ -350,6 +350,9 @@ judge(void *arg, const struct named *n)
         i->line = n->line;
         i->decided = UNDECIDED;
     }
+    if (i->c->has_succeeded && (n->is_host || n->sys != EBUSY)) {
+        return true;
+    }
     if (n->is_host) {
         judge_host(i, n);
     } else {

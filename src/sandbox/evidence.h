@@ -69,6 +69,8 @@ struct evidence_case {
     /* Of evidence_infer alone. */
     const char *cwd; /* of the command, absolute */
     int exit_code;
+    bool has_succeeded; /* then nothing counts but EBUSY for what `held` holds: hardly anything else
+                           makes one, and programs that go on after it say that they did it */
     /* SY_ERR_MSG_MAX bytes, as they are if there is nothing to say: a sentence about an object that
      * is refused without us, so that no grant would help. */
     char *note;

@@ -208,6 +208,19 @@ eachFront('a protected name that mounts hold is told as such, with its line', as
     assert.deepEqual(denials(r).map((d) => [d.object, d.layer, d.confidence, d.fix]),
       [[path.join(yard.ws, object), 'guard', 'inferred', `sandbox.unprotected_names: [${name}]`]], script);
   }
+  // git goes on after it, and says that it did it. Other words are none where nothing failed.
+  for (const [script, objects] of [
+    ['git -c user.name=n -c user.email=e@example.com commit -q --allow-empty -m m && git branch -t b HEAD 2>&1; git branch -q -t c "$(git branch --show-current)"', ['.git/config']],
+    ['echo "error: could not write config file .git/config: Permission denied" >&2', []],
+    ['echo "x: f: Device or resource busy" >&2', []],
+  ]) {
+    const r = await again.run(script, { timeoutMs: 60_000 });
+    assert.equal(r.exitCode, 0, r.output);
+    assert.deepEqual(denials(r).map((d) => [d.object, d.layer]), objects.map((name) => [path.join(yard.ws, name), 'guard']), script);
+  }
+  const free = await open({ settings: { ...settings, 'sandbox.unprotected_names': ['.git/config'] } });
+  assert.equal((await free.run('git branch -q -u c b', { timeoutMs: 60_000 })).exitCode, 0);
+  assert.match(fs.readFileSync(path.join(repository, 'config'), 'utf8'), /\[branch "b"\]/, 'allowed, it is written');
 });
 
 eachFront('P25 a secret that mounts hide and a command opens is told, whatever it says', async (t, { yard, open }) => {

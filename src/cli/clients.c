@@ -90,38 +90,38 @@ static const struct edit_field copilot_fields[] = {
 };
 
 const struct client clients[] = {
-    {"claude-code",    "Claude Code",        CLIENT_JSON,  "CLAUDE_CONFIG_DIR", ".claude.json",           ".claude.json",
-     "mcpServers",                                                                                                                                                                                                      stdio_fields,
+    {"claude-code",    "Claude Code",        CLIENT_JSON,        "CLAUDE_CONFIG_DIR", ".claude.json",           ".claude.json",
+     "mcpServers",                                                                                                                                                                                                            stdio_fields,
      "Quit Claude Code first: it writes the same file. To let it use only Shellyard's shell, put\n"
      "  {\"permissions\": {\"deny\": [\"Bash\"], \"allow\": [\"mcp__shellyard__*\"]}}\n"
-     "into ~/.claude/settings.json.\n"                                                                                                                                                                                                                                         },
-    {"codex",          "Codex CLI",          CLIENT_TOML,  "CODEX_HOME",        "config.toml",            ".codex/config.toml",
-     "mcp_servers",                                                                                                                                                                                                     codex_fields,
-     "To leave only Shellyard's shell, set shell_tool = false under [features].\n"                                                                                                                                                                                             },
-    {"cursor",         "Cursor",             CLIENT_JSON,  NULL,                NULL,                     ".cursor/mcp.json",                                                                        "mcpServers",      plain_fields,
-     NULL                                                                                                                                                                                                                                                                      },
-    {"vscode",         "Visual Studio Code", CLIENT_JSONC, "XDG_CONFIG_HOME",   "Code/User/mcp.json",
-     ".config/Code/User/mcp.json",                                                                                                                                                                   "servers",         stdio_fields,
-     "For one project alone put the same into .vscode/mcp.json.\n"                                                                                                                                                                                                             },
-    {"zed",            "Zed",                CLIENT_JSONC, "XDG_CONFIG_HOME",   "zed/settings.json",
-     ".config/zed/settings.json",                                                                                                                                                                    "context_servers", zed_fields,      NULL                                  },
-    {"gemini-cli",     "Gemini CLI",         CLIENT_JSONC, NULL,                NULL,                     ".gemini/settings.json",                                                                   "mcpServers",
-     gemini_fields,                                                                                                                                                                                                                      NULL                                  },
-    {"claude-desktop", "Claude Desktop",     CLIENT_JSON,  "XDG_CONFIG_HOME",
-     "Claude/claude_desktop_config.json",                                                                 ".config/Claude/claude_desktop_config.json",                                               "mcpServers",
-     plain_fields,                                                                                                                                                                                                                       "Restart Claude Desktop afterwards.\n"},
-    {"opencode",       "OpenCode",           CLIENT_JSONC, "XDG_CONFIG_HOME",   "opencode/opencode.json",
-     ".config/opencode/opencode.json",                                                                                                                                                               "mcp",             opencode_fields, NULL                                  },
-    {"goose",          "Goose",              CLIENT_YAML,  "XDG_CONFIG_HOME",   "goose/config.yaml",
-     ".config/goose/config.yaml",                                                                                                                                                                    "extensions",      goose_fields,    NULL                                  },
-    {"cline",          "Cline",              CLIENT_JSON,  "XDG_CONFIG_HOME",
-     "Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",                   ".config/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
-     "mcpServers",                                                                                                                                                                                                      cline_fields,    NULL                                  },
-    {"copilot-cli",    "GitHub Copilot CLI", CLIENT_JSON,  "COPILOT_HOME",      "mcp-config.json",
-     ".copilot/mcp-config.json",                                                                                                                                                                     "mcpServers",      copilot_fields,  NULL                                  },
-    {"jetbrains",      "JetBrains Junie",    CLIENT_JSON,  NULL,                NULL,                     ".junie/mcp/mcp.json",                                                                     "mcpServers",
-     plain_fields,                                                                                                                                                                                                                       NULL                                  },
-    {NULL,             NULL,                 CLIENT_JSON,  NULL,                NULL,                     NULL,                                                                                      NULL,              NULL,            NULL                                  },
+     "into ~/.claude/settings.json.\n"                                                                                                                                                                                                                                               },
+    {"codex",          "Codex CLI",          CLIENT_TOML,        "CODEX_HOME",        "config.toml",            ".codex/config.toml",
+     "mcp_servers",                                                                                                                                                                                                           codex_fields,
+     "To leave only Shellyard's shell, set shell_tool = false under [features].\n"                                                                                                                                                                                                   },
+    {"cursor",         "Cursor",             CLIENT_JSON,        NULL,                NULL,                     ".cursor/mcp.json",                                                                        "mcpServers",      plain_fields,
+     NULL                                                                                                                                                                                                                                                                            },
+    {"vscode",         "Visual Studio Code", CLIENT_JSONC,       "XDG_CONFIG_HOME",   "Code/User/mcp.json",
+     ".config/Code/User/mcp.json",                                                                                                                                                                         "servers",         stdio_fields,
+     "For one project alone put the same into .vscode/mcp.json.\n"                                                                                                                                                                                                                   },
+    {"zed",            "Zed",                CLIENT_JSONC,       "XDG_CONFIG_HOME",   "zed/settings.json",
+     ".config/zed/settings.json",                                                                                                                                                                          "context_servers", zed_fields,      NULL                                  },
+    {"gemini-cli",     "Gemini CLI",         CLIENT_JSONC,       NULL,                NULL,                     ".gemini/settings.json",                                                                   "mcpServers",
+     gemini_fields,                                                                                                                                                                                                                            NULL                                  },
+    {"claude-desktop", "Claude Desktop",     CLIENT_JSON,        "XDG_CONFIG_HOME",
+     "Claude/claude_desktop_config.json",                                                                       ".config/Claude/claude_desktop_config.json",                                               "mcpServers",
+     plain_fields,                                                                                                                                                                                                                             "Restart Claude Desktop afterwards.\n"},
+    {"opencode",       "OpenCode",           CLIENT_JSONC_NAMED, "XDG_CONFIG_HOME",   "opencode/opencode.json",
+     ".config/opencode/opencode.json",                                                                                                                                                                     "mcp",             opencode_fields, NULL                                  },
+    {"goose",          "Goose",              CLIENT_YAML,        "XDG_CONFIG_HOME",   "goose/config.yaml",
+     ".config/goose/config.yaml",                                                                                                                                                                          "extensions",      goose_fields,    NULL                                  },
+    {"cline",          "Cline",              CLIENT_JSON,        "XDG_CONFIG_HOME",
+     "Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",                         ".config/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
+     "mcpServers",                                                                                                                                                                                                            cline_fields,    NULL                                  },
+    {"copilot-cli",    "GitHub Copilot CLI", CLIENT_JSON,        "COPILOT_HOME",      "mcp-config.json",
+     ".copilot/mcp-config.json",                                                                                                                                                                           "mcpServers",      copilot_fields,  NULL                                  },
+    {"jetbrains",      "JetBrains Junie",    CLIENT_JSON,        NULL,                NULL,                     ".junie/mcp/mcp.json",                                                                     "mcpServers",
+     plain_fields,                                                                                                                                                                                                                             NULL                                  },
+    {NULL,             NULL,                 CLIENT_JSON,        NULL,                NULL,                     NULL,                                                                                      NULL,              NULL,            NULL                                  },
 };
 
 const struct client *
@@ -222,6 +222,12 @@ client_path(struct buf *ret, const struct client *c, char *const *environ_list, 
     } else {
         return sy_err_set(err, SY_E_ARG, "HOME is not set: where is the file of %s?", c->title);
     }
+    if (rc == SY_E_OK && c->format == CLIENT_JSONC_NAMED && access(buf_view(ret), F_OK) != 0) {
+        rc = buf_add_char(ret, 'c');
+        if (rc == SY_E_OK && access(buf_view(ret), F_OK) != 0) {
+            ret->data[--ret->len] = '\0';
+        }
+    }
     return rc == SY_E_OK ? rc : sy_err_set(err, rc, "path too long");
 }
 
@@ -271,6 +277,7 @@ edit_lines(struct buf *out, const struct client *c, const struct buf *text,
     case CLIENT_JSON:
         return edit_json(out, text, &entry, ret_outcome, err);
     case CLIENT_JSONC:
+    case CLIENT_JSONC_NAMED:
         return edit_jsonc(out, text, &entry, ret_outcome, err);
     case CLIENT_TOML:
         return edit_toml(out, text, &entry, ret_outcome, err);

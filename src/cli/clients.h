@@ -9,8 +9,9 @@
  * The MCP clients that `setup` knows: one row each in clients.c
  * (docs/clients.md tells what is written and why).
  */
-/* JSONC: the client reads comments and trailing commas. */
-enum client_format { CLIENT_JSON, CLIENT_JSONC, CLIENT_TOML, CLIENT_YAML };
+/* JSONC: the client reads comments and trailing commas. JSONC_NAMED: and the file also by
+ * the name "....jsonc", which is taken where that one is there and the other is not. */
+enum client_format { CLIENT_JSON, CLIENT_JSONC, CLIENT_JSONC_NAMED, CLIENT_TOML, CLIENT_YAML };
 
 struct client {
     const char *name;  /* "claude-code" */

@@ -343,6 +343,20 @@ test('setup keeps comments and trailing commas where the client reads them', lim
   }
 });
 
+test('setup takes the file that OpenCode reads by its other name, where that one is there alone', limit, (t) => {
+  const yard = makeYard();
+  const file = (...more) => JSON.parse(run(yard, ['setup', 'opencode', '--json', ...more]).stdout).file;
+  const json = file();
+  assert.ok(json.endsWith('/opencode/opencode.json'), json);
+  fs.mkdirSync(path.dirname(json), { recursive: true });
+  fs.writeFileSync(`${json}c`, '{\n  // mine\n}\n');
+  assert.equal(file('--write'), `${json}c`);
+  assert.match(fs.readFileSync(`${json}c`, 'utf8'), /\/\/ mine[^]*"shellyard"/);
+  assert.equal(fs.existsSync(json), false);
+  fs.writeFileSync(json, '{}');
+  assert.equal(file(), json);
+});
+
 test('proto answers what it was asked before its input ended', limit, (t) => {
   const yard = makeYard();
   const ask = (id, command) => JSON.stringify({

@@ -157,6 +157,21 @@ tell_hidden(struct sandbox_explanation *ret, const struct sandbox_plan *plan,
     return SY_E_OK;
 }
 
+/* A pattern hides what it names as soon as that exists: until then "not denied" would tell the
+ * wrong thing to whoever asks about a secret that they have still to make. */
+static void
+tell_allowed(struct sandbox_explanation *ret, const struct sandbox_plan *plan)
+{
+    struct stat st;
+    const char *mode = sandbox_mode_name(plan->mode);
+
+    if (lstat(ret->resolved, &st) == 0) {
+        RULE(ret, "%s: it is not denied", mode);
+    } else {
+        RULE(ret, "%s: nothing is there; what is denied is looked for at each call", mode);
+    }
+}
+
 static enum sy_code
 find_denied(struct deny_view *ret, const struct sandbox_plan *plan, struct sy_error *err)
 {
@@ -227,7 +242,7 @@ explain_read(struct sandbox_explanation *ret, const struct sandbox_plan *plan, c
     } else if (v.root != NULL) {
         RULE(ret, "writable root %.100s (%s)", v.root->path, plan_origin_text(v.root->origin));
     } else if (ret->is_allowed) {
-        RULE(ret, "%s: it is not denied", sandbox_mode_name(plan->mode));
+        tell_allowed(ret, plan);
     } else if (v.hidden != NULL) {
         if (tell_hidden(ret, plan, v.hidden) != SY_E_OK) {
             return sy_err_nomem(err);

@@ -479,6 +479,8 @@ mounts_are_given_all_that_there_is_to_hide(void **state)
                          SY_E_OK);
         assert_int_equal(said.is_allowed, cases[i].is_allowed);
     }
+    assert_int_equal(sandbox_explain(&said, p->plan, OPERATION_READ, "../O/.env", &err), SY_E_OK);
+    assert_non_null(strstr(said.rule, "nothing is there"));
 }
 
 /* As a session does it: made anew until it holds. */

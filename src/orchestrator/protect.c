@@ -9,8 +9,9 @@
 #include "process/launcher.h"
 #include "sandbox/linux/walk.h"
 
-/* A session for one command looks at the top of each root and the repository there, before
- * and after: a walk of a large tree would cost more than the command. */
+/* Without namespaces a session for one command looks at the top of each root and the repository
+ * there, before and after: a walk of a large tree would cost more than the command. Whoever has the
+ * full tier made for it has the walk too. */
 #define SHORT_DIRS    1U
 #define SHORT_WALK_MS 5U
 
@@ -65,7 +66,7 @@ make_guard(struct orch_call *c, struct sy_error *err)
         return rc;
     }
     o.roots = strv_view(&roots);
-    if (o.is_short) {
+    if (o.is_short && !o.has_mounts) {
         o.dirs_max = SHORT_DIRS;
         o.walk_ms = SHORT_WALK_MS;
     }

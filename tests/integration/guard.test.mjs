@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { execFileSync } from 'node:child_process';
-import { eachFront, has, mustRun, waitFor } from './lib/client.mjs';
+import { eachFront, has, hasFull, mustRun, waitFor } from './lib/client.mjs';
 
 const OFF = { settings: { 'sandbox.protect': false } };
 
@@ -62,6 +62,41 @@ for (const index of [0, 1, 2]) {
     assert.equal(fs.existsSync(canary(yard)), false, 'a later git runs nothing of the command');
   });
 }
+
+eachFront('in the full tier no depth hides a repository from the guard', async (t, { yard, open }) => {
+  if (!mustRun(t, has('git'), 'no git') || !hasFull(t, yard)) {
+    return;
+  }
+  const commit = ['-c', 'user.name=n', '-c', 'user.email=e@example.com', 'commit', '-q', '--allow-empty', '-m', 'm'];
+  git(yard, 'init', '-q');
+  fs.mkdirSync(path.join(yard.ws, '.git/modules'));
+  fs.mkdirSync(path.join(yard.ws, 'a/b'), { recursive: true });
+  git(yard, 'init', '-q', '--separate-git-dir', path.join(yard.ws, '.git/modules/sub'), 'a/b/sub');
+  git(yard, '-C', 'a/b/sub', ...commit);
+  const pointer = path.join(yard.ws, 'a/b/sub/.git');
+  const was = fs.readFileSync(pointer, 'utf8');
+  const evil = `git init -q --bare a/evil; printf '[core]\\n\\tbare = false\\n\\tfsmonitor = touch ${canary(yard)}\\n' > a/evil/config; echo 'gitdir: ../../evil' > a/b/sub/.git`;
+  const settings = { 'sandbox.tier': 'full' };
+  const status = () => {
+    try {
+      git(yard, '-C', 'a/b/sub', 'status');
+    } catch {
+      // What the command has left may be no repository.
+    }
+    return fs.existsSync(canary(yard));
+  };
+
+  const front = await open({ settings });
+  await front.run(evil, { timeoutMs: 60_000 });
+  assert.equal(fs.readFileSync(pointer, 'utf8'), was);
+  assert.equal(status(), false);
+  fs.rmSync(path.join(yard.ws, 'a/evil'), { recursive: true, force: true });
+  await front.close();
+
+  const free = await open({ settings: { ...settings, ...OFF.settings } });
+  await free.run(evil, { timeoutMs: 60_000 });
+  assert.equal(status(), true, 'the control: without protection it runs');
+});
 
 eachFront('ordinary work is left alone, and a name can be lifted', async (t, { yard, open }) => {
   if (!mustRun(t, has('git'), 'no git')) {

@@ -126,6 +126,30 @@ explain_is_terminal(const char *path)
     return str_starts(path, "/dev/pts/");
 }
 
+/* In a git directory nothing narrower than all of it lets git do anything: a commit in a linked
+ * worktree writes objects, refs and logs of the repository. Its protected names stay protected.
+ * Cuts the path there, if it lies in one. */
+static void
+widen_to_repository(char *dir)
+{
+    static const char name[] = "/.git";
+    char head[PATH_MAX];
+    struct stat st;
+
+    for (char *at = strstr(dir, name); at != NULL; at = strstr(at + 1, name)) {
+        char *end = at + sizeof(name) - 1;
+
+        if (*end != '\0' && *end != '/') {
+            continue;
+        }
+        (void)snprintf(head, sizeof(head), "%.*s/HEAD", (int)(end - dir), dir);
+        if (lstat(head, &st) == 0) {
+            *end = '\0';
+            return;
+        }
+    }
+}
+
 /* The narrowest root that would do: the object itself, or, since a root has to
  * exist, the nearest directory above it. */
 static enum sy_code
@@ -146,6 +170,7 @@ fix_write(struct sandbox_explanation *ret, const struct sandbox_plan *plan, cons
 
         slash[slash == dir ? 1 : 0] = '\0';
     }
+    widen_to_repository(dir);
     if (plan_place_refuses(dir)) {
         return SY_E_OK;
     }

@@ -116,6 +116,34 @@ eachFront('ordinary work is left alone, and a name can be lifted', async (t, { y
   assert.equal(fs.existsSync(path.join(yard.home, '.local/state/shellyard')), false);
 });
 
+for (const tier of ['full', 'no-namespace']) {
+  eachFront(`A34 one line lets a linked worktree commit, and its repository's protected names stay (${tier})`, async (t, { yard, open }) => {
+    if (!mustRun(t, has('git'), 'no git') || (tier === 'full' && !hasFull(t, yard))) {
+      return;
+    }
+    const main = path.join(yard.outside, 'main');
+    const who = ['-c', 'user.name=n', '-c', 'user.email=e@example.com'];
+    git(yard, 'init', '-q', main);
+    git(yard, '-C', main, ...who, 'commit', '-q', '--allow-empty', '-m', 'm');
+    git(yard, '-C', main, 'worktree', 'add', '-q', yard.ws);
+    const script = `echo x > f && git add f && git ${who.join(' ')} commit -qm w && git log --oneline | wc -l`;
+    const settings = { 'sandbox.tier': tier };
+    const before = await open({ settings });
+    const refused = await before.run(script, { timeoutMs: 60_000 });
+    assert.notEqual(refused.exitCode, 0);
+    assert.deepEqual(refused.raw.denials.map((d) => d.fix), [`sandbox.writable_roots: ["${main}/.git"]`]);
+    await before.close();
+
+    const front = await open({ settings: { ...settings, 'sandbox.writable_roots': `[${main}/.git]` } });
+    assert.equal((await front.run(script, { timeoutMs: 60_000 })).output.trim(), '2');
+    for (const file of ['config', 'hooks/pre-commit']) {
+      const was = fs.existsSync(path.join(main, '.git', file)) ? fs.readFileSync(path.join(main, '.git', file), 'utf8') : null;
+      await front.run(`printf '[core]\\nfsmonitor = x\\n' >> ${main}/.git/${file}; chmod +x ${main}/.git/${file}`, { timeoutMs: 60_000 });
+      assert.equal(fs.existsSync(path.join(main, '.git', file)) ? fs.readFileSync(path.join(main, '.git', file), 'utf8') : null, was, file);
+    }
+  });
+}
+
 eachFront('a repository at the top of a workspace is refused', async (t, { yard, open }) => {
   if (!mustRun(t, has('git'), 'no git')) {
     return;

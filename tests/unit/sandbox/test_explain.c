@@ -56,6 +56,15 @@ the_remedy_opens_no_more_than_it_must(void **state)
 
     /* The control: any other directory is the nearest that exists. */
     assert_int_equal(setenv("HOME", "/nowhere", 1), 0);
+    assert_int_equal(mkdir(place_path(p, "O/.git"), 0700), 0);
+    assert_int_equal(mkdir(place_path(p, "O/.git/refs"), 0700), 0);
+    (void)snprintf(expected, sizeof(expected), "sandbox.writable_roots: [\"%s/.git/refs\"]", home);
+    assert_string_equal(place_ask(p, OPERATION_WRITE, place_path(p, "O/.git/refs/x")).fix,
+                        expected);
+    assert_int_equal(symlink("refs/x", place_path(p, "O/.git/HEAD")), 0); /* as old git has it */
+    (void)snprintf(expected, sizeof(expected), "sandbox.writable_roots: [\"%s/.git\"]", home);
+    assert_string_equal(place_ask(p, OPERATION_WRITE, place_path(p, "O/.git/refs/x")).fix,
+                        expected);
     (void)snprintf(expected, sizeof(expected), "sandbox.writable_roots: [\"%s\"]", home);
     assert_string_equal(place_ask(p, OPERATION_WRITE, place_path(p, "O/missing/file")).fix,
                         expected);

@@ -73,6 +73,16 @@ is_marked_plainly(const struct live *l, const struct live_wait *w, const struct 
     return l->shell == MARKS_PLAIN_BASH || (l->shell == MARKS_SH && !t->reads);
 }
 
+/* Has what was typed been read? On a busy machine neither the kernel, which echoes it, nor the
+ * shell may have come to it for longer than a prompt has to be quiet. Without an echo nothing tells
+ * of the first. */
+static bool
+is_taken(const struct live *l)
+{
+    return !live_has_typed_ahead(l) && (l->heard_ns >= l->typed_ns ||
+                                        clock_mono_ns() >= l->typed_ns + LIVE_BLANK_MS * NS_PER_MS);
+}
+
 /*
  * A mark tells of a prompt at once (marks.c). Without marks one counts when the terminal was seen
  * otherwise since our turn began and stands behind a text. Else it must have been quiet for a
@@ -84,17 +94,18 @@ static bool
 is_prompted(struct live *l, const struct live_wait *w, const struct live_terminal *t, bool is_quiet)
 {
     bool is_marked = l->prompted_ns >= w->began_ns;
+    bool is_settled = is_quiet && is_taken(l);
 
-    if (w->has_more && (!is_quiet || live_has_typed_ahead(l))) {
+    if (w->has_more && !is_settled) {
         return false;
     }
     if (!t->is_at_prompt) {
-        return is_marked_plainly(l, w, t, is_quiet);
+        return is_marked_plainly(l, w, t, is_settled);
     }
-    if (is_marked || (is_quiet && t->is_shell)) {
+    if (is_marked || (is_settled && t->is_shell)) {
         return true;
     }
-    if (!is_quiet && (l->prompted_ns != 0 || !w->saw_running)) {
+    if (!is_settled && (l->prompted_ns != 0 || !w->saw_running)) {
         return false;
     }
     return is_behind_text(l) ||

@@ -45,6 +45,11 @@ struct typed {
     struct typed_reading pastes;
 };
 
+/* A program whose terminal is set as if it waited, and which shows no prompt or does not read, may
+ * still be at work, as Node.js and scripts are; it waits once it has written nothing for so long.
+ */
+#define LIVE_BLANK_MS 1000U
+
 /* A number of a session that nobody can guess, in hexadecimal digits. */
 #define MARKS_NONCE 33
 

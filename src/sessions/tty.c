@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/mem.h"
 #include "output/pattern.h"
@@ -120,14 +121,17 @@ look_closer(struct state_facts *facts, int master, struct terminal *screen)
     char name[32];
     unsigned number = 0;
 
-    if (facts->canonical && !facts->echo) {
-        return; /* a password */
-    }
+    bool is_password = facts->canonical && !facts->echo;
+
     if (facts->canonical && ioctl(master, TIOCGPTN, &number) == 0) {
         (void)snprintf(name, sizeof(name), "/dev/pts/%u", number);
         facts->reads = state_group_reads(facts->foreground, name);
-        facts->reads_commands =
-            facts->reads == STATE_YES && state_reads_commands(facts->foreground, name);
+        facts->reads_commands = !is_password && facts->reads == STATE_YES &&
+                                state_reads_commands(facts->foreground, name);
+    }
+    if (is_password) {
+        facts->asks_password = facts->reads == STATE_UNKNOWN && asks_password(screen);
+        return;
     }
     if (!terminal_state(screen)->alt_screen && (!facts->canonical || facts->reads == STATE_YES)) {
         facts->is_shell_line = state_is_shell(facts->foreground);
@@ -165,7 +169,10 @@ live_get_terminal(const struct live *l, struct live_terminal *ret)
         break;
     case STATE_PASSWORD:
         ret->echo_off = true;
-        ret->is_waiting = true;
+        /* A script may have taken the echo away and not asked yet. What waits in another way than
+         * by a read that we see tells by its last line, or else by its silence. */
+        ret->is_waiting = facts.reads == STATE_YES || facts.asks_password ||
+                          clock_mono_ns() >= l->heard_ns + LIVE_BLANK_MS * 1000000ULL;
         break;
     case STATE_SCREEN:
     case STATE_LINE:

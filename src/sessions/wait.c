@@ -6,9 +6,6 @@
 
 /* A program that has written nothing for so long has done what it was going to do at once. */
 #define LIVE_QUIET_MS 30U
-/* The same of one that is no shell and shows no prompt: it may still be at work with its terminal
- * set for keys, as Node.js is. */
-#define LIVE_BLANK_MS 1000U
 /* How often a terminal is looked at that was quiet and is waited for. */
 #define LIVE_LOOK_MS 100U
 /* How often a screen is drawn for one that waits until it is stable: drawing is what costs. */

@@ -50,17 +50,6 @@ rule_has_expired(const struct rule *r, int64_t now)
     return r->expires != 0 && now >= r->expires;
 }
 
-static bool
-has_word(const struct strv *list, const char *word)
-{
-    for (size_t i = 0; i < list->n; i++) {
-        if (str_eq(list->v[i], word)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Is the absolute path one that stands for that name? Of several lists the
  * narrowest counts; without a list, system directories do. */
 static bool
@@ -73,7 +62,7 @@ is_known_path(const struct rules *all, const char *name, const char *path)
         const struct rule_program *p = &all->programs[i];
 
         if (str_eq(p->name, name)) {
-            if (!has_word(&p->paths, path)) {
+            if (!strv_has(&p->paths, path)) {
                 return false;
             }
             is_listed = true;
@@ -90,10 +79,10 @@ is_known_path(const struct rules *all, const char *name, const char *path)
 static bool
 allows_program(const struct rules *all, const struct rule *r, const char *word)
 {
-    if (has_word(&r->programs, word)) {
+    if (strv_has(&r->programs, word)) {
         return true;
     }
-    return word[0] == '/' && has_word(&r->programs, path_base(word)) &&
+    return word[0] == '/' && strv_has(&r->programs, path_base(word)) &&
            is_known_path(all, path_base(word), word);
 }
 
@@ -185,7 +174,7 @@ rules_fits(const struct rules *all, const struct rule *r, const struct strv *arg
         return false;
     }
     for (size_t i = 0; i < r->args_n; i++) {
-        if (!has_word(&r->args[i], argv->v[first + 1 + i])) {
+        if (!strv_has(&r->args[i], argv->v[first + 1 + i])) {
             return false;
         }
     }

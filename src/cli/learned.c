@@ -26,12 +26,7 @@ learned_fini(struct learned *l)
 static enum sy_code
 add_once(struct strv *list, const char *text)
 {
-    for (size_t i = 0; i < list->n; i++) {
-        if (str_eq(list->v[i], text)) {
-            return SY_E_OK;
-        }
-    }
-    return strv_add(list, text);
+    return strv_has(list, text) ? SY_E_OK : strv_add(list, text);
 }
 
 /* A path makes those below it unnecessary. */

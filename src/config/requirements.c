@@ -19,23 +19,12 @@ rank_of(const struct config_row *row, const char *word)
     return i;
 }
 
-static bool
-has_item(const struct strv *list, const char *item)
-{
-    for (size_t i = 0; i < list->n; i++) {
-        if (str_eq(list->v[i], item)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Each item of `part` is in `whole`. */
 static bool
 is_subset(const struct strv *part, const struct strv *whole)
 {
     for (size_t i = 0; i < part->n; i++) {
-        if (!has_item(whole, part->v[i])) {
+        if (!strv_has(whole, part->v[i])) {
             return false;
         }
     }
@@ -245,6 +234,7 @@ check_above(const struct config_layers *layers, size_t key, const struct config_
             const struct config_place *at, struct sy_error *err)
 {
     const struct config_row *row = &config_rows[key];
+
     for (size_t source = CONFIG_FROM_USER; source < CONFIG_SOURCES; source++) {
         const struct config_value *v = config_layer_value(&layers->of[source], key);
         bool is_fine = true;

@@ -31,17 +31,6 @@ on_setting(void *arg, const struct git_config_entry *e)
     return rc == SY_E_OK ? strv_add(&h->list, buf_view(&text)) : rc;
 }
 
-static bool
-has(const struct strv *list, const char *text)
-{
-    for (size_t i = 0; i < list->n; i++) {
-        if (str_eq(list->v[i], text)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static enum sy_code
 read_content(const struct guard_file *f, int dir_fd, struct buf *ret, bool *ret_read)
 {
@@ -57,7 +46,7 @@ static enum sy_code
 say_first(const struct strv *now, const struct strv *before, bool *ret_harmful, struct buf *why)
 {
     for (size_t i = 0; i < now->n; i++) {
-        if (!has(before, now->v[i])) {
+        if (!strv_has(before, now->v[i])) {
             *ret_harmful = true;
             buf_reset(why);
             return str_add_visible(why, now->v[i], strcspn(now->v[i], "="), 80);

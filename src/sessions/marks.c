@@ -62,17 +62,6 @@ is_bash_option(const char *word)
     return strncmp(word, "--", 2) == 0 || strpbrk(word, "cs") == NULL;
 }
 
-static bool
-has_word(const struct strv *words, const char *word)
-{
-    for (size_t i = 1; i < words->n; i++) {
-        if (str_eq(words->v[i], word)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Of zsh and sh those alone that leave them interactive and their files read. */
 static bool
 is_plain_option(const char *word)
@@ -111,7 +100,7 @@ marks_shell(const struct strv *words)
         }
         i += ret == MARKS_BASH && takes_operand(words->v[i]) ? 1 : 0;
     }
-    return ret == MARKS_BASH && has_word(words, "--noediting") ? MARKS_PLAIN_BASH : ret;
+    return ret == MARKS_BASH && strv_has(words, "--noediting") ? MARKS_PLAIN_BASH : ret;
 }
 
 enum sy_code

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "cli/cli.h"
 #include "command/command.h"
+#include "sandbox/linux/linked.h"
 #include "tools/tools.h"
 
 static enum sy_code
@@ -131,7 +132,13 @@ cli_engine_load_for(struct cli_engine *ret, const struct cli_args *args, const c
 enum sy_code
 cli_engine_turn(struct cli_engine *e, struct sy_error *err)
 {
-    return turn_from_config(&e->turn, &e->config, e->cwd, e->environ_list, err);
+    enum sy_code rc = turn_from_config(&e->turn, &e->config, e->cwd, e->environ_list, err);
+
+    /* As each call of it does, for those who only look. */
+    if (rc == SY_E_OK && sandbox_policy_find_linked(&e->turn.sandbox) != SY_E_OK) {
+        rc = sy_err_nomem(err);
+    }
+    return rc;
 }
 
 enum sy_code

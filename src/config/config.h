@@ -17,6 +17,7 @@ struct config {
     struct {
         const char *mode; /* read-only | workspace-write | danger-full-access | external-sandbox */
         struct strv writable_roots; /* absolute, "~" expanded */
+        bool linked_worktrees;      /* their repositories are roots too (sandbox/linux/linked.h) */
         struct strv deny_read;      /* patterns (base/path_pattern.h), "~" expanded */
         bool default_deny_read;
         struct strv allow_read; /* paths taken out of the default patterns */

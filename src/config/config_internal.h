@@ -78,7 +78,7 @@ struct config_row {
     size_t offset;    /* of the member in struct config */
 };
 
-#define CONFIG_KEYS 64U
+#define CONFIG_KEYS 65U
 
 extern const struct config_row config_rows[CONFIG_KEYS];
 
@@ -262,6 +262,10 @@ struct config_layers {
         of[CONFIG_SOURCES]; /* by enum config_source; that of the default is empty */
 };
 
+/* What follows for other keys from those that are required becomes a value of the system's layer.
+ */
+enum sy_code config_imply_requirements(struct config_layers *layers, const char *system_path,
+                                       struct sy_error *err) SY_NODISCARD;
 /* SY_E_CONFIG when a layer above the system file widens a required key. */
 enum sy_code config_check_requirements(const struct config_layers *layers, const char *system_path,
                                        struct sy_error *err) SY_NODISCARD;
@@ -277,7 +281,7 @@ struct config_impl {
 
 /* Judges the layers and moves the highest value of each key into *ret, which
  * has its impl already. */
-enum sy_code config_merge(struct config *ret, const struct config_layers *layers,
+enum sy_code config_merge(struct config *ret, struct config_layers *layers,
                           struct sy_error *err) SY_NODISCARD;
 
 /* --- show.c --- */

@@ -62,10 +62,13 @@ merge_key(struct config *c, size_t key, const struct config_layers *layers, stru
 }
 
 enum sy_code
-config_merge(struct config *ret, const struct config_layers *layers, struct sy_error *err)
+config_merge(struct config *ret, struct config_layers *layers, struct sy_error *err)
 {
-    enum sy_code rc = config_check_requirements(layers, ret->impl->system_path, err);
+    enum sy_code rc = config_imply_requirements(layers, ret->impl->system_path, err);
 
+    if (rc == SY_E_OK) {
+        rc = config_check_requirements(layers, ret->impl->system_path, err);
+    }
     if (rc != SY_E_OK) {
         return rc;
     }

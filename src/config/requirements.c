@@ -221,11 +221,15 @@ violation(const struct config_row *row, const struct config_value *v,
 }
 
 static size_t
+key_of(const char *name)
+{
+    return config_find_key(name, strlen(name));
+}
+
+static size_t
 allow_key(void)
 {
-    static const char allow[] = "network.allow";
-
-    return config_find_key(allow, sizeof(allow) - 1);
+    return key_of("network.allow");
 }
 
 /* Whether the layers above the system file keep within `required`, which stands at *at. */
@@ -288,6 +292,32 @@ is_required(const struct config_layer *system, size_t key)
     return config_layer_required_line(system, key) != 0 ||
            (str_eq(config_rows[key].info.key, "sandbox.network_access") &&
             config_layer_required_line(system, allow_key()) != 0);
+}
+
+/* The git directory of a linked worktree's repository would be one root more than those that are
+ * required. */
+enum sy_code
+config_imply_requirements(struct config_layers *layers, const char *system_path,
+                          struct sy_error *err)
+{
+    struct config_layer *system = &layers->of[CONFIG_FROM_SYSTEM];
+    size_t line = config_layer_required_line(system, key_of("sandbox.writable_roots"));
+    size_t key = key_of("sandbox.linked_worktrees");
+
+    if (line == 0 || config_layer_value(system, key) != NULL) {
+        return SY_E_OK;
+    }
+
+    struct config_value *v = config_layer_open(system, key);
+
+    if (v == NULL) {
+        return sy_err_nomem(err);
+    }
+    v->flag = false;
+    v->is_set = true;
+    v->place =
+        (struct config_place){.source = CONFIG_FROM_SYSTEM, .name = system_path, .line = line};
+    return config_layer_require(system, key, line, err);
 }
 
 enum sy_code

@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "orchestrator/call_internal.h"
+#include "sandbox/linux/linked.h"
 
 /* Exit codes of calls whose command gave none. */
 #define EXIT_TIMED_OUT   124
@@ -46,6 +47,7 @@ orch_submit(struct orch_call **ret, struct session *session, const struct turn_c
     struct orch_call *c = mem_alloc_zero(1, sizeof(*c));
 
     if (c == NULL || turn_context_copy(&c->turn, turn) != SY_E_OK ||
+        sandbox_policy_find_linked(&c->turn.sandbox) != SY_E_OK ||
         (request->work.look != NULL &&
          sandbox_policy_copy(&c->base, &c->turn.sandbox) != SY_E_OK) ||
         session_widen(session, &c->turn.sandbox, takes_grants(request) ? c : NULL) != SY_E_OK) {

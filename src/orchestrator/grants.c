@@ -146,7 +146,7 @@ holds_for(const struct grant *g, const struct sandbox_policy *base)
         return false;
     }
     if (g->scope != GRANT_RULE) {
-        return session_same_policy(&g->under, base);
+        return sandbox_policy_equal(&g->under, base);
     }
     return grants_rule_holds(base, &g->what) && str_eq(g->workspace, base->cwd) &&
            g->mode <= base->mode;

@@ -235,8 +235,6 @@ enum sy_code grants_inherit(const struct grants *g, struct sandbox_policy *polic
                             const struct sandbox_policy *base) SY_NODISCARD;
 void grants_settle(struct grants *g, const struct orch_call *taker, bool has_begun);
 struct grants *session_grants(const struct session *s);
-/* Do two policies ask for the same sandbox? */
-bool session_same_policy(const struct sandbox_policy *a, const struct sandbox_policy *b);
 enum sy_code session_widen(struct session *s, struct sandbox_policy *policy,
                            const struct orch_call *taker) SY_NODISCARD;
 

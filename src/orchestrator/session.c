@@ -347,33 +347,6 @@ session_cgroups(struct session *s)
     return s->engine->cgroups;
 }
 
-static bool
-same_text(const char *a, const char *b)
-{
-    return a == b || (a != NULL && b != NULL && str_eq(a, b));
-}
-
-/* Lists in the same order: another one may be made ready for nothing, no more. */
-bool
-session_same_policy(const struct sandbox_policy *a, const struct sandbox_policy *b)
-{
-    if (a->mode != b->mode || a->has_network != b->has_network ||
-        a->excludes_tmpdir != b->excludes_tmpdir ||
-        a->excludes_slash_tmp != b->excludes_slash_tmp || a->max_tier != b->max_tier ||
-        a->min_tier != b->min_tier || a->runs_as_self != b->runs_as_self ||
-        a->protects != b->protects || a->temp_bytes != b->temp_bytes ||
-        a->reports_all != b->reports_all || a->cwd_is_inner != b->cwd_is_inner ||
-        a->n_granted_roots != b->n_granted_roots || !same_text(a->cwd, b->cwd) ||
-        !same_text(a->tmpdir, b->tmpdir)) {
-        return false;
-    }
-    return strv_eq(&a->writable_roots, &b->writable_roots) &&
-           strv_eq(&a->network_allow, &b->network_allow) && strv_eq(&a->deny_read, &b->deny_read) &&
-           strv_eq(&a->deny_homes, &b->deny_homes) && strv_eq(&a->allow_read, &b->allow_read) &&
-           strv_eq(&a->own_dirs, &b->own_dirs) && a->denies_system == b->denies_system &&
-           a->closes_devices == b->closes_devices;
-}
-
 void
 session_make_spare(struct session *s, const struct sandbox_base *base)
 {
@@ -506,7 +479,7 @@ session_acquire_sandbox(struct session *s, const struct sandbox_policy *policy, 
     for (size_t i = 0; i < SANDBOX_CACHE; i++) {
         struct sandbox_entry *e = s->engine->cache[i];
 
-        if (e == NULL || !session_same_policy(&e->policy, policy) || e->plan == NULL) {
+        if (e == NULL || !sandbox_policy_equal(&e->policy, policy) || e->plan == NULL) {
             continue;
         }
         if ((e->ready == NULL || sandbox_ready_is_fresh(e->ready)) &&

@@ -86,14 +86,16 @@ read_names(struct sandbox_policy *p, const char *key, const struct js *v, struct
     return rc;
 }
 
-/* Behind all others, wherever the document has them. */
+/* Behind all others, wherever the document has them; *ret: how many these are. */
 static enum sy_code
-read_granted(struct sandbox_policy *p, const struct js *v, struct sy_error *err)
+read_last(size_t *ret, struct sandbox_policy *p, const char *key, const struct js *root,
+          struct sy_error *err)
 {
     size_t before = p->writable_roots.n;
-    enum sy_code rc = v != NULL ? read_roots(p, "granted_roots", v, err) : SY_E_OK;
+    const struct js *v = js_get(root, key);
+    enum sy_code rc = v != NULL ? read_roots(p, key, v, err) : SY_E_OK;
 
-    p->n_granted_roots = p->writable_roots.n - before;
+    *ret = p->writable_roots.n - before;
     return rc;
 }
 
@@ -152,8 +154,8 @@ read_member(struct sandbox_policy *p, const char *key, const struct js *v, struc
     if (str_eq(key, "writable_roots")) {
         return read_roots(p, key, v, err);
     }
-    if (str_eq(key, "granted_roots")) {
-        return SY_E_OK; /* read_granted */
+    if (str_eq(key, "linked_roots") || str_eq(key, "granted_roots")) {
+        return SY_E_OK; /* read_last */
     }
     if (str_eq(key, "cwd_without_links")) {
         return read_flag(&p->cwd_is_inner, key, v, err);
@@ -197,7 +199,11 @@ read_object(struct sandbox_policy *p, const struct js *root, struct sy_error *er
         }
     }
 
-    enum sy_code rc = read_granted(p, js_get(root, "granted_roots"), err);
+    enum sy_code rc = read_last(&p->n_linked_roots, p, "linked_roots", root, err);
+
+    if (rc == SY_E_OK) {
+        rc = read_last(&p->n_granted_roots, p, "granted_roots", root, err);
+    }
 
     if (rc != SY_E_OK) {
         return rc;

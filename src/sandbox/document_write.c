@@ -14,14 +14,18 @@ write_roots(struct jw *w, const char *key, const struct sandbox_policy *p, size_
 void
 sandbox_policy_write(struct jw *w, const struct sandbox_policy *p)
 {
-    size_t n = p->writable_roots.n - p->n_granted_roots;
+    size_t granted = p->writable_roots.n - p->n_granted_roots;
+    size_t n = granted - p->n_linked_roots;
 
     jw_key_int(w, "version", 1);
     jw_key_str(w, "mode", sandbox_mode_name(p->mode));
     jw_key_str(w, "cwd", p->cwd);
     write_roots(w, "writable_roots", p, 0, n);
+    if (p->n_linked_roots > 0) {
+        write_roots(w, "linked_roots", p, n, granted);
+    }
     if (p->n_granted_roots > 0) {
-        write_roots(w, "granted_roots", p, n, p->writable_roots.n);
+        write_roots(w, "granted_roots", p, granted, p->writable_roots.n);
     }
     if (p->cwd_is_inner) {
         jw_key_bool(w, "cwd_without_links", true);

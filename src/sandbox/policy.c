@@ -139,6 +139,14 @@ sandbox_policy_is_granted(const struct sandbox_policy *p, size_t i)
     return i >= p->writable_roots.n - p->n_granted_roots;
 }
 
+bool
+sandbox_policy_is_linked(const struct sandbox_policy *p, size_t i)
+{
+    SY_ASSERT(p->n_granted_roots + p->n_linked_roots <= p->writable_roots.n);
+    return i >= p->writable_roots.n - p->n_granted_roots - p->n_linked_roots &&
+           !sandbox_policy_is_granted(p, i);
+}
+
 static bool
 copy_str(char **ret, const char *from)
 {
@@ -153,6 +161,8 @@ sandbox_policy_copy(struct sandbox_policy *ret, const struct sandbox_policy *fro
         .mode = from->mode,
         .writable_roots = {.max = from->writable_roots.max},
         .n_granted_roots = from->n_granted_roots,
+        .finds_linked = from->finds_linked,
+        .n_linked_roots = from->n_linked_roots,
         .has_network = from->has_network,
         .network_allow = {.max = from->network_allow.max},
         .excludes_tmpdir = from->excludes_tmpdir,
@@ -204,4 +214,30 @@ sandbox_policy_copy(struct sandbox_policy *ret, const struct sandbox_policy *fro
     }
     *ret = copy;
     return SY_E_OK;
+}
+
+static bool
+same_text(const char *a, const char *b)
+{
+    return a == b || (a != NULL && b != NULL && str_eq(a, b));
+}
+
+bool
+sandbox_policy_equal(const struct sandbox_policy *a, const struct sandbox_policy *b)
+{
+    if (a->mode != b->mode || a->has_network != b->has_network ||
+        a->excludes_tmpdir != b->excludes_tmpdir ||
+        a->excludes_slash_tmp != b->excludes_slash_tmp || a->max_tier != b->max_tier ||
+        a->min_tier != b->min_tier || a->runs_as_self != b->runs_as_self ||
+        a->protects != b->protects || a->temp_bytes != b->temp_bytes ||
+        a->reports_all != b->reports_all || a->cwd_is_inner != b->cwd_is_inner ||
+        a->n_granted_roots != b->n_granted_roots || a->n_linked_roots != b->n_linked_roots ||
+        !same_text(a->cwd, b->cwd) || !same_text(a->tmpdir, b->tmpdir)) {
+        return false;
+    }
+    return strv_eq(&a->writable_roots, &b->writable_roots) &&
+           strv_eq(&a->network_allow, &b->network_allow) && strv_eq(&a->deny_read, &b->deny_read) &&
+           strv_eq(&a->deny_homes, &b->deny_homes) && strv_eq(&a->allow_read, &b->allow_read) &&
+           strv_eq(&a->own_dirs, &b->own_dirs) && a->denies_system == b->denies_system &&
+           a->closes_devices == b->closes_devices;
 }

@@ -42,8 +42,11 @@ struct sandbox_policy {
     struct strv writable_roots; /* absolute */
     size_t n_granted_roots;     /* so many of them, the last, a person has granted: no link leads to
                                    one, or it would be another one than they saw */
+    size_t n_linked_roots;      /* so many before those are git directories of linked worktrees'
+                                   repositories (linux/linked.h). No link leads there either */
     char *tmpdir;               /* $TMPDIR of the session, NULL if unset */
     bool has_network;           /* network_access */
+    bool finds_linked;          /* linked worktrees are looked for */
     bool cwd_is_inner;          /* others can write where `cwd` lies: no link may lead to it */
     bool drops_roots;           /* a turn left out some of the roots that it may have, */
     bool drops_network;         /* or switched the network off: it gets no more of that by rules */
@@ -70,8 +73,12 @@ struct sandbox_policy {
 void sandbox_policy_fini(struct sandbox_policy *p);
 enum sy_code sandbox_policy_copy(struct sandbox_policy *ret,
                                  const struct sandbox_policy *from) SY_NODISCARD;
+/* Do two policies ask for the same sandbox? Lists count in their order. */
+bool sandbox_policy_equal(const struct sandbox_policy *a, const struct sandbox_policy *b);
 /* Is that one of its writable roots granted by a person? */
 bool sandbox_policy_is_granted(const struct sandbox_policy *p, size_t i);
+/* Is it the git directory of a linked worktree? */
+bool sandbox_policy_is_linked(const struct sandbox_policy *p, size_t i);
 /* read-only and workspace-write are enforced by us; the others are not. */
 bool sandbox_mode_is_enforced(enum sandbox_mode mode);
 /* Full network: has_network under an enforced mode, always otherwise. */

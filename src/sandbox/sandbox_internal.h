@@ -12,6 +12,7 @@
 #define PLAN_ORIGINS(X)                                                                            \
     X(ORIGIN_CWD, "policy cwd")                                                                    \
     X(ORIGIN_ROOT, "writable_roots")                                                               \
+    X(ORIGIN_LINKED, "the repository of a linked worktree")                                        \
     X(ORIGIN_GRANT, "granted by a person")                                                         \
     X(ORIGIN_TMPDIR, "$TMPDIR")                                                                    \
     X(ORIGIN_SLASH_TMP, "/tmp")                                                                    \

@@ -33,6 +33,7 @@ fill_sandbox(struct sandbox_policy *ret, const struct config *config, const char
     if (rc != SY_E_OK) {
         return rc;
     }
+    ret->finds_linked = config->sandbox.linked_worktrees;
     ret->has_network = config->sandbox.network_access;
     ret->excludes_tmpdir = config->sandbox.exclude_tmpdir_env_var;
     ret->excludes_slash_tmp = config->sandbox.exclude_slash_tmp;

@@ -117,7 +117,7 @@ eachFront('ordinary work is left alone, and a name can be lifted', async (t, { y
 });
 
 for (const tier of ['full', 'no-namespace']) {
-  eachFront(`A34 one line lets a linked worktree commit, and its repository's protected names stay (${tier})`, async (t, { yard, open }) => {
+  eachFront(`A34 a linked worktree commits, and its repository's protected names stay (${tier})`, async (t, { yard, open }) => {
     if (!mustRun(t, has('git'), 'no git') || (tier === 'full' && !hasFull(t, yard))) {
       return;
     }
@@ -128,13 +128,18 @@ for (const tier of ['full', 'no-namespace']) {
     git(yard, '-C', main, 'worktree', 'add', '-q', yard.ws);
     const script = `echo x > f && git add f && git ${who.join(' ')} commit -qm w && git log --oneline | wc -l`;
     const settings = { 'sandbox.tier': tier };
+
+    // What the repository does not know of is a forgery, and the refusal says what would allow it.
+    const pointer = path.join(main, '.git/worktrees', path.basename(yard.ws), 'gitdir');
+    fs.writeFileSync(pointer, `${yard.outside}/.git\n`);
     const before = await open({ settings });
     const refused = await before.run(script, { timeoutMs: 60_000 });
     assert.notEqual(refused.exitCode, 0);
     assert.deepEqual(refused.raw.denials.map((d) => d.fix), [`sandbox.writable_roots: ["${main}/.git"]`]);
     await before.close();
+    fs.writeFileSync(pointer, `${yard.ws}/.git\n`);
 
-    const front = await open({ settings: { ...settings, 'sandbox.writable_roots': `[${main}/.git]` } });
+    const front = await open({ settings });
     assert.equal((await front.run(script, { timeoutMs: 60_000 })).output.trim(), '2');
     for (const file of ['config', 'hooks/pre-commit']) {
       const was = fs.existsSync(path.join(main, '.git', file)) ? fs.readFileSync(path.join(main, '.git', file), 'utf8') : null;

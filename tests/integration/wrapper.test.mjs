@@ -81,6 +81,7 @@ test('the wrapper follows no link to where the policy says that none may lead', 
   const policy = { version: 1, mode: 'workspace-write', cwd: yard.ws };
   const target = path.join(yard.outside, 'made');
   for (const [wrong, right] of [[{ granted_roots: [link] }, { granted_roots: [yard.outside] }],
+    [{ linked_roots: [link] }, { linked_roots: [yard.outside] }],
     [{ cwd: link, cwd_without_links: true }, { cwd: yard.outside, cwd_without_links: true }]]) {
     const r = wrap(yard, { ...policy, ...wrong }, 'touch', target);
     assert.notEqual(r.status, 0);

@@ -120,12 +120,13 @@ check_links(const struct sandbox_plan *plan, const struct walk *walks, size_t i,
                           "commands could have made: send a turn with the real one",
                           plan->rules[i].path, walks[i].links.v[0]);
     }
-    /* Whoever could make one after the person saw the root would choose what is granted. */
-    if (plan->rules[i].origin == ORIGIN_GRANT && walks[i].links.n > 0) {
-        return sy_err_set(err, SY_E_SANDBOX,
-                          "'%.90s', which a person let commands write, is reached by the symbolic "
-                          "link '%.90s' now: call once more",
-                          plan->rules[i].path, walks[i].links.v[0]);
+    /* Whoever could make one after the look at the root would choose what is granted. */
+    if ((plan->rules[i].origin == ORIGIN_GRANT || plan->rules[i].origin == ORIGIN_LINKED) &&
+        walks[i].links.n > 0) {
+        return sy_err_set(
+            err, SY_E_SANDBOX,
+            "'%.90s' (%s) is reached by the symbolic link '%.90s' now: call once more",
+            plan->rules[i].path, plan_origin_text(plan->rules[i].origin), walks[i].links.v[0]);
     }
     for (size_t l = 0; l < walks[i].links.n; l++) {
         const char *link = walks[i].links.v[l];
@@ -182,6 +183,9 @@ root_advice(enum plan_origin origin, int failed)
 
     if (origin == ORIGIN_GRANT) {
         return "call once more: the grant does not hold while that is so";
+    }
+    if (origin == ORIGIN_LINKED) {
+        return "call once more: it is no root while that is so";
     }
     switch (failed) {
     case ENOENT:

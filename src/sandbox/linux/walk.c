@@ -130,7 +130,7 @@ walk_add_roots(struct strv *ret, const struct sandbox_policy *policy, struct sy_
     for (size_t i = 0; rc == SY_E_OK && i < policy->writable_roots.n; i++) {
         const char *root = policy->writable_roots.v[i];
 
-        if (!sandbox_policy_is_granted(policy, i)) {
+        if (!sandbox_policy_is_granted(policy, i) && !sandbox_policy_is_linked(policy, i)) {
             rc = add(ret, root, err);
         } else if (strv_add(ret, root) != SY_E_OK) {
             rc = sy_err_nomem(err);

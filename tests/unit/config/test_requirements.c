@@ -296,6 +296,29 @@ roots_lie_within_the_required_ones(void **state)
 }
 
 static void
+required_roots_are_all_that_there_are(void **state)
+{
+    const struct fixture *f = *state;
+    const char *on[] = {"sandbox.linked_worktrees=true", NULL};
+    struct given given = {
+        .system = "requirements: [sandbox.writable_roots]\nsandbox: {writable_roots: [/srv]}\n"};
+    struct config c = {0};
+
+    fixture_must_load(&c, f, &given);
+    assert_false(c.sandbox.linked_worktrees);
+    config_fini(&c);
+    given.flags = on;
+    assert_int_equal(fixture_load(&c, f, &given, NULL), SY_E_CONFIG);
+
+    /* Unless the administrator lets them be. */
+    given.system = "requirements: [sandbox.writable_roots]\n"
+                   "sandbox: {writable_roots: [/srv], linked_worktrees: true}\n";
+    fixture_must_load(&c, f, &given);
+    assert_true(c.sandbox.linked_worktrees);
+    config_fini(&c);
+}
+
+static void
 a_root_is_judged_by_where_it_lies(void **state)
 {
     const struct fixture *f = *state;
@@ -450,6 +473,7 @@ main(void)
         T(what_has_no_order_must_stay),
         T(lists_of_patterns_narrow_each_in_its_way),
         T(roots_lie_within_the_required_ones),
+        T(required_roots_are_all_that_there_are),
         T(a_root_is_judged_by_where_it_lies),
         T(a_violation_names_who_what_and_by_which_line),
         T(a_stronger_source_does_not_hide_a_violation),

@@ -49,6 +49,7 @@ text_tells_each_value_and_where_it_comes_from(void **state)
     static const char golden[] =
         "sandbox.mode: read-only                      # {system}:2\n"
         "sandbox.writable_roots: [/srv/data]          # {user}:3\n"
+        "sandbox.linked_worktrees: true               # default\n"
         "sandbox.deny_read: []                        # default\n"
         "sandbox.default_deny_read: true              # default\n"
         "sandbox.allow_read: []                       # default\n"
@@ -129,6 +130,7 @@ json_has_the_types_of_the_values(void **state)
     static const char golden[] =
         "{\"sandbox.mode\":{\"value\":\"read-only\",\"source\":\"{system}:2\"},"
         "\"sandbox.writable_roots\":{\"value\":[\"/srv/data\"],\"source\":\"{user}:3\"},"
+        "\"sandbox.linked_worktrees\":{\"value\":true,\"source\":\"default\"},"
         "\"sandbox.deny_read\":{\"value\":[],\"source\":\"default\"},"
         "\"sandbox.default_deny_read\":{\"value\":true,\"source\":\"default\"},"
         "\"sandbox.allow_read\":{\"value\":[],\"source\":\"default\"},"

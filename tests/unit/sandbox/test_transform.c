@@ -193,21 +193,24 @@ static void
 the_wrapper_is_told_where_no_link_may_lead(void **state)
 {
     static char root[] = "/data";
-    char *roots[] = {root, work, NULL};
+    static char repository[] = "/main/.git";
+    char *roots[] = {root, repository, work, NULL};
     struct wrapped w;
     struct sandbox_policy read = {0};
     struct sy_error err = {0};
 
     (void)state;
     wrapped_init(&w, PLATFORM_LINUX, SANDBOX_WORKSPACE_WRITE);
-    w.policy.writable_roots = (struct strv){.v = roots, .n = 2, .cap = 3, .max = 2};
+    w.policy.writable_roots = (struct strv){.v = roots, .n = 3, .cap = 4, .max = 3};
     w.policy.n_granted_roots = 1;
+    w.policy.n_linked_roots = 1;
     w.policy.cwd_is_inner = true;
     wrap(&w);
     assert_int_equal(
         sandbox_policy_read(&read, buf_view(&w.env.document), w.env.document.len, &err), SY_E_OK);
     assert_true(strv_eq(&read.writable_roots, &w.policy.writable_roots));
     assert_int_equal(read.n_granted_roots, 1);
+    assert_int_equal(read.n_linked_roots, 1);
     assert_true(read.cwd_is_inner);
     sandbox_policy_fini(&read);
     sandbox_exec_env_fini(&w.env);

@@ -140,6 +140,9 @@ enum sy_code config_load(struct config *ret, const struct config_sources *source
                          struct sy_error *err) SY_NODISCARD;
 void config_fini(struct config *c);
 
+/* Does an administrator require the key ("sandbox.mode"), so that nobody may widen it? */
+bool config_requires(const struct config *c, const char *key);
+
 /* Effective values with their sources, as text for people or as JSON. */
 enum sy_code config_show(const struct config *c, struct buf *out, bool as_json) SY_NODISCARD;
 

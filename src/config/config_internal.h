@@ -266,6 +266,8 @@ struct config_layers {
  */
 enum sy_code config_imply_requirements(struct config_layers *layers, const char *system_path,
                                        struct sy_error *err) SY_NODISCARD;
+/* Is the key required, by its name or by that of another? */
+bool config_is_required(const struct config_layers *layers, size_t key);
 /* SY_E_CONFIG when a layer above the system file widens a required key. */
 enum sy_code config_check_requirements(const struct config_layers *layers, const char *system_path,
                                        struct sy_error *err) SY_NODISCARD;
@@ -277,6 +279,7 @@ struct config_impl {
     char *user_path; /* NULL: none */
     char *texts[CONFIG_KEYS];
     struct config_place places[CONFIG_KEYS];
+    bool required[CONFIG_KEYS];
 };
 
 /* Judges the layers and moves the highest value of each key into *ret, which

@@ -73,9 +73,19 @@ config_merge(struct config *ret, struct config_layers *layers, struct sy_error *
         return rc;
     }
     for (size_t key = 0; rc == SY_E_OK && key < CONFIG_KEYS; key++) {
+        ret->impl->required[key] = config_is_required(layers, key);
         rc = merge_key(ret, key, layers, err);
     }
     return rc;
+}
+
+bool
+config_requires(const struct config *c, const char *key)
+{
+    size_t k = config_find_key(key, strlen(key));
+
+    SY_ASSERT(k < CONFIG_KEYS);
+    return c->impl != NULL && c->impl->required[k];
 }
 
 void

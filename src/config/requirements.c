@@ -286,9 +286,11 @@ check_key(const struct config_layers *layers, size_t key, const char *system_pat
 }
 
 /* Full network would lift an allow list that is required. */
-static bool
-is_required(const struct config_layer *system, size_t key)
+bool
+config_is_required(const struct config_layers *layers, size_t key)
 {
+    const struct config_layer *system = &layers->of[CONFIG_FROM_SYSTEM];
+
     return config_layer_required_line(system, key) != 0 ||
            (str_eq(config_rows[key].info.key, "sandbox.network_access") &&
             config_layer_required_line(system, allow_key()) != 0);
@@ -325,7 +327,7 @@ config_check_requirements(const struct config_layers *layers, const char *system
                           struct sy_error *err)
 {
     for (size_t key = 0; key < CONFIG_KEYS; key++) {
-        if (!is_required(&layers->of[CONFIG_FROM_SYSTEM], key)) {
+        if (!config_is_required(layers, key)) {
             continue;
         }
 

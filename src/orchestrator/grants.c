@@ -123,7 +123,7 @@ grants_rule_holds(const struct sandbox_policy *base, const struct access *what)
 {
     /* A turn that was led into a part of its parent's directory has not that part's rules, which
      * its parent has not. */
-    if (base->cwd_is_inner) {
+    if (base->cwd_is_inner || access_kept_by(base, what->kind) != NULL) {
         return false;
     }
     switch (what->kind) {
@@ -142,7 +142,7 @@ grants_rule_holds(const struct sandbox_policy *base, const struct access *what)
 static bool
 holds_for(const struct grant *g, const struct sandbox_policy *base)
 {
-    if (!sandbox_mode_is_enforced(base->mode)) {
+    if (!sandbox_mode_is_enforced(base->mode) || access_kept_by(base, g->what.kind) != NULL) {
         return false;
     }
     if (g->scope != GRANT_RULE) {

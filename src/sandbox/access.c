@@ -112,6 +112,21 @@ access_widen(struct sandbox_policy *p, const struct access *a)
     return rc;
 }
 
+const char *
+access_kept_by(const struct sandbox_policy *p, enum access_kind kind)
+{
+    switch (kind) {
+    case ACCESS_WRITE:
+        return p->keeps_roots ? "sandbox.writable_roots" : NULL;
+    case ACCESS_CONNECT:
+        return p->keeps_network ? "network.allow" : NULL;
+    case ACCESS_READ:
+    case ACCESS_RUN:
+        break;
+    }
+    return p->keeps_reads ? "sandbox.allow_read" : NULL;
+}
+
 /* What is told of a grave or refused one; `%s` is not in it. */
 struct place {
     const char *path;

@@ -34,6 +34,12 @@ enum sy_code access_copy(struct access *ret, const struct access *from) SY_NODIS
  */
 enum sy_code access_widen(struct sandbox_policy *p, const struct access *a) SY_NODISCARD;
 
+/*
+ * The key that an administrator requires and that such an access would widen, so that nobody can
+ * grant it: "sandbox.writable_roots". NULL: there is none.
+ */
+const char *access_kept_by(const struct sandbox_policy *p, enum access_kind kind);
+
 /* How much a person should think about it. */
 enum access_weight {
     ACCESS_PLAIN,

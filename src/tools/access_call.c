@@ -203,6 +203,18 @@ check_mode(const struct access_call *a, const struct sandbox_policy *base, struc
                : SY_E_OK;
 }
 
+/* What an administrator requires binds whoever would answer too. */
+static enum sy_code
+check_kept(const struct access_call *a, const struct sandbox_policy *base, struct sy_error *err)
+{
+    const char *key = access_kept_by(base, a->kind);
+
+    return key == NULL
+               ? SY_E_OK
+               : sy_err_set(err, SY_E_DENIED,
+                            "an administrator requires %s: nobody can be asked to widen it", key);
+}
+
 /* Would it be of use? What hides or protects the object may be left in a wider sandbox too. */
 static enum sy_code
 check_use(struct access_call *a, const struct sandbox_policy *wide, const struct sandbox_plan *plan,
@@ -287,6 +299,9 @@ ask(struct access_call *a, struct orch_call *call, struct exec_look *ret, struct
     struct access_verdict verdict;
     enum sy_code rc = check_mode(a, orch_base_policy(call), err);
 
+    if (rc == SY_E_OK) {
+        rc = check_kept(a, orch_base_policy(call), err);
+    }
     if (rc == SY_E_OK) {
         rc = access_surroundings_find(&around, a->config, orch_base_policy(call), a->environ_list,
                                       err);

@@ -34,6 +34,9 @@ fill_sandbox(struct sandbox_policy *ret, const struct config *config, const char
         return rc;
     }
     ret->finds_linked = config->sandbox.linked_worktrees;
+    ret->keeps_roots = config_requires(config, "sandbox.writable_roots");
+    ret->keeps_network = config_requires(config, "network.allow");
+    ret->keeps_reads = config_requires(config, "sandbox.allow_read");
     ret->has_network = config->sandbox.network_access;
     ret->excludes_tmpdir = config->sandbox.exclude_tmpdir_env_var;
     ret->excludes_slash_tmp = config->sandbox.exclude_slash_tmp;

@@ -10,6 +10,7 @@ import { test } from 'node:test';
 import { call, has, hasFull, listen, makeYard, mustRun, program, STUCK_MS } from './lib/client.mjs';
 import { says, startAsked } from './lib/person.mjs';
 import { openProto } from './lib/proto.mjs';
+import { hasSystem, underSystem } from './lib/system.mjs';
 
 const limit = { timeout: STUCK_MS };
 
@@ -394,4 +395,22 @@ test('proto: asked by an event, bound to the policy of the turn', limit, async (
   assert.match((await p.next((m) => m.type === 'function_call_output' && m.call_id === 'r2')).output, /^Not applied/);
   p.send({ type: 'turn', turn_id: 't4' });
   assert.equal(await run('again'), true, 'the control: under its policy it holds');
+});
+
+test('what an administrator requires is asked of nobody', limit, (t) => {
+  const yard = makeYard();
+  if (!mustRun(t, hasSystem(), 'no mount namespaces here')) {
+    return;
+  }
+  fs.writeFileSync(path.join(yard.home, '.netrc'), 'x');
+  const wants = [['sandbox.writable_roots', 'write', yard.outside], ['network.allow', 'connect', 'example.com:443'],
+    ['sandbox.allow_read', 'read', path.join(yard.home, '.netrc')]];
+  for (const [key, access, object] of wants) {
+    const input = `${JSON.stringify({ type: 'function_call', call_id: 'a', name: 'request_access', arguments: JSON.stringify({ access, object, justification: 'x' }) })}\n`;
+    for (const [requirements, right] of [[key, new RegExp(`an administrator requires ${key.replace('.', '\\.')}`)], ['log.level', /a person has to approve it first|Applied/]]) {
+      const r = underSystem(yard, `requirements: [${requirements}]\n`, ['proto', '--no-daemon', '-c', 'approval.policy=on-request'], input);
+      const out = r.stdout.split('\n').filter(Boolean).map((line) => JSON.parse(line)).find((m) => m.type === 'function_call_output');
+      assert.match(out?.output ?? r.stderr, right, `${requirements}: ${access}`);
+    }
+  }
 });

@@ -8,6 +8,7 @@ import { test } from 'node:test';
 import { call, makeYard, mustRun, program, STUCK_MS, waitFor } from './lib/client.mjs';
 import { says, startAsked } from './lib/person.mjs';
 import { openProto } from './lib/proto.mjs';
+import { hasSystem, underSystem } from './lib/system.mjs';
 
 const limit = { timeout: STUCK_MS };
 
@@ -447,26 +448,9 @@ test('under granular a hook asks only where rules may be asked about, and answer
   assert.equal(allowed.asked.length, 0);
 });
 
-/** Runs Shellyard where /etc is a copy with this system configuration. */
-function underSystem(yard, config, args, input = '') {
-  const namespace = process.getuid() === 0 ? ['-m'] : ['-rm'];
-  const etc = path.join(yard.dir, 'etc');
-  fs.mkdirSync(path.join(etc, 'shellyard'), { recursive: true });
-  for (const name of ['passwd', 'group', 'nsswitch.conf', 'ld.so.cache', 'hosts', 'localtime']) {
-    if (fs.existsSync(`/etc/${name}`)) {
-      fs.copyFileSync(`/etc/${name}`, path.join(etc, name));
-    }
-  }
-  fs.writeFileSync(path.join(etc, 'shellyard/config.yaml'), config, { mode: 0o644 });
-  return spawnSync('unshare', [...namespace, 'sh', '-c', 'mount --bind "$0" /etc && exec "$@"', etc, program, ...args], {
-    cwd: yard.ws, env: yard.env, encoding: 'utf8', input,
-  });
-}
-
 test('an administrator pins the hooks: whoever has others gets an error, and nothing runs', limit, (t) => {
   const yard = makeYard();
-  const can = spawnSync('unshare', [process.getuid() === 0 ? '-m' : '-rm', 'mount', '-t', 'tmpfs', 'none', '/mnt']).status === 0;
-  if (!mustRun(t, can, 'no mount namespaces here')) {
+  if (!mustRun(t, hasSystem(), 'no mount namespaces here')) {
     return;
   }
   const theirs = '/usr/bin/true';

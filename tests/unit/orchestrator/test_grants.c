@@ -106,6 +106,23 @@ once_is_for_one_call_that_begins(void **state)
     assert_false(holds(y, &y->policy, &a));
 }
 
+/* Whatever was granted before. */
+static void
+what_an_administrator_requires_stays(void **state)
+{
+    struct yard *y = *state;
+    static const struct orch_call a;
+
+    y->policy.keeps_roots = true;
+    grant(y, GRANT_SESSION);
+    assert_false(holds(y, &y->policy, &a));
+    assert_false(grants_rule_holds(&y->policy, &y->access));
+    y->policy.keeps_roots = false;
+    y->policy.keeps_network = y->policy.keeps_reads = true;
+    assert_true(holds(y, &y->policy, &a));
+    assert_true(grants_rule_holds(&y->policy, &y->access));
+}
+
 static void
 a_session_has_it_under_the_policy_it_was_asked_under(void **state)
 {
@@ -227,6 +244,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(once_is_for_one_call_that_begins, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_an_administrator_requires_stays, setup, teardown),
         cmocka_unit_test_setup_teardown(a_session_has_it_under_the_policy_it_was_asked_under, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(a_rule_is_for_its_workspace_and_no_narrower_mode, setup,

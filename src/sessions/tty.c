@@ -126,8 +126,9 @@ look_closer(struct state_facts *facts, int master, struct terminal *screen)
     if (facts->canonical && ioctl(master, TIOCGPTN, &number) == 0) {
         (void)snprintf(name, sizeof(name), "/dev/pts/%u", number);
         facts->reads = state_group_reads(facts->foreground, name);
-        facts->reads_commands = !is_password && facts->reads == STATE_YES &&
-                                state_reads_commands(facts->foreground, name);
+        facts->reads_commands = !is_password && facts->reads == STATE_YES
+                                    ? state_reads_commands(facts->foreground, name)
+                                    : STATE_UNKNOWN;
     }
     if (is_password) {
         facts->asks_password = facts->reads == STATE_UNKNOWN && asks_password(screen);
@@ -143,7 +144,7 @@ bool
 live_get_terminal(const struct live *l, struct live_terminal *ret)
 {
     int master = l->driver != NULL ? orch_terminal_fd(l->call) : -1;
-    struct state_facts facts = {.reads = STATE_UNKNOWN};
+    struct state_facts facts = {.reads = STATE_UNKNOWN, .reads_commands = STATE_UNKNOWN};
 
     *ret = (struct live_terminal){.is_waiting = false};
     if (master < 0 || l->screen == NULL) {
@@ -157,6 +158,7 @@ live_get_terminal(const struct live *l, struct live_terminal *ret)
     look_closer(&facts, master, l->screen);
     ret->is_shell = facts.is_shell_line;
     ret->reads = facts.reads == STATE_YES;
+    ret->reads_for_others = facts.reads_commands == STATE_NO;
     ret->may_read = facts.reads != STATE_NO;
     ret->leads = facts.foreground != 0 && facts.foreground == facts.shell && facts.echo;
     switch (state_of(&facts)) {

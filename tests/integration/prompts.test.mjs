@@ -177,6 +177,15 @@ while True:
   await p.press('C-c');
   await p.ends(130);
 
+  // Before it has drawn anything it has still to begin.
+  const slow = await s.run('sleep 0.4; echo drawn; exec sleep 300', { until: 'stable', yield_time_ms: 30_000 });
+
+  assert.deepEqual([slow.last.reason, slow.last.output.trim()], ['stable', 'drawn']);
+
+  const blank = await s.run('sleep 300', { until: 'stable', yield_time_ms: 30_000 });
+
+  assert.deepEqual([blank.last.reason, blank.last.output.trim()], ['stable', '']);
+
   const pipe = await s.tool('exec_command', { cmd: 'echo one; exec sleep 300', until: 'stable', yield_time_ms: 30_000 });
 
   assert.equal(pipe.reason, 'stable');
@@ -382,12 +391,10 @@ test('a shell in a shell has a prompt too, and read is none', { timeout: STUCK_M
       await p.type('exit\n', prompted);
       assert.equal(p.last.reason, 'prompt', `${name} behind ${inner}\n${p.show()}`);
     }
-    if (name !== 'plain') {
-      await p.type('echo a\nread x\n', { view: 'stream', until: 'prompt', yield_time_ms: 250 });
-      assert.equal(p.last.reason, 'timeout', `read in ${name}\n${p.show()}`);
-      await p.type('v\n', prompted);
-      assert.equal(p.last.reason, 'prompt', `${name} behind read\n${p.show()}`);
-    }
+    await p.type('echo a\nread x\n', { view: 'stream', until: 'prompt', yield_time_ms: 250 });
+    assert.equal(p.last.reason, 'timeout', `read in ${name}\n${p.show()}`);
+    await p.type('v\n', prompted);
+    assert.equal(p.last.reason, 'prompt', `${name} behind read\n${p.show()}`);
     await p.press('C-d');
     await p.ends();
   }

@@ -450,6 +450,14 @@ wants_terminal(const struct live_order *o)
            o->view == LIVE_VIEW_DIFF;
 }
 
+/* Does it ask for something that the specification's tools do not know? */
+static bool
+asks_more(const struct live_order *o)
+{
+    return o->has_until || o->idle_ms > 0 || o->pattern != NULL || o->has_since ||
+           o->view != LIVE_VIEW_AUTO;
+}
+
 static void
 add_notes(struct exec_output *o, const struct live_call *lc, const struct live_state *state)
 {
@@ -504,7 +512,8 @@ build(struct tool_output *ret, struct tool_call *call, struct exec_output *answe
 {
     struct live_call *lc = call->live;
     struct live_state state;
-    struct result_session s = {.reason = live_reason_name(lc->reason)};
+    struct result_session s = {.reason = live_reason_name(lc->reason),
+                               .tells_more = asks_more(&lc->order)};
 
     live_get_state(lc->live, &state);
     s.id = live_id(lc->live);
@@ -513,6 +522,9 @@ build(struct tool_output *ret, struct tool_call *call, struct exec_output *answe
     s.shown.text.max = lc->order.max_bytes + LIVE_SCREEN_BYTES;
     s.screen.max = LIVE_SCREEN_BYTES * 4;
     (void)live_get_terminal(lc->live, &s.terminal);
+    if (lc->reason == LIVE_PROMPT || lc->reason == LIVE_INPUT) {
+        s.terminal.is_waiting = true; /* a mark is there before its shell reads */
+    }
     if (state.is_running) {
         write_next(s.next, call, s.id);
     }

@@ -28,9 +28,7 @@ live_show_stream(struct live_shown *ret, struct live *l, uint64_t from, size_t m
         return rc;
     }
     ret->stats.total_bytes = to > from ? to - from : 0;
-    for (size_t i = 0; i < raw.len; i++) {
-        ret->stats.total_lines += raw.data[i] == '\n' ? 1 : 0;
-    }
+    ret->stats.total_lines = transcript_lines(t, from, to);
     if (raw.len > 0 && raw.data[raw.len - 1] != '\n') {
         ret->stats.total_lines++;
     }

@@ -304,6 +304,32 @@ a_single_long_line_is_cut_between_characters(void **state)
     assert_non_null(strstr(out.data, "(0 lines) omitted of 3000 bytes, 1 lines ...]\n€"));
 }
 
+/* Text that has become longer than its bytes is told in bytes all the same. */
+static void
+omits_no_more_bytes_than_there_are(void **state)
+{
+    SY_AUTO(buf_fini) struct buf bytes = {.max = 8192};
+    SY_AUTO(buf_fini) struct buf out = {.max = 8192};
+    struct output_marks marks = {0};
+    const struct output_totals total = {.bytes = 4000, .lines = 1};
+
+    (void)state;
+    for (int i = 0; i < 4000; i++) {
+        assert_int_equal(buf_add_char(&bytes, '\377'), SY_E_OK);
+    }
+    assert_int_equal(output_text_bytes(&out, buf_view(&bytes), bytes.len, 1500, total, &marks),
+                     SY_E_OK);
+    assert_true(marks.is_truncated);
+
+    const char *marker = strstr(out.data, "[... ");
+    unsigned long long omitted = 0;
+
+    assert_non_null(marker);
+    assert_int_equal(sscanf(marker, "[... %llu bytes", &omitted), 1);
+    /* A third of what is shown, since each byte became three. */
+    assert_in_range(omitted, 4000 - 500, 4000 - 400);
+}
+
 static uint64_t
 number_after(const char *text, const char *before)
 {
@@ -435,6 +461,7 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(omits_no_more_bytes_than_there_are),
         cmocka_unit_test(valid_text_is_copied),
         cmocka_unit_test(each_maximal_invalid_subpart_becomes_one_replacement),
         cmocka_unit_test(a_small_room_takes_whole_characters_only),

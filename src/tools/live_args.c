@@ -85,6 +85,18 @@ live_args_size(unsigned *ret_rows, unsigned *ret_cols, const struct js *args, st
     return rc;
 }
 
+/* A call that names what it waits for wants that, and not what there is after a moment; one that is
+ * to be answered at once is. */
+static int64_t
+default_yield(const struct live_order *o, const struct live_yield *y)
+{
+    bool has_condition = o->has_until || o->pattern != NULL || o->idle_ms > 0;
+
+    return has_condition && y->fallback_ms > 0 && y->fallback_ms < LIMIT_YIELD_DEFAULT_MS
+               ? LIMIT_YIELD_DEFAULT_MS
+               : y->fallback_ms;
+}
+
 /* Codex moves what is out of range to its border; a wait is no reason to fail a call. */
 static int64_t
 clamp(int64_t ms, const struct live_yield *y)
@@ -233,7 +245,7 @@ live_args_wait(struct live_order *ret, const struct invocation *inv, const struc
                struct sy_error *err)
 {
     const struct js *args = inv->arguments;
-    int64_t ms = yield->fallback_ms;
+    int64_t ms = -1;
     int64_t idle = 0;
     int64_t since = -1;
     enum sy_code rc = number(&ms, args, "yield_time_ms", (const int64_t[2]){0, INT32_MAX}, err);
@@ -253,8 +265,8 @@ live_args_wait(struct live_order *ret, const struct invocation *inv, const struc
     if (rc == SY_E_OK) {
         rc = request_fill_budget(&ret->max_bytes, inv, err);
     }
-    ret->yield_ms = (uint64_t)clamp(ms, yield);
     ret->idle_ms = (uint64_t)idle;
+    ret->yield_ms = (uint64_t)clamp(ms >= 0 ? ms : default_yield(ret, yield), yield);
     ret->has_since = since >= 0;
     ret->since_seq = since >= 0 ? (uint64_t)since : 0;
     return rc;

@@ -98,6 +98,15 @@ test('the session has the size of the terminal that has joined, of two the small
   assert.equal((await watcher.ended).status, 0);
 });
 
+test('a terminal that knows no size of its own is one of 24 by 80', limit, async (t) => {
+  const s = await open(t);
+  await s.type('', { rows: 30, cols: 100 });
+  const person = joinSession(t, s.yard, ['1234'], { rows: 0, cols: 0 });
+  await person.shows(/>/);
+  person.type('stty size\r');
+  await person.shows(/^24 80$/m);
+});
+
 test('two who have joined see what either types, and one who watches types nothing', limit, async (t) => {
   const s = await open(t);
   const people = [joinSession(t, s.yard, ['1234']), joinSession(t, s.yard, ['1234']), joinSession(t, s.yard, ['--read-only', '1234'])];

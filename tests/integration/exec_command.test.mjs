@@ -569,6 +569,10 @@ test('where there are too many the one goes that was used least recently', async
 
   assert.equal(one.status, 'running');
 
+  const [, running, most] = one.note.match(/(\d+) of at most (\d+) sessions run/);
+
+  assert.equal(running, most, 'the one that makes room counts no more');
+
   const gone = await s.type('n1', '');
 
   assert.equal(gone.isError, true);

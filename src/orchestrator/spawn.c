@@ -90,6 +90,7 @@ build_environment(struct orch_call *c)
     unsigned owner = 0;
     struct env_facts facts = {
         .is_session = c->request.input.is_session,
+        .has_terminal = c->request.input.kind == INPUT_TERMINAL,
         .has_network = sandbox_policy_has_network(&c->turn.sandbox),
         .tmpdir = c->turn.sandbox.tmpdir,
     };

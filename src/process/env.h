@@ -28,6 +28,7 @@ void env_policy_fini(struct env_policy *p);
 /* What of the call decides on variables. */
 struct env_facts {
     bool is_session;         /* interactive: all of UNIFIED_EXEC_ENV, CODEX_CI too */
+    bool has_terminal;       /* such a one: ssh may ask there */
     bool has_network;        /* false: CODEX_SANDBOX_NETWORK_DISABLED=1 */
     const char *sandbox_tag; /* CODEX_SANDBOX value ("seatbelt"), NULL: not set */
     const char *tmpdir;      /* NULL: leave TMPDIR as it is */

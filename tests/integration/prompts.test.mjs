@@ -151,6 +151,25 @@ curses.wrapper(main)
   assert.match(refused.text, /no terminal.*tty/);
 });
 
+test('ssh and its like ask on the terminal', { timeout: STUCK_MS }, async (t) => {
+  const s = await openDrive(t);
+  const p = await s.run('echo $SSH_ASKPASS_REQUIRE', { yield_time_ms: 30_000 });
+
+  assert.match(p.last.output, /^never$/m);
+  if (has('ssh-keygen')) {
+    const key = await s.run('ssh-keygen -q -t ed25519 -f key', { until: 'input', yield_time_ms: 30_000 });
+
+    assert.deepEqual([key.last.reason, key.last.echo_off], ['input', true], key.show());
+    await key.type('a long phrase\n', { until: 'input', yield_time_ms: 30_000 });
+    await key.type('a long phrase\n', { yield_time_ms: 30_000 });
+    assert.equal(key.last.exit_code, 0, key.show());
+
+    const open = await s.run("ssh-keygen -y -P '' -f key", { yield_time_ms: 30_000 });
+
+    assert.equal(open.last.exit_code, 255, open.show());
+  }
+});
+
 test('a screen is stable once it shows the same, however often that is drawn', { timeout: STUCK_MS }, async (t) => {
   const s = await openDrive(t);
 

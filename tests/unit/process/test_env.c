@@ -290,6 +290,18 @@ a_session_has_the_variables_of_the_specification(void **state)
 
     assert_env(&one_shot, "CODEX_CI", NULL);
     assert_env(&one_shot, "LC_ALL", "de_DE.UTF-8");
+
+    /* ssh asks where somebody can answer. */
+    SY_AUTO(strv_fini)
+    struct strv terminal =
+        built(&plain, base, NULL,
+              (struct env_facts){.has_network = true, .is_session = true, .has_terminal = true});
+
+    assert_env(&one_shot, "SSH_ASKPASS_REQUIRE", "force");
+    assert_env(&env, "SSH_ASKPASS_REQUIRE", "force");
+    assert_env(&terminal, "SSH_ASKPASS_REQUIRE", "never");
+    assert_env(&terminal, "CODEX_CI", "1");
+    assert_env(&terminal, "GIT_TERMINAL_PROMPT", "0");
 }
 
 static void

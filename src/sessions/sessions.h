@@ -165,6 +165,9 @@ struct terminal *live_screen(struct live *l);
 /* The number of the look (terminal_screen.seq) that an answer was made of last; 0: none. */
 uint64_t live_seen(const struct live *l);
 void live_set_seen(struct live *l, uint64_t seq);
+/* Did its program use the whole screen when the last answer was made? */
+bool live_was_drawing(const struct live *l);
+void live_set_drawing(struct live *l, bool is_drawing);
 
 struct transcript;
 /* What it wrote (transcript.h). */

@@ -93,6 +93,18 @@ live_set_seen(struct live *l, uint64_t seq)
     l->seen = seq;
 }
 
+bool
+live_was_drawing(const struct live *l)
+{
+    return l->was_drawing;
+}
+
+void
+live_set_drawing(struct live *l, bool is_drawing)
+{
+    l->was_drawing = is_drawing;
+}
+
 /* The process group of the session's first program: it leads the terminal's session. */
 static pid_t
 leader(int master)

@@ -378,9 +378,14 @@ static enum sy_code
 read_text(struct result_session *s, struct live_call *lc)
 {
     struct transcript *t = live_transcript(lc->live);
-    enum sy_code rc = live_show_stream(
-        &s->shown, lc->live, lc->order.has_since ? lc->order.since_seq : transcript_unread(t),
-        lc->order.max_bytes);
+    const struct live_part part = {
+        .from = lc->order.has_since ? lc->order.since_seq : transcript_unread(t),
+        .max_bytes = lc->order.max_bytes,
+        .leaves_drawing_out = lc->order.view == LIVE_VIEW_AUTO && !lc->order.has_since &&
+                              live_screen(lc->live) != NULL,
+        .was_drawing = live_was_drawing(lc->live),
+    };
+    enum sy_code rc = live_show_stream(&s->shown, lc->live, &part);
 
     transcript_mark_read(t, s->shown.next_seq);
     return rc;
@@ -542,6 +547,7 @@ build(struct tool_output *ret, struct tool_call *call, struct exec_output *answe
 
     enum sy_code rc = shows_screen(lc, &state) ? read_screen(&s, lc) : read_text(&s, lc);
 
+    live_set_drawing(lc->live, s.terminal.draws);
     if (rc == SY_E_OK) {
         rc = result_build_session(ret, call, answer, &s);
     }

@@ -372,6 +372,14 @@ add_inherited(struct strv *ret, struct names_met *met, const struct env_policy *
     return SY_E_OK;
 }
 
+bool
+env_never_passes(const char *entry)
+{
+    struct name name = name_of(entry);
+
+    return name.n > 0 && is_banned(name);
+}
+
 /* Lays entries over the list. Banned ones never pass; malformed ones are the
  * caller's mistake. */
 static enum sy_code

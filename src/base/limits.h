@@ -162,6 +162,9 @@
 /* How long a screen is the same until it is stable: longer than a program takes between two parts
  * of one drawing, shorter than the shortest yield. */
 #define LIMIT_STABLE_MS 150
+/* How long a program writes nothing until it is idle: longer than most take between two lines of
+ * the same answer. */
+#define LIMIT_IDLE_MS 500
 
 /* Sessions used last, which are not ended to make room (the specification's pruning). */
 #define LIMIT_SESSIONS_PROTECTED 8U

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "cli/attach_tty.h"
 #include "cli/pass.h"
@@ -18,6 +19,9 @@
 
 #define KEY_DEFAULT "C-\\"
 #define KEY_MAX     16U
+/* How long the rest of the key that leaves may be on its way, once it has begun: a person does not
+ * notice that an Escape, with which most begin, is passed on so much later. */
+#define KEY_REST_NS 50000000ULL
 
 static const int watched[] = {SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGTSTP, SIGCONT, SIGWINCH};
 
@@ -27,6 +31,9 @@ struct joined {
     bool is_read_only;
     char key[KEY_MAX]; /* what the key that leaves sends */
     size_t key_n;
+    char held[KEY_MAX]; /* typed, and perhaps its beginning */
+    size_t held_n;
+    uint64_t held_ns; /* when it began */
     int signals_fd;
     int out_fd;
     struct buf in;     /* from the daemon */
@@ -115,11 +122,58 @@ find_key(const struct joined *j, const char *bytes, size_t n)
     return at != NULL ? (size_t)(at - bytes) : n;
 }
 
+/* How much of the end of what was typed may be the beginning of that key. */
+static size_t
+count_held(const struct joined *j, const char *bytes, size_t n)
+{
+    size_t ret = n < j->key_n - 1 ? n : j->key_n - 1;
+
+    while (ret > 0 && memcmp(bytes + n - ret, j->key, ret) != 0) {
+        ret--;
+    }
+    return ret;
+}
+
+static void
+send_keys(struct joined *j, const char *bytes, size_t n)
+{
+    if (n > 0 && !j->is_read_only &&
+        attach_frame_write(&j->to, ATTACH_INPUT, bytes, n) != SY_E_OK) {
+        fail(j, SY_E_LIMIT, "the daemon takes no more");
+    }
+}
+
+/* The rest of the key did not come: it was another one. */
+static void
+let_go(struct joined *j)
+{
+    if (j->held_n > 0 && clock_mono_ns() >= j->held_ns + KEY_REST_NS) {
+        send_keys(j, j->held, j->held_n);
+        j->held_n = 0;
+    }
+}
+
+static int
+poll_ms(const struct joined *j)
+{
+    uint64_t now = clock_mono_ns();
+
+    if (j->held_n == 0) {
+        return -1;
+    }
+    return now < j->held_ns + KEY_REST_NS ? (int)((j->held_ns + KEY_REST_NS - now) / 1000000) + 1
+                                          : 0;
+}
+
 static void
 read_keys(struct joined *j)
 {
-    char bytes[4096];
-    ssize_t n = read(STDIN_FILENO, bytes, sizeof(bytes));
+    char bytes[KEY_MAX + 4096];
+    size_t had = j->held_n;
+
+    memcpy(bytes, j->held, had);
+
+    ssize_t n = read(STDIN_FILENO, bytes + had, sizeof(bytes) - had);
 
     if (n < 0 && (errno == EINTR || errno == EAGAIN)) {
         return;
@@ -129,13 +183,14 @@ read_keys(struct joined *j)
         return;
     }
 
-    size_t end = find_key(j, bytes, (size_t)n);
+    size_t all = had + (size_t)n;
+    size_t end = find_key(j, bytes, all);
 
-    if (end > 0 && !j->is_read_only &&
-        attach_frame_write(&j->to, ATTACH_INPUT, bytes, end) != SY_E_OK) {
-        fail(j, SY_E_LIMIT, "the daemon takes no more");
-    }
-    if (end < (size_t)n) {
+    j->held_n = end == all ? count_held(j, bytes, all) : 0;
+    j->held_ns = clock_mono_ns();
+    memcpy(j->held, bytes + all - j->held_n, j->held_n);
+    send_keys(j, bytes, end - j->held_n);
+    if (end < all) {
         if (attach_frame_write(&j->to, ATTACH_DETACH, "", 0) == SY_E_OK) {
             send_frames(j);
         }
@@ -242,7 +297,7 @@ run(struct joined *j)
         };
 
         fds[0].events |= j->to.len > 0 ? POLLOUT : 0;
-        if (poll(fds, 4, -1) < 0) {
+        if (poll(fds, 4, poll_ms(j)) < 0) {
             continue; /* EINTR; nothing else can happen to these */
         }
         if (fds[2].revents != 0) {
@@ -250,6 +305,8 @@ run(struct joined *j)
         }
         if (fds[1].revents != 0 && !j->is_over) {
             read_keys(j);
+        } else {
+            let_go(j);
         }
         send_frames(j);
         if (fds[3].revents != 0) {

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/limits.h"
 #include "terminal/paint.h"
 
 /* For the handler of signals that mean an error of ours. */
@@ -116,6 +117,7 @@ attach_tty_size(unsigned *ret_rows, unsigned *ret_cols)
     struct winsize size = {0};
 
     (void)ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
-    *ret_rows = size.ws_row;
-    *ret_cols = size.ws_col;
+    /* A serial line and the like know no size. */
+    *ret_rows = size.ws_row > 0 ? size.ws_row : LIMIT_TERMINAL_ROWS_DEFAULT;
+    *ret_cols = size.ws_col > 0 ? size.ws_col : LIMIT_TERMINAL_COLS_DEFAULT;
 }

@@ -17,7 +17,7 @@ enum sy_code attach_tty_open(int *ret_out, struct sy_error *err) SY_NODISCARD;
 /* After somebody else has used it (SIGCONT). */
 void attach_tty_again(void);
 void attach_tty_close(void);
-/* Its size; 0: it does not know. */
+/* Its size; the usual one where it knows none. */
 void attach_tty_size(unsigned *ret_rows, unsigned *ret_cols);
 
 #endif

@@ -45,8 +45,16 @@ find_client(struct setup *s, const char *name, struct sy_error *err)
         return sy_err_set(err, SY_E_ARG, "setup: unknown client '%s'; did you mean '%s'?", name,
                           near);
     }
-    return sy_err_set(err, SY_E_ARG, "setup: unknown client '%s' (see 'shellyard help setup')",
-                      name);
+
+    SY_AUTO(buf_fini) struct buf all = {.max = SY_ERR_MSG_MAX};
+
+    for (size_t i = 0; i < n; i++) {
+        if (buf_addf(&all, "%s%s", i > 0 ? ", " : "", names[i]) != SY_E_OK) {
+            return sy_err_nomem(err);
+        }
+    }
+    return sy_err_set(err, SY_E_ARG, "setup: unknown client '%.40s'; right are %s", name,
+                      buf_view(&all));
 }
 
 static enum sy_code

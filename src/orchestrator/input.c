@@ -23,7 +23,7 @@ enum sy_code
 orch_write(struct orch_call *c, const void *bytes, size_t n, struct sy_error *err)
 {
     return runs(c) ? process_write(c->process, bytes, n, err)
-                   : sy_err_set(err, SY_E_CANCELLED, "the command does not run");
+                   : sy_err_set(err, SY_E_ARG, "the command does not run");
 }
 
 size_t

@@ -400,7 +400,7 @@ void orch_cancel(struct orch_call *call);
 bool orch_signal(struct orch_call *call, int signal);
 /* The command goes on, and others of the session need not wait for it any more. */
 void orch_let_others(struct orch_call *call);
-/* As process_write and the like (process.h), while the command runs; SY_E_CANCELLED and false
+/* As process_write and the like (process.h), while the command runs; SY_E_ARG and false
  * otherwise. Wake the driver afterwards (orch_wake): there may be more to wait for. */
 enum sy_code orch_write(struct orch_call *call, const void *bytes, size_t n,
                         struct sy_error *err) SY_NODISCARD;

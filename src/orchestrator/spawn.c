@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -82,6 +83,28 @@ add_overlay(struct orch_call *c)
     return rc;
 }
 
+/* Who set a variable would look in vain for why it is not there. The environment may be built more
+ * than once. */
+static void
+tell_left_out(struct orch_call *c)
+{
+    const struct strv *env = &c->request.params.env;
+    char note[160];
+
+    for (size_t i = 0; i < env->n; i++) {
+        if (!env_never_passes(env->v[i])) {
+            continue;
+        }
+        (void)snprintf(note, sizeof(note),
+                       "variable '%.*s' is never passed to commands: set it within the command",
+                       (int)strcspn(env->v[i], "="), env->v[i]);
+        if (strstr(c->output.note, note) == NULL) {
+            call_add_note(c, note);
+        }
+        return;
+    }
+}
+
 static enum sy_code
 build_environment(struct orch_call *c)
 {
@@ -90,6 +113,7 @@ build_environment(struct orch_call *c)
     unsigned owner = 0;
     struct env_facts facts = {
         .is_session = c->request.input.is_session,
+        .has_terminal = c->request.input.kind == INPUT_TERMINAL,
         .has_network = sandbox_policy_has_network(&c->turn.sandbox),
         .tmpdir = c->turn.sandbox.tmpdir,
     };
@@ -116,6 +140,9 @@ build_environment(struct orch_call *c)
     enum sy_code rc =
         env_build(&c->env, &c->turn.env, base, strv_view(&c->request.params.env), &facts);
 
+    if (rc == SY_E_OK) {
+        tell_left_out(c);
+    }
     if (rc == SY_E_OK && c->request.input.on_environment != NULL) {
         rc = c->request.input.on_environment(c->request.input.on_environment_arg, c, &c->env);
     }

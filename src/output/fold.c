@@ -106,8 +106,8 @@ line_put(struct screen_line *l, struct cell cell)
     return SY_E_OK;
 }
 
-/* EL: to the end of the line (no parameter, or 0), the whole (2). Erasing only
- * to the left (1) leaves blanks that nobody reads. */
+/* EL, and of ED what it does to this line: to the end (no parameter, or 0), the whole (2). Erasing
+ * only to the left (1) leaves blanks that nobody reads. */
 static void
 line_erase(struct screen_line *l, const char *seq, size_t n)
 {
@@ -123,12 +123,21 @@ line_erase(struct screen_line *l, const char *seq, size_t n)
     }
 }
 
+static bool
+is_blank(const struct screen_line *l, const char *text, size_t column)
+{
+    const struct cell *c = &l->cells[column];
+
+    return c->at == ERASED || (column >= l->cursor && c->len == 1 && text[c->at] == ' ');
+}
+
 static enum sy_code
 line_flush(struct screen_line *l, struct buf *out, const char *text)
 {
     enum sy_code rc = SY_E_OK;
 
-    while (l->len > 0 && l->cells[l->len - 1].at == ERASED) {
+    /* Blanks behind the cursor were to wipe what stood there. */
+    while (l->len > 0 && is_blank(l, text, l->len - 1)) {
         l->len--;
     }
     for (size_t i = 0; i < l->len && rc == SY_E_OK; i++) {
@@ -142,6 +151,58 @@ line_flush(struct screen_line *l, struct buf *out, const char *text)
     return rc;
 }
 
+/* The column of CHA (ESC [ N G), from 0; COLUMNS_MAX: it is none, or further than a line goes. */
+static size_t
+column_of(const char *seq, size_t n)
+{
+    size_t ret = 0;
+
+    if (n < 3 || seq[1] != '[' || seq[n - 1] != 'G') {
+        return COLUMNS_MAX;
+    }
+    for (size_t i = 2; i + 1 < n; i++) {
+        if (!in_range(seq[i], '0', '9') || ret >= COLUMNS_MAX) {
+            return COLUMNS_MAX;
+        }
+        ret = ret * 10 + (size_t)(seq[i] - '0');
+    }
+    ret = ret > 0 ? ret - 1 : 0;
+    return ret < COLUMNS_MAX ? ret : COLUMNS_MAX;
+}
+
+/* An escape sequence: what it does to the line. No further than its end: a few bytes must not
+ * become thousands of blanks. */
+static void
+line_control(struct screen_line *l, const char *seq, size_t n)
+{
+    size_t column = column_of(seq, n);
+
+    if (column < COLUMNS_MAX) {
+        l->cursor = column < l->len ? column : l->len;
+    } else if (seq[1] == '[' && (seq[n - 1] == 'K' || seq[n - 1] == 'J')) {
+        line_erase(l, seq, n);
+    }
+}
+
+/* Does anything in the line go back in it? */
+static bool
+goes_back(const char *line, size_t n)
+{
+    const char *end = line + n;
+    const char *at = line;
+
+    if (memchr(line, '\r', n) != NULL || memchr(line, '\b', n) != NULL) {
+        return true;
+    }
+    while ((at = memchr(at, '\x1b', (size_t)(end - at))) != NULL) {
+        if (column_of(at, fold_escape_len(at, (size_t)(end - at))) < COLUMNS_MAX) {
+            return true;
+        }
+        at++;
+    }
+    return false;
+}
+
 /* Takes one character, control or escape sequence at text + i; returns its
  * length in *ret_len. */
 static enum sy_code
@@ -152,9 +213,7 @@ line_take(struct screen_line *l, const char *text, size_t i, size_t n, size_t *r
 
     *ret_len = len > 0 ? len : 1;
     if (len > 0) {
-        if (text[i + 1] == '[' && text[i + len - 1] == 'K') {
-            line_erase(l, text + i, len);
-        }
+        line_control(l, text + i, len);
         return SY_E_OK;
     }
     if (text[i] == '\r') {
@@ -202,7 +261,7 @@ output_fold_cr(struct buf *out, const char *text, size_t n)
         while (newline != NULL && len > 0 && text[len - 1] == '\r') {
             len--;
         }
-        if (len > 0 && (memchr(text, '\r', len) != NULL || memchr(text, '\b', len) != NULL)) {
+        if (len > 0 && goes_back(text, len)) {
             /* Offsets of cells have 32 bits; no kept text is near that. */
             rc = len < ERASED ? line_render(&l, out, text, len) : SY_E_LIMIT;
         } else {

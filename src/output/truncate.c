@@ -79,6 +79,16 @@ cut_only(struct buf *out, const struct middle *m)
     return buf_add(out, m->head.p, utf8_cut(m->head.p, m->head.n, m->max_bytes));
 }
 
+/* How much of `sum` is not shown. Where bytes became longer text (no UTF-8, controls), as much of
+ * the bytes as of the text. */
+static uint64_t
+omitted_bytes(const struct middle *m, uint64_t sum, uint64_t shown)
+{
+    return sum <= m->total_bytes
+               ? sum - shown
+               : m->total_bytes - (uint64_t)((double)m->total_bytes * (double)shown / (double)sum);
+}
+
 enum sy_code
 middle_cut(struct buf *out, const struct middle *m)
 {
@@ -111,7 +121,7 @@ middle_cut(struct buf *out, const struct middle *m)
     uint64_t shown = count_lines(head.p, head.n) + count_lines(tail.p, tail.n) +
                      (tail.n > 0 && tail.p[tail.n - 1] != '\n' ? 1U : 0U);
     uint64_t lines = m->total_lines > shown ? m->total_lines - shown : 0;
-    int len = marker_format(marker, m, sum - head.n - tail.n, lines);
+    int len = marker_format(marker, m, omitted_bytes(m, sum, head.n + tail.n), lines);
     enum sy_code rc = buf_add(out, head.p, head.n);
 
     if (rc == SY_E_OK && head.n > 0 && head.p[head.n - 1] != '\n') {

@@ -9,9 +9,12 @@
 #include "process/env_internal.h"
 
 enum {
-    IN_ONE_SHOT = 1, /* a command that runs to its end: nobody is there to answer */
-    IN_SESSION = 2,  /* an interactive session (specification, UNIFIED_EXEC_ENV) */
-    IN_BOTH = IN_ONE_SHOT | IN_SESSION
+    IN_ONE_SHOT = 1,                /* a command that runs to its end: nobody is there to answer */
+    IN_PIPES = 2,                   /* a session without a terminal, */
+    IN_TTY = 4,                     /* and one with: what asks there is seen, and can be answered */
+    IN_SESSION = IN_PIPES | IN_TTY, /* (specification, UNIFIED_EXEC_ENV) */
+    IN_BOTH = IN_ONE_SHOT | IN_SESSION,
+    NO_TTY = IN_ONE_SHOT | IN_PIPES
 };
 
 /* What Shellyard puts in place of an inherited value. `value` NULL: the
@@ -72,7 +75,9 @@ static const struct env_row rows[] = {
     {"SSH_ASKPASS",             REFUSE,           IN_BOTH,    "no window opens"                                   },
  /* Better than BatchMode in GIT_SSH_COMMAND, which would switch off the
   * user's core.sshCommand, and with it his key for this host. */
-    {"SSH_ASKPASS_REQUIRE",     "force",          IN_BOTH,    "ssh asks SSH_ASKPASS, never the terminal"          },
+    {"SSH_ASKPASS_REQUIRE",     "force",          NO_TTY,     "ssh asks SSH_ASKPASS, which fails"                 },
+ /* Else ssh-keygen takes no answer for an empty passphrase. */
+    {"SSH_ASKPASS_REQUIRE",     "never",          IN_TTY,     "ssh asks on the terminal, and opens no window"     },
     {"SUDO_ASKPASS",            REFUSE,           IN_BOTH,    "no window opens"                                   },
     {"GCM_INTERACTIVE",         "never",          IN_BOTH,    "Git Credential Manager opens no browser"           },
     {"GH_PROMPT_DISABLED",      "1",              IN_BOTH,    "gh fails instead of asking"                        },
@@ -367,6 +372,14 @@ add_inherited(struct strv *ret, struct names_met *met, const struct env_policy *
     return SY_E_OK;
 }
 
+bool
+env_never_passes(const char *entry)
+{
+    struct name name = name_of(entry);
+
+    return name.n > 0 && is_banned(name);
+}
+
 /* Lays entries over the list. Banned ones never pass; malformed ones are the
  * caller's mistake. */
 static enum sy_code
@@ -423,7 +436,7 @@ static enum sy_code
 apply_rows(struct strv *ret, struct names_met *met, const struct env_policy *policy,
            const struct env_facts *facts)
 {
-    int where = facts->is_session ? IN_SESSION : IN_ONE_SHOT;
+    int where = facts->has_terminal ? IN_TTY : facts->is_session ? IN_PIPES : IN_ONE_SHOT;
 
     for (size_t i = 0; i < ROW_COUNT; i++) {
         const struct env_row *row = &rows[i];

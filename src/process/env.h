@@ -25,9 +25,13 @@ struct env_policy {
 
 void env_policy_fini(struct env_policy *p);
 
+/* Is the name of this "NAME=value" one that no command gets, whoever sets it? */
+bool env_never_passes(const char *entry);
+
 /* What of the call decides on variables. */
 struct env_facts {
     bool is_session;         /* interactive: all of UNIFIED_EXEC_ENV, CODEX_CI too */
+    bool has_terminal;       /* such a one: ssh may ask there */
     bool has_network;        /* false: CODEX_SANDBOX_NETWORK_DISABLED=1 */
     const char *sandbox_tag; /* CODEX_SANDBOX value ("seatbelt"), NULL: not set */
     const char *tmpdir;      /* NULL: leave TMPDIR as it is */

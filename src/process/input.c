@@ -259,7 +259,7 @@ enum sy_code
 process_write(struct process *p, const void *bytes, size_t n, struct sy_error *err)
 {
     if (input_fd(p) < 0 || p->ends_input || p->has_ended) {
-        return sy_err_set(err, SY_E_CANCELLED, "%s", why_not(p));
+        return sy_err_set(err, SY_E_ARG, "%s", why_not(p));
     }
     if (n > LIMIT_INPUT_PENDING - process_unwritten(p)) {
         return sy_err_set(err, SY_E_LIMIT,

@@ -101,7 +101,7 @@ enum sy_code process_prepare_input(struct process **ret, const struct sandbox_ba
                                    struct sy_error *err) SY_NODISCARD;
 /*
  * Queues bytes for the command's input; never blocks. SY_E_LIMIT: more than LIMIT_INPUT_PENDING
- * would wait, and nothing was taken. SY_E_CANCELLED: nobody reads any more (the sentence says why).
+ * would wait, and nothing was taken. SY_E_ARG: nobody reads any more (the sentence says why).
  */
 enum sy_code process_write(struct process *p, const void *bytes, size_t n,
                            struct sy_error *err) SY_NODISCARD;

@@ -150,6 +150,13 @@ widen_to_repository(char *dir)
     }
 }
 
+/* Would it be below a root that workspace-write has by itself? */
+static bool
+workspace_write_has(const struct sandbox_plan *plan, const char *path)
+{
+    return path_is_below(path, plan->cwd) || (!plan->leaves_tmp_out && path_is_below(path, "/tmp"));
+}
+
 /* The narrowest root that would do: the object itself, or, since a root has to
  * exist, the nearest directory above it. */
 static enum sy_code
@@ -160,7 +167,7 @@ fix_write(struct sandbox_explanation *ret, const struct sandbox_plan *plan, cons
     struct stat st;
 
     (void)snprintf(dir, sizeof(dir), "%s", path);
-    if (plan->mode == SANDBOX_READ_ONLY && path_is_below(path, plan->cwd)) {
+    if (plan->mode == SANDBOX_READ_ONLY && workspace_write_has(plan, path)) {
         (void)snprintf(ret->fix, sizeof(ret->fix), "sandbox.mode: %s",
                        sandbox_mode_name(SANDBOX_WORKSPACE_WRITE));
         return SY_E_OK;

@@ -415,6 +415,7 @@ fill(struct sandbox_plan *plan, const struct sandbox_policy *policy,
     bool is_too_weak = false;
 
     plan->mode = policy->mode;
+    plan->leaves_tmp_out = policy->excludes_slash_tmp;
     plan->protects = policy->protects;
     plan->cwd_is_inner = policy->cwd_is_inner;
     plan->has_network = sandbox_policy_has_network(policy);

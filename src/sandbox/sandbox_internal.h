@@ -51,6 +51,7 @@ struct sandbox_plan {
                                     need not */
     char *cwd;
     bool cwd_is_inner;
+    bool leaves_tmp_out; /* workspace-write would have no /tmp */
     bool protects;
     char unprotected[SANDBOX_REASON]; /* why not all protected names are held; "": they are */
     bool has_network;

@@ -344,7 +344,7 @@ has_ended(const struct live *l, struct sy_error *err)
     char state[LIVE_STATE_TEXT];
 
     live_state_text(state, l);
-    return sy_err_set(err, SY_E_CANCELLED, "session %s %s: start a new one", l->id, state);
+    return sy_err_set(err, SY_E_ARG, "session %s %s: start a new one", l->id, state);
 }
 
 static enum sy_code

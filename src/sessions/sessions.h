@@ -148,14 +148,15 @@ void live_state_text(char ret[LIVE_STATE_TEXT], const struct live *l);
 
 /* What its terminal is like. */
 struct live_terminal {
-    bool is_waiting;   /* it waits for input, as far as the kernel tells */
-    bool is_at_prompt; /* a shell or another reader of lines waits at its prompt */
-    bool echo_off;     /* what is typed is not shown: a password */
-    bool is_shell;     /* a shell is what waits */
-    bool draws;        /* it uses the whole screen */
-    bool leads;        /* its first program is in the foreground, and what is typed is shown */
-    bool reads;        /* the foreground is in a read of it, */
-    bool may_read;     /* or the kernel does not tell */
+    bool is_waiting;       /* it waits for input, as far as the kernel tells */
+    bool is_at_prompt;     /* a shell or another reader of lines waits at its prompt */
+    bool echo_off;         /* what is typed is not shown: a password */
+    bool is_shell;         /* a shell is what waits */
+    bool draws;            /* it uses the whole screen */
+    bool leads;            /* its first program is in the foreground, and what is typed is shown */
+    bool reads;            /* the foreground is in a read of it, */
+    bool reads_for_others; /* of a shell, and no command: its `read`, */
+    bool may_read;         /* or the kernel does not tell */
 };
 /* False: it has none, or has ended. */
 bool live_get_terminal(const struct live *l, struct live_terminal *ret);
@@ -164,12 +165,15 @@ struct terminal *live_screen(struct live *l);
 /* The number of the look (terminal_screen.seq) that an answer was made of last; 0: none. */
 uint64_t live_seen(const struct live *l);
 void live_set_seen(struct live *l, uint64_t seq);
+/* Did its program use the whole screen when the last answer was made? */
+bool live_was_drawing(const struct live *l);
+void live_set_drawing(struct live *l, bool is_drawing);
 
 struct transcript;
 /* What it wrote (transcript.h). */
 struct transcript *live_transcript(struct live *l);
 
-/* Input, as orch_write and the like. SY_E_CANCELLED: it has ended, or reads nothing. */
+/* Input, as orch_write and the like. SY_E_ARG: it has ended, or reads nothing. */
 enum sy_code live_write(struct live *l, const void *bytes, size_t n,
                         struct sy_error *err) SY_NODISCARD;
 /*
@@ -237,7 +241,8 @@ struct live_wait {
     bool until_prompt; /* LIVE_PROMPT when the shell is back at its prompt */
     bool until_input;  /* LIVE_INPUT when it waits for input of any kind */
     bool until_stable; /* LIVE_STABLE, and never LIVE_IDLE: what its screen shows has been the
-                        * same for idle_ms, whatever was written to that end. Without a
+                        * same for idle_ms, whatever was written to that end; for a second
+                        * where it shows nothing, or what was typed was not read. Without a
                         * terminal: nothing was written */
     struct pattern_scan *scan; /* LIVE_PATTERN when this finds something; NULL: never. Borrowed */
     bool has_since;            /* it is looked for from since_seq on, not behind what was read */

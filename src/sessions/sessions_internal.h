@@ -93,6 +93,7 @@ struct live {
     size_t dropped;          /* of what was typed, by the interrupt that came last, if one did */
     uint64_t typed_ns;       /* when something was typed last */
     uint64_t seen;           /* live_seen */
+    bool was_drawing;        /* live_was_drawing */
     struct terminal *screen; /* NULL: it has no terminal */
     struct live_wait *waits; /* the first one's turn it is */
     bool is_looking;         /* inside of look() */

@@ -58,7 +58,13 @@ live_store_free(struct live_store *s)
 size_t
 live_store_running(const struct live_store *s)
 {
-    return s->running;
+    size_t ret = s->running;
+
+    /* One that makes room for another ends a moment later. */
+    for (const struct live *l = s->leaving; l != NULL; l = l->next) {
+        ret -= l->has_begun && !l->is_over ? 1 : 0;
+    }
+    return ret;
 }
 
 size_t

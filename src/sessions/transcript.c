@@ -14,6 +14,7 @@
 
 struct block {
     uint64_t seq;
+    uint64_t lost_lines; /* that ended in what was dropped before it */
     size_t len;
     size_t cap;
     char *bytes;
@@ -85,9 +86,23 @@ block_end(const struct block *b)
     return b->seq + b->len;
 }
 
+static uint64_t
+count_lines(const char *bytes, size_t n)
+{
+    uint64_t ret = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        ret += bytes[i] == '\n' ? 1 : 0;
+    }
+    return ret;
+}
+
+/* Never the last one. */
 static void
 drop(struct transcript *t, size_t i)
 {
+    t->blocks[i + 1].lost_lines +=
+        t->blocks[i].lost_lines + count_lines(t->blocks[i].bytes, t->blocks[i].len);
     t->kept -= t->blocks[i].len;
     mem_free(t->blocks[i].bytes);
     memmove(&t->blocks[i], &t->blocks[i + 1], sizeof(*t->blocks) * (t->n - i - 1));
@@ -217,6 +232,42 @@ transcript_read(const struct transcript *t, uint64_t from, uint64_t to, struct b
         }
     }
     return rc == SY_E_OK && from < to ? add_marker(out, to - from, ret_omitted) : rc;
+}
+
+/* Of what is missing before block i. */
+static uint64_t
+lost_lines(const struct transcript *t, size_t i, uint64_t from, uint64_t to)
+{
+    const struct block *b = &t->blocks[i];
+    uint64_t begin = i > 0 ? block_end(&t->blocks[i - 1]) : 0;
+    uint64_t first = from > begin ? from : begin;
+    uint64_t last = to < b->seq ? to : b->seq;
+
+    if (first >= last) {
+        return 0;
+    }
+    return last - first == b->seq - begin
+               ? b->lost_lines
+               : (uint64_t)((double)b->lost_lines * (double)(last - first) /
+                            (double)(b->seq - begin));
+}
+
+uint64_t
+transcript_lines(const struct transcript *t, uint64_t from, uint64_t to)
+{
+    uint64_t ret = 0;
+
+    for (size_t i = 0; i < t->n; i++) {
+        const struct block *b = &t->blocks[i];
+        uint64_t first = from > b->seq ? from : b->seq;
+        uint64_t last = to < block_end(b) ? to : block_end(b);
+
+        ret += lost_lines(t, i, from, to);
+        if (first < last) {
+            ret += count_lines(b->bytes + (first - b->seq), (size_t)(last - first));
+        }
+    }
+    return ret;
 }
 
 /* Where an escape sequence begins in the last bytes that has not ended yet; n: none does. */

@@ -35,6 +35,9 @@ void transcript_mark_read(struct transcript *t, uint64_t seq);
  */
 enum sy_code transcript_read(const struct transcript *t, uint64_t from, uint64_t to,
                              struct buf *out, uint64_t *ret_omitted) SY_NODISCARD;
+/* How many lines end in [from, to), with those in what is missing; where `from` or `to` lies in
+ * that, as many of them as it has a share of it. */
+uint64_t transcript_lines(const struct transcript *t, uint64_t from, uint64_t to);
 /*
  * Up to where text can be read that may still go on: behind the last whole character of UTF-8 and
  * the last whole escape sequence (ECMA-48), if one begins near the end.

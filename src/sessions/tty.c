@@ -93,6 +93,18 @@ live_set_seen(struct live *l, uint64_t seq)
     l->seen = seq;
 }
 
+bool
+live_was_drawing(const struct live *l)
+{
+    return l->was_drawing;
+}
+
+void
+live_set_drawing(struct live *l, bool is_drawing)
+{
+    l->was_drawing = is_drawing;
+}
+
 /* The process group of the session's first program: it leads the terminal's session. */
 static pid_t
 leader(int master)
@@ -126,8 +138,9 @@ look_closer(struct state_facts *facts, int master, struct terminal *screen)
     if (facts->canonical && ioctl(master, TIOCGPTN, &number) == 0) {
         (void)snprintf(name, sizeof(name), "/dev/pts/%u", number);
         facts->reads = state_group_reads(facts->foreground, name);
-        facts->reads_commands = !is_password && facts->reads == STATE_YES &&
-                                state_reads_commands(facts->foreground, name);
+        facts->reads_commands = !is_password && facts->reads == STATE_YES
+                                    ? state_reads_commands(facts->foreground, name)
+                                    : STATE_UNKNOWN;
     }
     if (is_password) {
         facts->asks_password = facts->reads == STATE_UNKNOWN && asks_password(screen);
@@ -143,7 +156,7 @@ bool
 live_get_terminal(const struct live *l, struct live_terminal *ret)
 {
     int master = l->driver != NULL ? orch_terminal_fd(l->call) : -1;
-    struct state_facts facts = {.reads = STATE_UNKNOWN};
+    struct state_facts facts = {.reads = STATE_UNKNOWN, .reads_commands = STATE_UNKNOWN};
 
     *ret = (struct live_terminal){.is_waiting = false};
     if (master < 0 || l->screen == NULL) {
@@ -157,6 +170,7 @@ live_get_terminal(const struct live *l, struct live_terminal *ret)
     look_closer(&facts, master, l->screen);
     ret->is_shell = facts.is_shell_line;
     ret->reads = facts.reads == STATE_YES;
+    ret->reads_for_others = facts.reads_commands == STATE_NO;
     ret->may_read = facts.reads != STATE_NO;
     ret->leads = facts.foreground != 0 && facts.foreground == facts.shell && facts.echo;
     switch (state_of(&facts)) {

@@ -205,6 +205,22 @@ put(struct typed_reading *t, const struct typed_reading *now)
     }
 }
 
+/* A refusal of what seems harmless is the fault of what stands before it on the line. */
+static void
+tell_line(const struct typed *t, const char *bytes, size_t n, struct sy_error *err)
+{
+    bool is_first =
+        n > 0 && memchr(bytes, '\n', n - 1) == NULL && memchr(bytes, '\r', n - 1) == NULL;
+
+    if (err != NULL && t->keys.line.len > 0 && is_first) {
+        const struct sy_error why = *err;
+
+        (void)sy_err_set(err, why.code,
+                         "%.170s; %zu bytes of it stand there already (Ctrl-U clears)", why.msg,
+                         t->keys.line.len);
+    }
+}
+
 enum sy_code
 typed_follow(struct typed *t, struct orch_call *call, bool knows_paste, const char *bytes, size_t n,
              struct sy_error *err)
@@ -220,6 +236,9 @@ typed_follow(struct typed *t, struct orch_call *call, bool knows_paste, const ch
         rc = follow(&now.pastes, call, knows_paste, bytes, n, err);
     }
     if (rc != SY_E_OK) {
+        if (rc == SY_E_DENIED) {
+            tell_line(t, bytes, n, err);
+        }
         typed_fini(&now);
         return rc;
     }

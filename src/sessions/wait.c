@@ -55,8 +55,9 @@ is_behind_text(struct live *l)
 
 /*
  * Of a shell that leaves the terminal as it is at its prompt (sh, bash --noediting): its mark, and
- * that it leads. It may not read yet right behind the mark, but does after a moment. A sh that
- * does, and is not at its prompt by that, reads for somebody (state_reads_commands).
+ * that it leads. It may not read yet right behind the mark, but does after a moment. One that does,
+ * and for no command, or a sh that is not at its prompt by that, reads for somebody
+ * (state_reads_commands).
  */
 static bool
 is_marked_plainly(const struct live *l, const struct live_wait *w, const struct live_terminal *t,
@@ -67,7 +68,8 @@ is_marked_plainly(const struct live *l, const struct live_wait *w, const struct 
     if (!is_marked || !t->leads || (is_quiet && !t->may_read)) {
         return false;
     }
-    return l->shell == MARKS_PLAIN_BASH || (l->shell == MARKS_SH && !t->reads);
+    return (l->shell == MARKS_PLAIN_BASH && !t->reads_for_others) ||
+           (l->shell == MARKS_SH && !t->reads);
 }
 
 /* Has what was typed been read? On a busy machine neither the kernel, which echoes it, nor the
@@ -138,6 +140,26 @@ is_met(struct live *l, struct live_wait *w, uint64_t now_ns, enum live_reason *r
     return false;
 }
 
+static bool
+is_blank(struct live *l)
+{
+    struct terminal_screen screen;
+    SY_AUTO(buf_fini) struct buf row = {.max = (size_t)LIMIT_TERMINAL_LINE * 4};
+    bool ret = terminal_look(l->screen, &screen) == SY_E_OK;
+
+    for (unsigned i = 0; ret && i < screen.rows; i++) {
+        ret = terminal_row(l->screen, i, &row) == SY_E_OK && row.len == 0;
+    }
+    return ret;
+}
+
+/* Before a program has drawn anything, or read what was typed, it has still to begin. */
+static bool
+has_to_begin(struct live *l)
+{
+    return l->screen != NULL && (live_has_typed_ahead(l) || is_blank(l));
+}
+
 /* Has the screen been the same for so long? Otherwise *ret_next is when to look again, at the
  * latest. */
 static bool
@@ -165,6 +187,11 @@ is_stable(struct live *l, struct live_wait *w, uint64_t now_ns, uint64_t *ret_ne
         quiet_ns = w->changed_ns;
     }
     *ret_next = quiet_ns + w->idle_ms * NS_PER_MS;
+    if (now_ns >= *ret_next && w->idle_ms < LIVE_BLANK_MS &&
+        now_ns < quiet_ns + LIVE_BLANK_MS * NS_PER_MS && has_to_begin(l)) {
+        *ret_next = now_ns + LIVE_LOOK_MS * NS_PER_MS;
+        return false;
+    }
     return now_ns >= *ret_next;
 }
 

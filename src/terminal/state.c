@@ -17,7 +17,7 @@ state_of(const struct state_facts *f)
         if (!f->echo) {
             return STATE_PASSWORD;
         }
-        if (f->reads_commands) {
+        if (f->reads_commands == STATE_YES) {
             return STATE_PROMPT;
         }
         if (f->reads == STATE_YES) {

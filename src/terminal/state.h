@@ -22,13 +22,13 @@ enum state_kind {
 enum state_answer { STATE_NO, STATE_YES, STATE_UNKNOWN };
 
 struct state_facts {
-    bool echo;               /* of the terminal's local modes */
-    bool canonical;          /* lines, not keys */
-    pid_t foreground;        /* process group; 0: unknown */
-    pid_t shell;             /* process group of the session's first program */
-    enum state_answer reads; /* is the foreground in a read of the terminal? */
-    bool reads_commands;     /* state_reads_commands of the foreground */
-    bool asks_password;      /* state_asks_password of the last line */
+    bool echo;                        /* of the terminal's local modes */
+    bool canonical;                   /* lines, not keys */
+    pid_t foreground;                 /* process group; 0: unknown */
+    pid_t shell;                      /* process group of the session's first program */
+    enum state_answer reads;          /* is the foreground in a read of the terminal? */
+    enum state_answer reads_commands; /* state_reads_commands of the foreground */
+    bool asks_password;               /* state_asks_password of the last line */
     bool is_shell_line; /* a shell is in the foreground: what stands there may have been typed */
 };
 
@@ -62,11 +62,13 @@ enum state_answer state_reads_terminal(pid_t pid, const char *name);
  * script waits for the one that reads. */
 enum state_answer state_group_reads(pid_t leader, const char *name);
 /*
- * Is this process a shell without a line editor (dash) that waits for a command on the terminal
- * `name`? It reads commands by as much as there is, and what its own `read` is for byte by byte, so
- * as to take nothing that others are to read: the kernel tells them apart. Best effort, as above.
+ * Does this process, a shell without a line editor, wait for a command on the terminal `name`?
+ * STATE_NO: what it reads is for its own `read` and the like. The kernel tells them apart by how
+ * much is asked for: dash reads commands by as much as there is, and what its `read` is for byte by
+ * byte; bash has a buffer of its own size for each. STATE_UNKNOWN: it is neither, reads nothing, or
+ * has sizes that are not known. Best effort, as above.
  */
-bool state_reads_commands(pid_t pid, const char *name);
+enum state_answer state_reads_commands(pid_t pid, const char *name);
 /* Has the process the name of a shell (/proc/PID/comm)? */
 bool state_is_shell(pid_t pid);
 

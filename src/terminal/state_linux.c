@@ -139,9 +139,9 @@ wanted_bytes(const char *text)
     return text != NULL && to_number(&ret, text) ? ret : 0;
 }
 
-/* By its executable, since it is called sh mostly, as others are. */
+/* Is it that shell? By its executable, since one may be called sh, as others are. */
 static bool
-is_dash(pid_t pid)
+is_program(pid_t pid, const char *shell)
 {
     char path[64];
     char target[256];
@@ -155,16 +155,32 @@ is_dash(pid_t pid)
     }
     target[n] = '\0';
     name = strrchr(target, '/');
-    return name != NULL && str_eq(name + 1, "dash");
+    return name != NULL && str_eq(name + 1, shell);
 }
 
-bool
+/* What bash 5.1 and 5.2 ask for: of commands without a line editor, and for `read` and `select`. */
+#define BASH_COMMANDS 1024U
+#define BASH_READ     4096U
+
+enum state_answer
 state_reads_commands(pid_t pid, const char *name)
 {
     char text[256];
+    unsigned wanted = read_call(text, sizeof(text), pid) ? wanted_bytes(text) : 0;
 
-    return read_call(text, sizeof(text), pid) && wanted_bytes(text) > 1 && is_dash(pid) &&
-           by_call(pid, text, name) == STATE_YES;
+    if (wanted == 0 || by_call(pid, text, name) != STATE_YES) {
+        return STATE_UNKNOWN;
+    }
+    if (is_program(pid, "dash")) {
+        return wanted > 1 ? STATE_YES : STATE_NO;
+    }
+    if (!is_program(pid, "bash")) {
+        return STATE_UNKNOWN;
+    }
+    if (wanted == BASH_COMMANDS) {
+        return STATE_YES;
+    }
+    return wanted == 1 || wanted == BASH_READ ? STATE_NO : STATE_UNKNOWN;
 }
 
 /* How many processes are looked at, and how deep: the one that reads is near. */

@@ -179,3 +179,54 @@ strip_finish(struct strip *s, struct buf *out)
     flush(s);
     return s->rc;
 }
+
+/* ESC [ ? N h, or l, of one of the modes of the alternate screen: how long it is, else 0. */
+static size_t
+switch_len(const char *s, size_t n, bool *ret_is_on)
+{
+    static const char *const modes[] = {"47", "1047", "1049"};
+
+    if (n < 4 || memcmp(s, "\033[?", 3) != 0) {
+        return 0;
+    }
+    for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+        size_t len = strlen(modes[i]);
+
+        if (n > 3 + len && memcmp(s + 3, modes[i], len) == 0 &&
+            (s[3 + len] == 'h' || s[3 + len] == 'l')) {
+            *ret_is_on = s[3 + len] == 'h';
+            return len + 4;
+        }
+    }
+    return 0;
+}
+
+void
+strip_alternate(struct buf *text, bool is_alternate)
+{
+    size_t kept = 0; /* up to there it is what stays */
+    size_t from = 0; /* what comes next begins there */
+
+    for (size_t at = 0; at < text->len;) {
+        const char *escape = memchr(text->data + at, '\033', text->len - at);
+        size_t i = escape != NULL ? (size_t)(escape - text->data) : text->len;
+        bool is_on = false;
+        size_t len = switch_len(text->data + i, text->len - i, &is_on);
+
+        at = i + (len > 0 ? len : 1);
+        if (len == 0 || is_on == is_alternate) {
+            continue;
+        }
+        if (is_on) {
+            memmove(text->data + kept, text->data + from, i - from);
+            kept += i - from;
+        }
+        is_alternate = is_on;
+        from = at;
+    }
+    if (from > 0) {
+        memmove(text->data + kept, text->data + from, text->len - from);
+        text->len = kept + text->len - from;
+        text->data[text->len] = '\0';
+    }
+}

@@ -31,4 +31,11 @@ enum sy_code strip_feed(struct strip *s, const char *bytes, size_t n, struct buf
 /* The end of the stream: what was held back. */
 enum sy_code strip_finish(struct strip *s, struct buf *out) SY_NODISCARD;
 
+/*
+ * Leaves out, in place, what a program wrote to the alternate screen (modes 47, 1047 and 1049) and
+ * has left again: it is drawn over, and no text. `is_alternate`: it was there at the beginning
+ * already. What it has not left stays.
+ */
+void strip_alternate(struct buf *text, bool is_alternate);
+
 #endif

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/limits.h"
 #include "base/str.h"
@@ -84,6 +85,18 @@ live_args_size(unsigned *ret_rows, unsigned *ret_cols, const struct js *args, st
     return rc;
 }
 
+/* A call that names what it waits for wants that, and not what there is after a moment; one that is
+ * to be answered at once is. */
+static int64_t
+default_yield(const struct live_order *o, const struct live_yield *y)
+{
+    bool has_condition = o->has_until || o->pattern != NULL || o->idle_ms > 0;
+
+    return has_condition && y->fallback_ms > 0 && y->fallback_ms < LIMIT_YIELD_DEFAULT_MS
+               ? LIMIT_YIELD_DEFAULT_MS
+               : y->fallback_ms;
+}
+
 /* Codex moves what is out of range to its border; a wait is no reason to fail a call. */
 static int64_t
 clamp(int64_t ms, const struct live_yield *y)
@@ -118,19 +131,102 @@ word(int *ret, const struct js *args, const char *name, const char *const *words
     return sy_err_set(err, SY_E_ARG, "'%s' must be one of %s", name, buf_view(&all));
 }
 
+/* What `until` names. An end is always told; it is there for those who want nothing else. */
+enum until_word {
+    UNTIL_PROMPT,
+    UNTIL_INPUT,
+    UNTIL_STABLE,
+    UNTIL_IDLE,
+    UNTIL_PATTERN,
+    UNTIL_EXIT,
+    UNTIL_WORDS
+};
+
+static enum sy_code
+add_until(bool ret[UNTIL_WORDS], const char *text, size_t n, struct sy_error *err)
+{
+    static const char *const words[] = {"prompt", "input", "stable", "idle", "pattern", "exit"};
+
+    while (n > 0 && text[0] == ' ') {
+        text++;
+        n--;
+    }
+    while (n > 0 && text[n - 1] == ' ') {
+        n--;
+    }
+    for (size_t i = 0; i < UNTIL_WORDS; i++) {
+        if (strlen(words[i]) == n && strncmp(words[i], text, n) == 0) {
+            ret[i] = true;
+            return SY_E_OK;
+        }
+    }
+    return sy_err_set(err, SY_E_ARG,
+                      "'until' names what ends the wait: prompt, input, stable, idle, pattern, "
+                      "exit, or several with commas (\"prompt,idle\"), not \"%.*s\"",
+                      n < 40 ? (int)n : 40, text);
+}
+
+/* A list with commas in one text, since schemas are flat. */
+static enum sy_code
+add_untils(bool ret[UNTIL_WORDS], const struct js *v, struct sy_error *err)
+{
+    const char *text = js_str(v);
+    enum sy_code rc = SY_E_OK;
+
+    if (text == NULL) {
+        return sy_err_set(err, SY_E_ARG, "'until' must be a text, e.g. \"prompt,idle\", not %s",
+                          js_type_name(js_type(v)));
+    }
+    for (const char *end = text; rc == SY_E_OK && end != NULL;) {
+        end = strchr(text, ',');
+        rc = add_until(ret, text, end != NULL ? (size_t)(end - text) : strlen(text), err);
+        text = end != NULL ? end + 1 : text;
+    }
+    return rc;
+}
+
+static enum sy_code
+until(struct live_order *ret, int64_t *idle, const struct js *args, struct sy_error *err)
+{
+    const struct js *v = js_get(args, "until");
+    bool wants[UNTIL_WORDS] = {false};
+    enum sy_code rc = SY_E_OK;
+
+    if (v == NULL || js_type(v) == JS_NULL) {
+        return SY_E_OK;
+    }
+    if (js_type(v) != JS_ARRAY) {
+        rc = add_untils(wants, v, err);
+    }
+    for (size_t i = 0; js_type(v) == JS_ARRAY && i < js_count(v) && rc == SY_E_OK; i++) {
+        rc = add_untils(wants, js_at(v, i), err);
+    }
+    if (rc == SY_E_OK && wants[UNTIL_PATTERN] && ret->pattern == NULL) {
+        return sy_err_set(err, SY_E_ARG,
+                          "'until' names the pattern, but there is none: give 'pattern', a regular "
+                          "expression, e.g. \"ready|error\"");
+    }
+    ret->has_until = true;
+    ret->until_prompt = wants[UNTIL_PROMPT];
+    ret->until_input = wants[UNTIL_INPUT];
+    ret->until_stable = wants[UNTIL_STABLE];
+    if (*idle == 0 && wants[UNTIL_IDLE]) {
+        *idle = LIMIT_IDLE_MS;
+    }
+    if (*idle == 0 && wants[UNTIL_STABLE]) {
+        *idle = LIMIT_STABLE_MS;
+    }
+    return rc;
+}
+
 static enum sy_code
 conditions(struct live_order *ret, const struct js *args, struct sy_error *err)
 {
-    static const char *const untils[] = {"prompt", "input", "stable", NULL};
     static const char *const views[] = {"auto", "stream", "screen", "diff", NULL};
     const struct js *v = js_get(args, "pattern");
-    int until = -1;
     int view = LIVE_VIEW_AUTO;
-    enum sy_code rc = word(&until, args, "until", untils, err);
+    enum sy_code rc = word(&view, args, "view", views, err);
 
-    if (rc == SY_E_OK) {
-        rc = word(&view, args, "view", views, err);
-    }
     if (rc == SY_E_OK && v != NULL && js_type(v) != JS_NULL) {
         ret->pattern = js_str(v);
         if (ret->pattern == NULL || ret->pattern[0] == '\0') {
@@ -140,9 +236,6 @@ conditions(struct live_order *ret, const struct js *args, struct sy_error *err)
                 ret->pattern != NULL ? "an empty string" : js_type_name(js_type(v)));
         }
     }
-    ret->until_prompt = until == 0;
-    ret->until_input = until == 1;
-    ret->until_stable = until == 2;
     ret->view = (enum live_view)view;
     return rc;
 }
@@ -152,7 +245,7 @@ live_args_wait(struct live_order *ret, const struct invocation *inv, const struc
                struct sy_error *err)
 {
     const struct js *args = inv->arguments;
-    int64_t ms = yield->fallback_ms;
+    int64_t ms = -1;
     int64_t idle = 0;
     int64_t since = -1;
     enum sy_code rc = number(&ms, args, "yield_time_ms", (const int64_t[2]){0, INT32_MAX}, err);
@@ -167,10 +260,13 @@ live_args_wait(struct live_order *ret, const struct invocation *inv, const struc
         rc = conditions(ret, args, err);
     }
     if (rc == SY_E_OK) {
+        rc = until(ret, &idle, args, err);
+    }
+    if (rc == SY_E_OK) {
         rc = request_fill_budget(&ret->max_bytes, inv, err);
     }
-    ret->yield_ms = (uint64_t)clamp(ms, yield);
-    ret->idle_ms = (uint64_t)(idle == 0 && ret->until_stable ? LIMIT_STABLE_MS : idle);
+    ret->idle_ms = (uint64_t)idle;
+    ret->yield_ms = (uint64_t)clamp(ms >= 0 ? ms : default_yield(ret, yield), yield);
     ret->has_since = since >= 0;
     ret->since_seq = since >= 0 ? (uint64_t)since : 0;
     return rc;
@@ -198,11 +294,11 @@ live_args_signal(int *ret, const struct js *v, struct sy_error *err)
 {
     const char *name = js_str(v);
 
-    if (name != NULL && strncmp(name, "SIG", 3) == 0) {
+    if (name != NULL && strncasecmp(name, "SIG", 3) == 0) {
         name += 3;
     }
     for (size_t i = 0; name != NULL && i < sizeof(signals) / sizeof(signals[0]); i++) {
-        if (str_eq(signals[i].name, name)) {
+        if (strcasecmp(signals[i].name, name) == 0) {
             *ret = signals[i].number;
             return SY_E_OK;
         }

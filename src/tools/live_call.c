@@ -378,9 +378,14 @@ static enum sy_code
 read_text(struct result_session *s, struct live_call *lc)
 {
     struct transcript *t = live_transcript(lc->live);
-    enum sy_code rc = live_show_stream(
-        &s->shown, lc->live, lc->order.has_since ? lc->order.since_seq : transcript_unread(t),
-        lc->order.max_bytes);
+    const struct live_part part = {
+        .from = lc->order.has_since ? lc->order.since_seq : transcript_unread(t),
+        .max_bytes = lc->order.max_bytes,
+        .leaves_drawing_out = lc->order.view == LIVE_VIEW_AUTO && !lc->order.has_since &&
+                              live_screen(lc->live) != NULL,
+        .was_drawing = live_was_drawing(lc->live),
+    };
+    enum sy_code rc = live_show_stream(&s->shown, lc->live, &part);
 
     transcript_mark_read(t, s->shown.next_seq);
     return rc;
@@ -450,6 +455,14 @@ wants_terminal(const struct live_order *o)
            o->view == LIVE_VIEW_DIFF;
 }
 
+/* Does it ask for something that the specification's tools do not know? */
+static bool
+asks_more(const struct live_order *o)
+{
+    return o->has_until || o->idle_ms > 0 || o->pattern != NULL || o->has_since ||
+           o->view != LIVE_VIEW_AUTO;
+}
+
 static void
 add_notes(struct exec_output *o, const struct live_call *lc, const struct live_state *state)
 {
@@ -504,7 +517,8 @@ build(struct tool_output *ret, struct tool_call *call, struct exec_output *answe
 {
     struct live_call *lc = call->live;
     struct live_state state;
-    struct result_session s = {.reason = live_reason_name(lc->reason)};
+    struct result_session s = {.reason = live_reason_name(lc->reason),
+                               .tells_more = asks_more(&lc->order)};
 
     live_get_state(lc->live, &state);
     s.id = live_id(lc->live);
@@ -513,6 +527,9 @@ build(struct tool_output *ret, struct tool_call *call, struct exec_output *answe
     s.shown.text.max = lc->order.max_bytes + LIVE_SCREEN_BYTES;
     s.screen.max = LIVE_SCREEN_BYTES * 4;
     (void)live_get_terminal(lc->live, &s.terminal);
+    if (lc->reason == LIVE_PROMPT || lc->reason == LIVE_INPUT) {
+        s.terminal.is_waiting = true; /* a mark is there before its shell reads */
+    }
     if (state.is_running) {
         write_next(s.next, call, s.id);
     }
@@ -530,6 +547,7 @@ build(struct tool_output *ret, struct tool_call *call, struct exec_output *answe
 
     enum sy_code rc = shows_screen(lc, &state) ? read_screen(&s, lc) : read_text(&s, lc);
 
+    live_set_drawing(lc->live, s.terminal.draws);
     if (rc == SY_E_OK) {
         rc = result_build_session(ret, call, answer, &s);
     }

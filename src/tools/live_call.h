@@ -24,6 +24,7 @@ struct live_order {
     bool until_prompt;
     bool until_input;
     bool until_stable;
+    bool has_until;      /* it names anything at all */
     const char *pattern; /* NULL: none */
     enum live_view view;
     bool has_since;
@@ -76,11 +77,11 @@ void live_call_free(struct live_call *lc);
 #define LIVE_WAIT_SCHEMA                                                                           \
     "\"idle_ms\":{\"type\":\"integer\",\"description\":\"Answer once silent so long.\"},"          \
     "\"pattern\":{\"type\":\"string\",\"description\":\"Answer once output matches.\"},"           \
-    "\"until\":{\"type\":\"string\",\"enum\":[\"prompt\",\"input\",\"stable\"],\"description\":"   \
-    "\"Answer at the prompt, a read, or a still screen.\"}," LIVE_VIEW_SCHEMA
+    "\"until\":{\"type\":\"string\",\"description\":"                                              \
+    "\"Answer at any of prompt, input (a read), stable (a still screen); with commas.\"}," LIVE_VIEW_SCHEMA
 #define LIVE_WAIT_SCHEMA_SHORT                                                                     \
     "\"idle_ms\":{\"type\":\"integer\"},\"pattern\":{\"type\":\"string\"},"                        \
-    "\"until\":{\"type\":\"string\",\"enum\":[\"prompt\",\"input\",\"stable\"]}," LIVE_VIEW_SCHEMA
+    "\"until\":{\"type\":\"string\",\"description\":\"prompt,input,stable\"}," LIVE_VIEW_SCHEMA
 #define LIVE_VIEW_SCHEMA                                                                           \
     "\"view\":{\"type\":\"string\",\"enum\":[\"auto\",\"stream\",\"screen\",\"diff\"]},"
 
@@ -109,7 +110,7 @@ struct live_yield {
 };
 enum sy_code live_args_wait(struct live_order *ret, const struct invocation *inv,
                             const struct live_yield *yield, struct sy_error *err) SY_NODISCARD;
-/* "INT" or "SIGINT", one of those that docs/tools.md lists. */
+/* "INT", "SIGINT" or "int", one of those that docs/tools.md lists. */
 enum sy_code live_args_signal(int *ret, const struct js *v, struct sy_error *err) SY_NODISCARD;
 /* "rows" and "cols"; each stays as it is where the argument is absent. */
 enum sy_code live_args_size(unsigned *ret_rows, unsigned *ret_cols, const struct js *args,

@@ -11,9 +11,37 @@
 /* How far back a last line is looked for. */
 #define TAIL_BYTES ((size_t)4096)
 
-enum sy_code
-live_show_stream(struct live_shown *ret, struct live *l, uint64_t from, size_t max_bytes)
+static uint64_t
+count_lines(const struct buf *text)
 {
+    uint64_t ret = 0;
+
+    for (size_t i = 0; i < text->len; i++) {
+        ret += text->data[i] == '\n' ? 1 : 0;
+    }
+    return ret;
+}
+
+/* It is not told as missing. */
+static void
+leave_drawing_out(struct buf *raw, bool was_drawing, struct output_totals *total)
+{
+    size_t bytes = raw->len;
+    uint64_t lines = count_lines(raw);
+
+    strip_alternate(raw, was_drawing);
+    if (raw->len < bytes) {
+        lines -= count_lines(raw);
+        bytes -= raw->len;
+        total->bytes -= total->bytes > bytes ? bytes : total->bytes;
+        total->lines -= total->lines > lines ? lines : total->lines;
+    }
+}
+
+enum sy_code
+live_show_stream(struct live_shown *ret, struct live *l, const struct live_part *part)
+{
+    const uint64_t from = part->from;
     const struct transcript *t = live_transcript(l);
     struct live_state state;
     SY_AUTO(buf_fini) struct buf raw = {.max = (size_t)LIMIT_SESSION_KEEP_MOST * 2};
@@ -28,16 +56,17 @@ live_show_stream(struct live_shown *ret, struct live *l, uint64_t from, size_t m
         return rc;
     }
     ret->stats.total_bytes = to > from ? to - from : 0;
-    for (size_t i = 0; i < raw.len; i++) {
-        ret->stats.total_lines += raw.data[i] == '\n' ? 1 : 0;
-    }
+    ret->stats.total_lines = transcript_lines(t, from, to);
     if (raw.len > 0 && raw.data[raw.len - 1] != '\n') {
         ret->stats.total_lines++;
     }
-    rc = output_text_bytes(
-        &ret->text, buf_view(&raw), raw.len, max_bytes,
-        (struct output_totals){.bytes = ret->stats.total_bytes, .lines = ret->stats.total_lines},
-        &marks);
+
+    struct output_totals total = {.bytes = ret->stats.total_bytes, .lines = ret->stats.total_lines};
+
+    if (part->leaves_drawing_out) {
+        leave_drawing_out(&raw, part->was_drawing, &total);
+    }
+    rc = output_text_bytes(&ret->text, buf_view(&raw), raw.len, part->max_bytes, total, &marks);
     ret->stats.has_invalid_utf8 = marks.has_invalid_utf8;
     ret->is_truncated = marks.is_truncated || ret->omitted > 0;
     ret->next_seq = to > from || from > transcript_end(t) ? to : from;

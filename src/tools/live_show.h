@@ -24,8 +24,14 @@ struct live_shown {
 
 /* What it wrote from number `from` on, without escape sequences, head and tail within `max_bytes`.
  * Of one that still runs only whole characters. Nothing counts as read by it. */
-enum sy_code live_show_stream(struct live_shown *ret, struct live *l, uint64_t from,
-                              size_t max_bytes) SY_NODISCARD;
+struct live_part {
+    uint64_t from;
+    size_t max_bytes;
+    bool leaves_drawing_out; /* what it drew on the whole screen, and has left */
+    bool was_drawing;        /* it did at `from` already */
+};
+enum sy_code live_show_stream(struct live_shown *ret, struct live *l,
+                              const struct live_part *part) SY_NODISCARD;
 /* Its rows, or (has_changes) those that changed since live_seen. It must have a terminal. */
 enum sy_code live_show_screen(struct buf *out, struct live *l, struct terminal_screen *ret_screen,
                               bool has_changes) SY_NODISCARD;

@@ -141,16 +141,10 @@ write_end(struct jw *w, const struct facts *f)
     jw_key_bool(w, "timed_out", f->out->is_timed_out);
 }
 
+/* Why it is answered now, and how the session stands. */
 static void
-write_session(struct jw *w, const struct result_session *s)
+write_stand(struct jw *w, const struct result_session *s)
 {
-    if (s == NULL) {
-        return;
-    }
-    if (s->is_running) {
-        jw_key_str(w, "session_id", s->id);
-        jw_key_str(w, "process_id", s->id);
-    }
     jw_key_str(w, "reason", s->reason);
     jw_key_int(w, "next_seq", (int64_t)s->shown.next_seq);
     if (s->shown.omitted > 0) {
@@ -169,8 +163,30 @@ write_session(struct jw *w, const struct result_session *s)
     if (s->pending_input > 0) {
         jw_key_int(w, "pending_input", (int64_t)s->pending_input);
     }
+}
+
+static void
+write_session(struct jw *w, const struct result_session *s)
+{
+    if (s == NULL) {
+        return;
+    }
+    if (s->is_running) {
+        jw_key_str(w, "session_id", s->id);
+        jw_key_str(w, "process_id", s->id);
+    }
+    write_stand(w, s);
     if (s->next[0] != '\0') {
         jw_key_str(w, "next", s->next);
+    }
+}
+
+static void
+write_limit(struct jw *w, const struct exec_output *out)
+{
+    if (out->hit.resource != RESOURCE_NONE) {
+        jw_key(w, "limit");
+        exec_limit_write(w, &out->hit);
     }
 }
 
@@ -198,10 +214,7 @@ write_structured(struct buf *ret, const struct facts *f)
     if (f->out->ended_background > 0) {
         jw_key_int(&w, "ended_background", f->out->ended_background);
     }
-    if (f->out->hit.resource != RESOURCE_NONE) {
-        jw_key(&w, "limit");
-        exec_limit_write(&w, &f->out->hit);
-    }
+    write_limit(&w, f->out);
     denial_list_write(&w, &f->out->denials);
     exec_hosts_write(&w, &f->out->network_hosts);
     if (says_escalation(f->out)) {
@@ -368,7 +381,9 @@ is_call_error(const struct exec_output *out)
     return out->err.code != SY_E_NOTFOUND && out->err.code != SY_E_NOEXEC;
 }
 
-/* The specification's answer of write_stdin: exit_code is there, and null, while it runs. */
+/* The specification's answer of write_stdin: exit_code is there, and null, while it runs. The rest
+ * is there where it has something to say, or the call asked for more than the specification knows.
+ */
 static enum sy_code
 write_content(struct buf *ret, const struct facts *f)
 {
@@ -386,9 +401,21 @@ write_content(struct buf *ret, const struct facts *f)
     if (f->signal_name[0] != '\0') {
         jw_key_str(&w, "signal", f->signal_name);
     }
+    if (f->out->is_timed_out) {
+        jw_key_bool(&w, "timed_out", true);
+    }
+    if (f->session->tells_more) {
+        write_stand(&w, f->session);
+    } else if (f->session->terminal.echo_off) {
+        jw_key_bool(&w, "echo_off", true);
+    }
+    write_limit(&w, f->out);
     denial_list_write(&w, &f->out->denials);
     if (f->out->note[0] != '\0') {
         jw_key_str(&w, "note", f->out->note);
+    }
+    if (f->out->err.code != SY_E_OK) {
+        jw_key_str(&w, "error", f->out->err.msg);
     }
     jw_end_object(&w);
     return jw_done(&w);
@@ -415,7 +442,8 @@ result_build_session(struct tool_output *ret, const struct tool_call *call,
     }
     *ret = (struct tool_output){
         .text = {.max = max}, .content = {.max = max}, .structured = {.max = max}};
-    ret->is_error = session == NULL && is_call_error(output);
+    /* A session that was killed is what somebody wanted. */
+    ret->is_error = (session == NULL || output->status == EXEC_FAILED) && is_call_error(output);
     ret->is_aborted = output->review != NULL && output->review->outcome == REVIEW_ABORTED;
     ret->is_success = still_runs(&f) || (output->status == EXEC_EXITED && output->exit_code == 0);
 

@@ -99,6 +99,17 @@ fill_input(struct exec_request *request, const struct js *args, struct sy_error 
     if (rc == SY_E_OK) {
         rc = live_args_size(&request->input.rows, &request->input.columns, args, err);
     }
+    if (rc == SY_E_OK && !is_terminal && (request->input.rows > 0 || request->input.columns > 0)) {
+        return sy_err_set(
+            err, SY_E_ARG,
+            "'rows' and 'cols' are the size of a terminal, which the command would not "
+            "have: give tty true as well, or leave them out");
+    }
+    if (rc == SY_E_OK && is_terminal && request->input.kind == INPUT_PIPE) {
+        return sy_err_set(err, SY_E_ARG,
+                          "standard input is a terminal (tty) or a pipe (stdin), not both: leave "
+                          "'stdin' out for the terminal");
+    }
     if (is_terminal) {
         request->input.kind = INPUT_TERMINAL;
     }

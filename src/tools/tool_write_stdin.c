@@ -126,7 +126,7 @@ static const char input_schema[] =
     "\"What to type, with \\\\n for Enter and \\\\u0003 for Ctrl-C. Default \\\"\\\": only wait.\"},"
     "\"paste\":{\"type\":\"boolean\",\"description\":\"chars as one paste.\"},"
     "\"yield_time_ms\":{\"type\":\"integer\",\"description\":"
-    "\"Answer after that time. Default 250 (up to 30000), only waiting 5000 (up to 300000).\"}," LIVE_WAIT_SCHEMA
+    "\"Answer after that time. Default 250 (up to 30000), only waiting 5000 (up to 300000), with until 10000.\"}," LIVE_WAIT_SCHEMA
     "\"keys\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},\"description\":"
     "\"Keys to press after chars, as tmux names them: Enter, Up, C-c, F1.\"},"
     "\"signal\":{\"type\":\"string\",\"description\":\"INT, TERM, HUP, QUIT, KILL, STOP, CONT or "

@@ -52,6 +52,7 @@ enum sy_code result_build(struct tool_output *ret, const struct tool_call *call,
 struct result_session {
     const char *id;
     bool is_running;
+    bool tells_more;    /* where the specification's answer has no place for it */
     const char *reason; /* why the wait is over */
     struct live_shown shown;
     struct buf screen; /* the facts about the screen as JSON; "" where it is not shown */

@@ -102,7 +102,7 @@ tool_session_read(struct buf *out, struct tool_context *c, const char *id,
     if (part == TOOL_SESSION_SCREEN) {
         rc = live_show_screen(out, l, &screen, false);
     } else {
-        rc = live_show_stream(&shown, l, 0, LIMIT_RESOURCE_LOG);
+        rc = live_show_stream(&shown, l, &(struct live_part){.max_bytes = LIMIT_RESOURCE_LOG});
         if (rc == SY_E_OK) {
             rc = buf_add(out, buf_view(&shown.text), shown.text.len);
         }

@@ -59,8 +59,19 @@ test('Ctrl-C and Ctrl-Z go to the session, and a key of choice leaves', limit, a
   await person.shows(/\^C\n+>$/);
   person.type('echo status $?\r');
   await person.shows(/^status 1(30|48)$/m);
-  person.type('\x1b[24~');
-  assert.equal((await person.ended).last, '[detached from 1234]\n');
+  // What may begin that key and is another one arrives, and that key leaves in pieces too.
+  person.type('cat\r');
+  await person.shows(/> cat$/);
+  person.type('\x1b');
+  await person.shows(/^\^\[$/m);
+  let end;
+  person.ended.then((e) => { end = e; });
+  await waitFor(() => {
+    person.type('\x1b[2');
+    setImmediate(() => person.type('4~'));
+    return end;
+  }, 'F12 in two pieces leaves');
+  assert.equal(end.last, '[detached from 1234]\n');
 });
 
 test('the session has the size of the terminal that has joined, of two the smaller, and keeps it', limit, async (t) => {
@@ -85,6 +96,15 @@ test('the session has the size of the terminal that has joined, of two the small
   assert.equal(await size(), '40 70');
   watcher.type(LEAVE);
   assert.equal((await watcher.ended).status, 0);
+});
+
+test('a terminal that knows no size of its own is one of 24 by 80', limit, async (t) => {
+  const s = await open(t);
+  await s.type('', { rows: 30, cols: 100 });
+  const person = joinSession(t, s.yard, ['1234'], { rows: 0, cols: 0 });
+  await person.shows(/>/);
+  person.type('stty size\r');
+  await person.shows(/^24 80$/m);
 });
 
 test('two who have joined see what either types, and one who watches types nothing', limit, async (t) => {

@@ -136,4 +136,10 @@ eachFront('A25 what changes how programs are loaded or shells start never passes
   const r = await front.run("bash -c true; env | grep -E '^(BASH_ENV|ENV|PROMPT_COMMAND|LD_.*)=' ; echo end");
 
   assert.equal(r.output, 'end\n');
+  if (front.name === 'mcp') {
+    const asked = await front.run("env | grep -E '^(LD_.*|A)='", { env: { A: 'b', LD_BIND_NOT: '1' } });
+
+    assert.equal(asked.output, 'A=b\n');
+    assert.equal(asked.note, "variable 'LD_BIND_NOT' is never passed to commands: set it within the command");
+  }
 });

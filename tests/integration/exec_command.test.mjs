@@ -236,7 +236,23 @@ test('standard input by a pipe, with its end', async (t) => {
   const refused = await s.type(closed.session_id, 'x');
 
   assert.equal(refused.isError, true);
-  assert.match(refused.text, /standard input is closed.*tty/);
+  assert.match(refused.text, /^Error \(invalid argument\): its standard input is closed.*tty/);
+
+  // A size is that of a terminal, and a terminal is no pipe: nothing runs.
+  for (const [args, says] of [[{ rows: 10 }, /'rows' and 'cols'.*tty true/], [{ cols: 10, tty: false }, /'rows' and 'cols'.*tty true/],
+    [{ tty: true, stdin: 'pipe' }, /terminal.*pipe.*not both/]]) {
+    const wrong = await s.exec('touch ran', args);
+
+    assert.equal(wrong.isError, true);
+    assert.match(wrong.text, says);
+  }
+  assert.equal(fs.existsSync(path.join(s.yard.ws, 'ran')), false);
+
+  // What never ran is an error, as it is of the other tools.
+  const gone = await s.exec('true', { workdir: 'gone' });
+
+  assert.equal(gone.isError, true);
+  assert.match(gone.error, /working directory '.*\/gone'/);
 });
 
 test('any legal directory, and no letter is changed (A22, A23)', async (t) => {
@@ -307,7 +323,7 @@ test('what is typed is judged by the rules, line by line (A31)', async (t) => {
 
   const parts = await s.type(id, 'ow\n');
 
-  assert.match(parts.text, /not typed/, 'in parts');
+  assert.match(parts.text, /not typed.*; 10 bytes of it stand there already \(Ctrl-U clears\)/, 'in parts');
   await s.type(id, '\u0015');
 
   const ok = await s.type(id, 'echo "no shut""down"\n', { idle_ms: 200, yield_time_ms: 5000 });
@@ -382,6 +398,21 @@ test('a wait ends with what it waits for, and says which', async (t) => {
 
   assert.equal(secret.reason, 'input');
   assert.equal(secret.echo_off, true);
+
+  // The first of several.
+  const asked = await s.type(shell.session_id, '\n', { until: 'prompt, idle,exit', idle_ms: 20_000, pattern: 'nowhere', yield_time_ms: 30_000 });
+
+  assert.equal(asked.reason, 'prompt');
+
+  const line = await s.type(shell.session_id, 'read -r x\n', { until: ['prompt', 'input'], yield_time_ms: 30_000 });
+
+  assert.equal(line.reason, 'input');
+  assert.equal((await s.exec('sleep 300', { until: 'idle', yield_time_ms: 30_000 })).reason, 'idle');
+  assert.equal((await s.exec('sleep 0.6', { until: 'exit', yield_time_ms: 30_000 })).reason, 'exit');
+  for (const [until, says] of [['prompt,now', /prompt, input, stable, idle, pattern, exit.*not "now"/], ['prompt,', /not ""/],
+    [['prompt', 7], /not integer/], ['pattern', /give 'pattern'/]]) {
+    assert.match((await s.exec('true', { until })).text, says);
+  }
 });
 
 test('a shell that waits to be typed to holds no other call up', async (t) => {
@@ -538,6 +569,10 @@ test('where there are too many the one goes that was used least recently', async
 
   assert.equal(one.status, 'running');
 
+  const [, running, most] = one.note.match(/(\d+) of at most (\d+) sessions run/);
+
+  assert.equal(running, most, 'the one that makes room counts no more');
+
   const gone = await s.type('n1', '');
 
   assert.equal(gone.isError, true);
@@ -583,6 +618,20 @@ test('over proto: the worked example, and events that go on after the answer', a
   assert.equal(end.exit_code, 4);
   send('write_stdin', 'c7', { process_id: '1001' });
   assert.equal((await answer('c7')).exit_code, 4);
+
+  // What the specification's answer has no place for is there where it says something, or is asked for.
+  send('exec_command', 'c8', { cmd: 'true', workdir: 'gone' });
+  assert.match((await answer('c8')).error, /working directory '.*\/gone'/);
+  send('exec_command', 'c9', { cmd: 'echo ready; sleep 300', pattern: 'ready', yield_time_ms: 30_000 });
+
+  const ready = await answer('c9');
+
+  assert.deepEqual([ready.reason, ready.next_seq, ready.exit_code], ['pattern', 6, null]);
+  send('exec_command', 'c10', { cmd: 'sleep 300', timeout_ms: 100, yield_time_ms: 30_000 });
+
+  const late = await answer('c10');
+
+  assert.deepEqual([late.exit_code, late.timed_out, late.limit.name], [124, true, 'wall_clock']);
 });
 
 test('a subagent has its own sessions, which end with it', async (t) => {

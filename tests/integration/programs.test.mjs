@@ -43,8 +43,9 @@ drives('vim: a smaller terminal is drawn anew', ['vim'], async (t) => {
   assert.ok(vim.rows().length <= 11 && vim.rows().every((row) => row.length <= 30), vim.show());
   await vim.send({ rows: 30, cols: 100 });
   await vim.see((r) => r.screen.cols === 100 && /^ +28 28$/m.test(r.output), '28 lines');
-  await vim.type(':q!\r');
-  await vim.ends();
+  // What it draws until it leaves is no text.
+  await vim.type('G\u0002:q!\r', { view: 'auto', yield_time_ms: 30_000 });
+  assert.deepEqual([vim.last.exit_code, vim.last.output, vim.last.truncated], [0, '', undefined]);
 });
 
 drives('less: pages, a search and its highlight', ['less'], async (t) => {

@@ -151,6 +151,25 @@ curses.wrapper(main)
   assert.match(refused.text, /no terminal.*tty/);
 });
 
+test('ssh and its like ask on the terminal', { timeout: STUCK_MS }, async (t) => {
+  const s = await openDrive(t);
+  const p = await s.run('echo $SSH_ASKPASS_REQUIRE', { yield_time_ms: 30_000 });
+
+  assert.match(p.last.output, /^never$/m);
+  if (has('ssh-keygen')) {
+    const key = await s.run('ssh-keygen -q -t ed25519 -f key', { until: 'input', yield_time_ms: 30_000 });
+
+    assert.deepEqual([key.last.reason, key.last.echo_off], ['input', true], key.show());
+    await key.type('a long phrase\n', { until: 'input', yield_time_ms: 30_000 });
+    await key.type('a long phrase\n', { yield_time_ms: 30_000 });
+    assert.equal(key.last.exit_code, 0, key.show());
+
+    const open = await s.run("ssh-keygen -y -P '' -f key", { yield_time_ms: 30_000 });
+
+    assert.equal(open.last.exit_code, 255, open.show());
+  }
+});
+
 test('a screen is stable once it shows the same, however often that is drawn', { timeout: STUCK_MS }, async (t) => {
   const s = await openDrive(t);
 
@@ -176,6 +195,15 @@ while True:
   assert.equal((await p.send({ idle_ms: 2000, yield_time_ms: 3000 })).reason, 'timeout', 'bytes still come');
   await p.press('C-c');
   await p.ends(130);
+
+  // Before it has drawn anything it has still to begin.
+  const slow = await s.run('sleep 0.4; echo drawn; exec sleep 300', { until: 'stable', yield_time_ms: 30_000 });
+
+  assert.deepEqual([slow.last.reason, slow.last.output.trim()], ['stable', 'drawn']);
+
+  const blank = await s.run('sleep 300', { until: 'stable', yield_time_ms: 30_000 });
+
+  assert.deepEqual([blank.last.reason, blank.last.output.trim()], ['stable', '']);
 
   const pipe = await s.tool('exec_command', { cmd: 'echo one; exec sleep 300', until: 'stable', yield_time_ms: 30_000 });
 
@@ -382,12 +410,10 @@ test('a shell in a shell has a prompt too, and read is none', { timeout: STUCK_M
       await p.type('exit\n', prompted);
       assert.equal(p.last.reason, 'prompt', `${name} behind ${inner}\n${p.show()}`);
     }
-    if (name !== 'plain') {
-      await p.type('echo a\nread x\n', { view: 'stream', until: 'prompt', yield_time_ms: 250 });
-      assert.equal(p.last.reason, 'timeout', `read in ${name}\n${p.show()}`);
-      await p.type('v\n', prompted);
-      assert.equal(p.last.reason, 'prompt', `${name} behind read\n${p.show()}`);
-    }
+    await p.type('echo a\nread x\n', { view: 'stream', until: 'prompt', yield_time_ms: 250 });
+    assert.equal(p.last.reason, 'timeout', `read in ${name}\n${p.show()}`);
+    await p.type('v\n', prompted);
+    assert.equal(p.last.reason, 'prompt', `${name} behind read\n${p.show()}`);
     await p.press('C-d');
     await p.ends();
   }

@@ -116,6 +116,18 @@ erasing_the_line_removes_what_was_longer(void **state)
     assert_folds("a long line\x1b[2K\rshort\n", "short\n");
     assert_folds("long\x1b[2Kx\ry\n", "y   x\n");
     assert_folds("long\x1b[1K\rx\n", "x\n");
+    /* ED does so to what is behind the cursor. */
+    assert_folds("%          \r\x1b[0m\x1b[Jvm% \x1b[K", "vm% ");
+    assert_folds("long\x1b[2J\rx\n", "x\n");
+    /* So do blanks behind it; one before it is meant. */
+    assert_folds("%          \r \rvm% ", "vm% ");
+    assert_folds("working\r       \rdone\n", "done\n");
+    /* CHA goes back, and no further than the line is long. */
+    assert_folds("10%\x1b[1G100%\n", "100%\n");
+    assert_folds("\x1b[1G\x1b[0J> \x1b[3G6\x1b[1G\x1b[0J> 6*7\x1b[6G\n", "> 6*7\n");
+    assert_folds("ab\x1b[2Gc\x1b[99Gd\x1b[Ge\n", "ecd\n");
+    assert_folds("a\x1b[99999999999999999999G\x1b[1;2G\x1b[?1Gb\r\n",
+                 "a\x1b[99999999999999999999G\x1b[1;2G\x1b[?1Gb\n");
 }
 
 static void
@@ -140,8 +152,9 @@ colours_do_not_count_as_columns(void **state)
 static void
 hostile_lines_fold_in_linear_time(void **state)
 {
-    static const char *const units[] = {"\rx",   "\b\b",   "x\b", "\x1b[2K", "\x1b[1Kx",
-                                        "\x1b[", "\x1b]x", "x",   "\r\x1b[K"};
+    static const char *const units[] = {"\rx",      "\b\b",        "x\b",     "\x1b[2K",
+                                        "\x1b[1Kx", "\x1b[",       "\x1b]x",  "x",
+                                        "\r\x1b[K", "\x1b[60000G", "x\x1b[1G"};
     const size_t size = (size_t)2 * 1024 * 1024;
 
     (void)state;
@@ -317,6 +330,26 @@ number_after(const char *text, const char *before)
     return v;
 }
 
+/* Text that has become longer than its bytes is told in bytes all the same. */
+static void
+omits_no_more_bytes_than_there_are(void **state)
+{
+    SY_AUTO(buf_fini) struct buf bytes = {.max = 8192};
+    SY_AUTO(buf_fini) struct buf out = {.max = 8192};
+    struct output_marks marks = {0};
+    const struct output_totals total = {.bytes = 4000, .lines = 1};
+
+    (void)state;
+    for (int i = 0; i < 4000; i++) {
+        assert_int_equal(buf_add_char(&bytes, '\377'), SY_E_OK);
+    }
+    assert_int_equal(output_text_bytes(&out, buf_view(&bytes), bytes.len, 1500, total, &marks),
+                     SY_E_OK);
+    assert_true(marks.is_truncated);
+    /* A third of what is shown, since each byte became three. */
+    assert_in_range(number_after(out.data, "[... "), 4000 - 500, 4000 - 400);
+}
+
 /* head + omitted + tail = all, for each budget. */
 static void
 the_numbers_of_the_marker_add_up(void **state)
@@ -435,6 +468,7 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(omits_no_more_bytes_than_there_are),
         cmocka_unit_test(valid_text_is_copied),
         cmocka_unit_test(each_maximal_invalid_subpart_becomes_one_replacement),
         cmocka_unit_test(a_small_room_takes_whole_characters_only),

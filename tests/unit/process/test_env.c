@@ -290,6 +290,31 @@ a_session_has_the_variables_of_the_specification(void **state)
 
     assert_env(&one_shot, "CODEX_CI", NULL);
     assert_env(&one_shot, "LC_ALL", "de_DE.UTF-8");
+
+    /* ssh asks where somebody can answer. */
+    SY_AUTO(strv_fini)
+    struct strv terminal =
+        built(&plain, base, NULL,
+              (struct env_facts){.has_network = true, .is_session = true, .has_terminal = true});
+
+    assert_env(&one_shot, "SSH_ASKPASS_REQUIRE", "force");
+    assert_env(&env, "SSH_ASKPASS_REQUIRE", "force");
+    assert_env(&terminal, "SSH_ASKPASS_REQUIRE", "never");
+    assert_env(&terminal, "CODEX_CI", "1");
+    assert_env(&terminal, "GIT_TERMINAL_PROMPT", "0");
+}
+
+static void
+tells_which_names_never_pass(void **state)
+{
+    (void)state;
+    assert_true(env_never_passes("LD_PRELOAD=x"));
+    assert_true(env_never_passes("BASH_ENV="));
+    assert_true(env_never_passes("ENV=x"));
+    assert_false(env_never_passes("ENVIRONMENT=x"));
+    assert_false(env_never_passes("PATH=/bin"));
+    assert_false(env_never_passes(""));
+    assert_false(env_never_passes("=LD_PRELOAD"));
 }
 
 static void
@@ -485,6 +510,7 @@ main(void)
         cmocka_unit_test(steps_come_in_their_order),
         cmocka_unit_test(no_pager_waits_for_a_key),
         cmocka_unit_test(a_session_has_the_variables_of_the_specification),
+        cmocka_unit_test(tells_which_names_never_pass),
         cmocka_unit_test(the_locale_is_the_users_if_it_is_utf8),
         cmocka_unit_test(who_names_a_variable_means_it),
         cmocka_unit_test(the_sandbox_is_told_by_the_facts_alone),

@@ -107,7 +107,7 @@ hears_by_a_pipe_what_we_write_until_its_end(void **state)
     process_close_input(f.command.process);
     drive(&f.command, NULL);
     assert_string_equal(said(&f), "<one>\n<two>\n<three>\nover\n");
-    assert_int_equal(process_write(f.command.process, "x", 1, &err), SY_E_CANCELLED);
+    assert_int_equal(process_write(f.command.process, "x", 1, &err), SY_E_ARG);
     assert_string_equal(err.msg, "the command has ended");
     feed_end(&f);
 }
@@ -184,7 +184,7 @@ is_not_ended_by_the_signal_of_a_closed_pipe(void **state)
     feed_start(&f, NULL, INPUT_PIPE, "exec <&-; echo closed; sleep 300");
     drive(&f.command, "closed");
     feed_line(&f, "lost\n");
-    assert_int_equal(process_write(f.command.process, "x", 1, &err), SY_E_CANCELLED);
+    assert_int_equal(process_write(f.command.process, "x", 1, &err), SY_E_ARG);
     assert_string_equal(err.msg, "the command has closed its standard input");
     process_kill(f.command.process);
     drive(&f.command, NULL);
@@ -201,7 +201,7 @@ has_no_input_where_none_was_asked_for(void **state)
     (void)state;
     feed_start(&f, NULL, INPUT_NONE, "cat; echo end; sleep 5");
     drive(&f.command, "end");
-    assert_int_equal(process_write(f.command.process, "x", 1, &err), SY_E_CANCELLED);
+    assert_int_equal(process_write(f.command.process, "x", 1, &err), SY_E_ARG);
     assert_int_equal(process_terminal_fd(f.command.process), -1);
     assert_false(process_resize(f.command.process, 10, 10));
     process_kill(f.command.process);

@@ -134,6 +134,18 @@ the_rule_and_the_remedy_are_named(void **state)
     said = place_ask(p, OPERATION_WRITE, "new.txt");
     assert_false(said.is_allowed);
     assert_string_equal(said.fix, "sandbox.mode: workspace-write");
+
+    /* /tmp comes with that mode, unless it is left out. */
+    p->policy.excludes_slash_tmp = false;
+    place_ready(p);
+    said = place_ask(p, OPERATION_WRITE, "/tmp/new.txt");
+    assert_false(said.is_allowed);
+    assert_string_equal(said.fix, "sandbox.mode: workspace-write");
+    p->policy.excludes_slash_tmp = true;
+    place_ready(p);
+    said = place_ask(p, OPERATION_WRITE, "/tmp/new.txt");
+    assert_string_equal(said.fix,
+                        "sandbox.writable_roots: [\"/tmp\"]  # with sandbox.mode: workspace-write");
 }
 
 static void

@@ -131,6 +131,33 @@ ends_on_whole_characters_and_sequences(void **state)
     assert_whole("ab\033(B", 5);
 }
 
+/* What was dropped counts; of a part of it as many as its share. */
+static void
+counts_lines_that_are_missing_too(void **state)
+{
+    struct transcript *t = transcript_new(65536);
+    const uint64_t lines = 200000;
+
+    (void)state;
+    assert_non_null(t);
+    assert_int_equal(transcript_lines(t, 0, 0), 0);
+    for (uint64_t i = 0; i < lines; i++) {
+        push(t, "abc\n");
+    }
+    assert_true(transcript_kept(t) < lines * 4);
+    assert_int_equal(transcript_lines(t, 0, lines * 4), lines);
+    assert_int_equal(transcript_lines(t, 0, lines * 4 - 1), lines - 1);
+    assert_int_equal(transcript_lines(t, 4, lines * 4), lines - 1);
+    assert_int_equal(transcript_lines(t, lines * 4, lines * 4), 0);
+    assert_in_range(transcript_lines(t, lines * 2, lines * 4), lines / 2 - 1, lines / 2 + 1);
+    transcript_mark_read(t, lines * 4);
+    for (uint64_t i = 0; i < lines; i++) {
+        push(t, "abc\n");
+    }
+    assert_int_equal(transcript_lines(t, 0, lines * 8), lines * 2);
+    transcript_free(t);
+}
+
 static enum sy_code
 fill(void *arg)
 {
@@ -162,6 +189,7 @@ main(void)
         cmocka_unit_test(keeps_the_beginning_and_the_end_of_what_is_unread),
         cmocka_unit_test(drops_what_was_read_first),
         cmocka_unit_test(ends_on_whole_characters_and_sequences),
+        cmocka_unit_test(counts_lines_that_are_missing_too),
         cmocka_unit_test(each_allocation_may_fail),
     };
 

@@ -191,10 +191,42 @@ survives_each_failed_allocation(void **state)
     fault_run(body, NULL);
 }
 
+static void
+leaves_out_what_was_drawn_and_left(void **state)
+{
+    static const struct {
+        const char *in;
+        bool is_alternate;
+        const char *text;
+    } rows[] = {
+        {"",                                                   false, ""             },
+        {"one\n",                                              true,  "one\n"        },
+        {"a\033[?1049hdrawn\033[?1049lb",                      false, "ab"           },
+        {"drawn\033[?1049lb\033[?47hx\033[?47lc",              true,  "bc"           },
+        {"a\033[?1049lb",                                      false, "a\033[?1049lb"},
+        {"a\033[?1049hstays",                                  false, "astays"       },
+        {"a\033[?1049hx\033[?1049hy\033[?1047lb",              false, "ab"           },
+        {"a\033[?1049",                                        false, "a\033[?1049"  },
+        {"\033[?25h\033[?10490hb\033\033[?1049hx\033[?1049lc", false,
+         "\033[?25h\033[?10490hb\033c"                                               },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        SY_AUTO(buf_fini) struct buf text = {.max = 1000};
+
+        assert_int_equal(buf_add_str(&text, rows[i].in), SY_E_OK);
+        strip_alternate(&text, rows[i].is_alternate);
+        assert_string_equal(buf_view(&text), rows[i].text);
+        assert_int_equal(text.len, strlen(rows[i].text));
+    }
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(leaves_out_what_was_drawn_and_left),
         cmocka_unit_test(shows_rows_without_what_is_blank),
         cmocka_unit_test(tells_only_rows_that_changed_since),
         cmocka_unit_test(tells_the_facts_as_json),

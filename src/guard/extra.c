@@ -1,10 +1,5 @@
-/*
- * Paths that are protected for what leads to them: those that the configuration of a git
- * directory names, and what protected names that are links, and files .git, point to.
- */
-#include <errno.h>
+/* Paths that are protected for what leads to them: kept, found, and those of links. */
 #include <fcntl.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,25 +8,10 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "guard/git_config.h"
-#include "guard/guard_internal.h"
+#include "guard/extra.h"
 
-/* Owners whose configuration is read anew when a file that they share has changed. */
-#define OWNERS_MAX 16U
-/* Links that are followed from one file to the next, as the kernel does. */
-#define LINKS_MAX 8
-
-struct reading {
-    struct guard *g;
-    const struct guard_node *git;
-    struct buf git_dir;
-    struct buf worktree; /* where relative hook paths begin */
-    const char *dir;     /* where relative includes of the file begin that is read */
-};
-
-/* What a link at `path` means by its target. */
-static enum sy_code
-path_beside(struct buf *ret, const char *path, const char *target)
+enum sy_code
+extra_beside(struct buf *ret, const char *path, const char *target)
 {
     SY_AUTO(buf_fini) struct buf joined = {.max = LIMIT_PATH};
     SY_AUTO(mem_free_charp) char *dir = mem_strndup(path, (size_t)(path_base(path) - path));
@@ -78,7 +58,7 @@ queue_way(struct guard *g, const char *path)
 }
 
 static enum sy_code
-add_extra(struct guard *g, const struct guard_extra *like, const char *path)
+add_plain(struct guard *g, const struct guard_extra *like, const char *path)
 {
     if (!is_inside(g, path)) {
         return SY_E_OK;
@@ -113,190 +93,71 @@ add_extra(struct guard *g, const struct guard_extra *like, const char *path)
     return queue_way(g, path);
 }
 
-static enum sy_code
-on_path(struct reading *r, const char *base, const char *value, enum guard_name rule)
-{
-    SY_AUTO(buf_fini) struct buf joined = {.max = LIMIT_PATH};
-    SY_AUTO(buf_fini) struct buf plain = {.max = LIMIT_PATH};
-    const struct guard_extra like = {.rule = rule, .owner = r->git};
-    enum sy_code rc;
-
-    if (value == NULL || value[0] == '\0') {
-        return SY_E_OK;
-    }
-    if (str_starts(value, "~/") && r->g->homes.n > 0) {
-        rc = path_join(&joined, r->g->homes.v[0], value + 2);
-    } else {
-        rc = path_join(&joined, base, value);
-    }
-    if (rc == SY_E_OK) {
-        rc = path_normalize(&plain, buf_view(&joined));
-    }
-    if (rc == SY_E_OK && !path_is_below(buf_view(&r->worktree), buf_view(&plain))) {
-        rc = add_extra(r->g, &like, buf_view(&plain));
-    }
-    return rc == SY_E_NOMEM ? rc : SY_E_OK;
-}
-
-/* Is it this git directory, or one of its worktrees, to which that link or pointer leads? */
+/* A link on the way to a path below a root: *ret is where the path leads by it, *ret_link how much
+ * of it is the link. False: there is none. */
 static bool
-leads_here(const struct reading *r, const struct guard_extra *x)
+find_way(const struct guard *g, const char *path, size_t *ret_link, struct buf *ret)
 {
-    const char *dir = buf_view(&r->git_dir);
-    size_t n = r->git_dir.len;
+    size_t i = 0;
+    char target[LIMIT_PATH];
+    char part[LIMIT_PATH];
 
-    return x->is_link && x->rule == GUARD_GIT_FILE && path_is_below(x->path, dir) &&
-           (x->path[n] == '\0' || str_starts(x->path + n, "/worktrees/"));
-}
+    while (i < g->roots.n && !path_is_below(path, g->roots.v[i])) {
+        i++;
+    }
+    if (i == g->roots.n || strlen(path) >= sizeof(part)) {
+        return false;
+    }
 
-/* Relative hook paths begin at the top of each work tree that the directory has. */
-static enum sy_code
-on_hooks(struct reading *r, const char *value)
-{
-    enum sy_code rc = on_path(r, buf_view(&r->worktree), value, GUARD_GIT_HOOKS_PATH);
-    size_t n = r->g->n_extras;
+    size_t start = strlen(g->roots.v[i]);
 
-    for (size_t i = 0; i < n && rc == SY_E_OK && value != NULL && value[0] != '/'; i++) {
-        SY_AUTO(buf_fini) struct buf top = {.max = LIMIT_PATH};
+    start += strspn(path + start, "/");
+    for (const char *end = strchr(path + start, '/'); end != NULL; end = strchr(end + 1, '/')) {
+        size_t n = (size_t)(end - path);
 
-        if (leads_here(r, &r->g->extras[i])) {
-            rc = node_path(&top, r->g->extras[i].owner);
-            rc = rc == SY_E_OK ? on_path(r, buf_view(&top), value, GUARD_GIT_HOOKS_PATH) : rc;
+        memcpy(part, path, n);
+        part[n] = '\0';
+
+        SY_FD fd = open_below(g->root_fds[i], part + start, O_PATH);
+        ssize_t len = fd >= 0 ? readlinkat(fd, "", target, sizeof(target) - 1) : -1;
+
+        if (fd < 0) {
+            return false;
+        }
+        if (len > 0) {
+            SY_AUTO(buf_fini) struct buf there = {.max = LIMIT_PATH};
+
+            target[len] = '\0';
+            *ret_link = n;
+            return extra_beside(&there, part, target) == SY_E_OK &&
+                   path_join(ret, buf_view(&there), end + 1) == SY_E_OK;
         }
     }
-    return rc == SY_E_NOMEM ? rc : SY_E_OK;
+    return false;
 }
 
-static enum sy_code
-on_worktree(void *arg, const struct git_config_entry *e)
+enum sy_code
+extra_add(struct guard *g, const struct guard_extra *like, const char *path)
 {
-    struct reading *r = arg;
-    SY_AUTO(buf_fini) struct buf joined = {.max = LIMIT_PATH};
+    SY_AUTO(mem_free_charp) char *at = mem_strdup(path);
+    struct guard_extra way = *like;
+    enum sy_code rc = at != NULL ? SY_E_OK : SY_E_NOMEM;
 
-    if (!str_eq(e->section, "core") || !str_eq(e->key, "worktree") || e->value == NULL ||
-        path_join(&joined, buf_view(&r->git_dir), e->value) != SY_E_OK) {
-        return SY_E_OK;
-    }
-    return path_normalize(&r->worktree, buf_view(&joined)) == SY_E_NOMEM ? SY_E_NOMEM : SY_E_OK;
-}
-
-static enum sy_code
-on_entry(void *arg, const struct git_config_entry *e)
-{
-    struct reading *r = arg;
-
-    if (str_eq(e->section, "core") && str_eq(e->key, "hookspath")) {
-        return on_hooks(r, e->value);
-    }
-    if (str_eq(e->section, "core") && str_eq(e->key, "fsmonitor") && e->value != NULL &&
-        strchr(e->value, '/') != NULL && strpbrk(e->value, " \t;|&$`") == NULL) {
-        return on_hooks(r, e->value);
-    }
-    if ((str_eq(e->section, "include") || str_eq(e->section, "includeif")) &&
-        str_eq(e->key, "path")) {
-        return on_path(r, r->dir, e->value, GUARD_GIT_INCLUDE);
-    }
-    return SY_E_OK;
-}
-
-/* Below a root, from link to link as git would get there. Negative: an errno value. */
-static int
-open_linked(const struct guard *g, const char *path)
-{
-    SY_AUTO(buf_fini) struct buf at = {.max = LIMIT_PATH};
-
-    if (buf_add_str(&at, path) != SY_E_OK) {
-        return -ENOMEM;
-    }
-    for (int hops = 0; hops < LINKS_MAX; hops++) {
-        size_t i = 0;
-        char target[LIMIT_PATH];
+    way.is_way = true;
+    for (int hops = 0; rc == SY_E_OK && hops < EXTRA_LINKS_MAX; hops++) {
         SY_AUTO(buf_fini) struct buf next = {.max = LIMIT_PATH};
+        size_t link = 0;
 
-        while (i < g->roots.n && (!path_is_below(buf_view(&at), g->roots.v[i]) ||
-                                  str_eq(buf_view(&at), g->roots.v[i]))) {
-            i++;
+        if (!find_way(g, at, &link, &next)) {
+            break;
         }
-        if (i == g->roots.n) {
-            return -ENOENT;
-        }
-
-        const char *below = buf_view(&at) + strlen(g->roots.v[i]);
-        int fd = open_below(g->root_fds[i], below + strspn(below, "/"), O_RDONLY | O_NONBLOCK);
-
-        if (fd != -ELOOP) {
-            return fd;
-        }
-
-        SY_FD link = open_below(g->root_fds[i], below + strspn(below, "/"), O_PATH);
-        ssize_t n = link >= 0 ? readlinkat(link, "", target, sizeof(target) - 1) : -1;
-
-        if (n <= 0) {
-            return -ELOOP;
-        }
-        target[n] = '\0';
-        if (path_beside(&next, buf_view(&at), target) != SY_E_OK) {
-            return -ENAMETOOLONG;
-        }
-        buf_fini(&at);
-        at = next;
-        next = (struct buf){.max = LIMIT_PATH};
+        at[link] = '\0';
+        rc = add_plain(g, &way, at);
+        mem_free(at);
+        at = buf_take(&next);
+        rc = at != NULL ? rc : SY_E_NOMEM;
     }
-    return -ELOOP;
-}
-
-static enum sy_code
-read_one(struct reading *r, const char *path)
-{
-    SY_AUTO(buf_fini) struct buf text = {.max = LIMIT_GIT_CONFIG};
-    SY_FD fd = open_linked(r->g, path);
-
-    if (fd < 0 || fd_read_all(fd, &text, NULL) != SY_E_OK) {
-        return SY_E_OK;
-    }
-
-    enum sy_code rc = git_config_read(buf_view(&text), text.len, on_worktree, r, NULL);
-
-    if (rc == SY_E_OK) {
-        rc = git_config_read(buf_view(&text), text.len, on_entry, r, NULL);
-    }
-    return rc == SY_E_NOMEM ? rc : SY_E_OK;
-}
-
-static enum sy_code
-read_own(struct reading *r, const char *name)
-{
-    SY_AUTO(buf_fini) struct buf path = {.max = LIMIT_PATH};
-    enum sy_code rc = buf_addf(&path, "%s/%s", buf_view(&r->git_dir), name);
-
-    r->dir = buf_view(&r->git_dir);
-    return rc == SY_E_OK ? read_one(r, buf_view(&path)) : rc;
-}
-
-/* What is included includes more: each that is met is added behind, and read in its turn. */
-static enum sy_code
-read_included(struct reading *r)
-{
-    enum sy_code rc = SY_E_OK;
-
-    for (size_t i = 0; i < r->g->n_extras && rc == SY_E_OK; i++) {
-        const struct guard_extra *x = &r->g->extras[i];
-        const char *path = x->path;
-
-        if (x->owner != r->git || x->is_link || x->rule != GUARD_GIT_INCLUDE) {
-            continue;
-        }
-
-        SY_AUTO(mem_free_charp) char *dir = mem_strndup(path, (size_t)(path_base(path) - path));
-
-        if (dir == NULL) {
-            return SY_E_NOMEM;
-        }
-        r->dir = dir;
-        rc = read_one(r, path);
-        r->dir = NULL;
-    }
-    return rc;
+    return rc == SY_E_OK ? add_plain(g, like, at) : rc;
 }
 
 static void
@@ -312,80 +173,10 @@ drop(struct guard *g, const struct guard_node *owner, bool with_links)
     }
 }
 
-/* Where its work tree is, unless its configuration says so: where a pointer or link to it lies, or
- * around it. */
-static enum sy_code
-find_worktree(struct reading *r)
+void
+extra_drop_named(struct guard *g, const struct guard_node *owner)
 {
-    for (size_t i = 0; i < r->g->n_extras; i++) {
-        const struct guard_extra *x = &r->g->extras[i];
-
-        if (x->is_link && x->rule == GUARD_GIT_FILE && str_eq(x->path, buf_view(&r->git_dir))) {
-            return node_path(&r->worktree, x->owner);
-        }
-    }
-    return node_path(&r->worktree,
-                     r->git->is_bare || r->git->parent == NULL ? r->git : r->git->parent);
-}
-
-enum sy_code
-extra_read(struct guard *g, const struct guard_node *git)
-{
-    struct reading r = {
-        .g = g, .git = git, .git_dir = {.max = LIMIT_PATH}, .worktree = {.max = LIMIT_PATH}};
-    enum sy_code rc = node_path(&r.git_dir, git);
-
-    if (rc == SY_E_OK) {
-        drop(g, git, false);
-        rc = find_worktree(&r);
-    }
-    if (rc == SY_E_OK) {
-        rc = read_own(&r, "config");
-    }
-    if (rc == SY_E_OK) {
-        rc = read_own(&r, "config.worktree");
-    }
-    if (rc == SY_E_OK) {
-        rc = read_included(&r);
-    }
-    buf_fini(&r.git_dir);
-    buf_fini(&r.worktree);
-    return rc == SY_E_NOMEM ? rc : SY_E_OK;
-}
-
-/* All whose configuration lies in further files. */
-static enum sy_code
-read_again(struct guard *g)
-{
-    const struct guard_node *done[OWNERS_MAX];
-    size_t n = 0;
-    enum sy_code rc = SY_E_OK;
-
-    for (size_t i = 0; i < g->n_extras && n < OWNERS_MAX && rc == SY_E_OK; i++) {
-        const struct guard_node *owner = g->extras[i].owner;
-        bool is_done = owner->kind != NODE_GIT;
-
-        for (size_t k = 0; k < n; k++) {
-            is_done |= done[k] == owner;
-        }
-        if (!is_done) {
-            done[n++] = owner;
-            rc = extra_read(g, owner);
-            i = SIZE_MAX; /* they are in another order now: from the first on */
-        }
-    }
-    return rc;
-}
-
-enum sy_code
-extra_changed(struct guard *g, const struct guard_node *node, enum guard_name rule)
-{
-    bool is_own = node->kind == NODE_GIT || node->kind == NODE_WORKTREE;
-
-    if (rule != GUARD_GIT_CONFIG && rule != GUARD_GIT_WORKTREE && rule != GUARD_GIT_INCLUDE) {
-        return SY_E_OK;
-    }
-    return is_own && rule != GUARD_GIT_INCLUDE ? extra_read(g, node) : read_again(g);
+    drop(g, owner, false);
 }
 
 void
@@ -444,6 +235,23 @@ read_pointer(int dir_fd, const char *name, char *ret, size_t size)
     return n;
 }
 
+/* A link that is only passed: where it leads is protected no further than what was named. */
+static bool
+is_way_only(const struct guard *g, const char *path)
+{
+    bool is_way = false;
+
+    for (size_t i = 0; i < g->n_extras; i++) {
+        if (str_eq(g->extras[i].path, path)) {
+            if (!g->extras[i].is_way) {
+                return false;
+            }
+            is_way = true;
+        }
+    }
+    return is_way;
+}
+
 enum sy_code
 extra_link(struct guard *g, const struct guard_node *node, int dir_fd, const char *name,
            const struct guard_file *like)
@@ -465,14 +273,17 @@ extra_link(struct guard *g, const struct guard_node *node, int dir_fd, const cha
     if (rc == SY_E_OK) {
         rc = buf_addf(&dir, "/%s", name);
     }
+    if (rc == SY_E_OK && is_way_only(g, buf_view(&dir))) {
+        return SY_E_OK;
+    }
     if (rc == SY_E_OK) {
-        rc = path_beside(&plain, buf_view(&dir), target);
+        rc = extra_beside(&plain, buf_view(&dir), target);
     }
     /* Not what the link itself lies in; submodules' git directories are known by where they are,
      * and say themselves where their work tree is. */
     if (rc == SY_E_OK && !path_is_below(buf_view(&dir), buf_view(&plain)) &&
         strstr(buf_view(&plain), "/.git/modules/") == NULL) {
-        rc = add_extra(g, &extra, buf_view(&plain));
+        rc = extra_add(g, &extra, buf_view(&plain));
     }
     if (rc == SY_E_OK && g->n_extras > before && like->rule == GUARD_GIT_FILE) {
         /* Now it is known where its work tree is. */

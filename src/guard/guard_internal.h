@@ -81,6 +81,7 @@ struct guard_extra {
     enum guard_name rule;
     const struct guard_node *owner; /* the git directory, or where the link lies */
     bool is_link;
+    bool is_way;  /* a link on the way to another of them: itself alone */
     bool is_seen; /* of a link: free outside of a scan of its owner */
 };
 

@@ -205,6 +205,23 @@ what_a_protected_link_leads_to_counts(void **state)
 }
 
 static void
+links_on_the_way_to_what_is_named_stay(void **state)
+{
+    struct yard *y = *state;
+
+    yard_run(y, "git init -q && rm -r .git/hooks && mkdir -p a/b/h && ln -s a l && ln -s b a/m && "
+                "git config core.hooksPath l/m/h");
+    yard_guard(y, true);
+    assert_string_equal(yard_marks_now(y), "W/.git pin/\n"
+                                           "W/.git/config ro\n"
+                                           "W/a pin/\n"
+                                           "W/a/b pin/\n"
+                                           "W/a/b/h ro/\n"
+                                           "W/a/m ro@\n"
+                                           "W/l ro@\n");
+}
+
+static void
 what_is_named_is_known_however_few_directories_may_be(void **state)
 {
     struct yard *y = *state;
@@ -450,6 +467,7 @@ main(void)
         IN_YARD(what_is_named_inside_of_the_git_directory_counts),
         IN_YARD(relative_hooks_begin_at_each_work_tree),
         IN_YARD(what_a_protected_link_leads_to_counts),
+        IN_YARD(links_on_the_way_to_what_is_named_stay),
         IN_YARD(what_is_named_is_known_however_few_directories_may_be),
         IN_YARD(a_hooks_path_that_is_the_whole_workspace_protects_nothing),
         IN_YARD(links_are_not_followed),

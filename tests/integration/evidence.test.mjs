@@ -79,6 +79,16 @@ for (const tier of TIERS) {
     assert.equal(hidden.exitCode, 0);
     assert.deepEqual(told(hidden), [['write', target, wall, 'exact']]);
 
+    const key = path.join(yard.home, '.ssh/id');
+    fs.mkdirSync(path.dirname(key), { recursive: true });
+    fs.writeFileSync(key, 'the secret');
+    fs.symlinkSync(key, path.join(yard.ws, 'link'));
+    const read = await seen.run(`cat ${key} 2>/dev/null || true; cat /proc/self/cwd/link 2>/dev/null || true; cat x.sh`);
+    assert.equal(read.exitCode, 0);
+    assert.ok(!read.output.includes('secret'));
+    assert.deepEqual(told(read), [['read', key, wall, 'exact']]);
+    assert.equal(denials(read)[0].fix, `sandbox.allow_read: ["${path.dirname(key)}"]`);
+
     const granted = await open({ settings: { ...settings, 'sandbox.writable_roots': yard.outside } });
     const done = await granted.run(`touch ${target}`);
     assert.equal(done.exitCode, 0, 'the line allows it');

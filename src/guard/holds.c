@@ -75,10 +75,12 @@ add_rule(struct buf *out, const char *rule)
 }
 
 /* Names of the rules for which a mark is there, each once: its own, or, of a directory that is
- * only kept in its place, those of what is protected in it, and of a git directory its own too. */
+ * only kept in its place, those of what is protected in it. */
 static bool
 add_rules(struct buf *out, const struct guard *g, const struct guard_told *of)
 {
+    static const enum guard_name of_git[] = {GUARD_GIT, GUARD_GIT_CONFIG, GUARD_GIT_WORKTREE,
+                                             GUARD_GIT_HOOKS, GUARD_GIT_ATTRIBUTES};
     enum sy_code rc = SY_E_OK;
 
     for (size_t i = 0; i < g->n_told && rc == SY_E_OK; i++) {
@@ -86,9 +88,12 @@ add_rules(struct buf *out, const struct guard *g, const struct guard_told *of)
         bool is_of_it = of->action != GUARD_READ_ONLY && path_is_below(t->path, of->path);
         bool is_git = t->action == GUARD_PIN && str_eq(path_base(t->path), ".git");
 
-        if (t == of ? of->action == GUARD_READ_ONLY || is_git
-                    : is_of_it && (t->action == GUARD_READ_ONLY || is_git)) {
-            rc = add_rule(out, is_git ? guard_name_text(GUARD_GIT) : t->rule);
+        /* It stays in its place until all of it is lifted. */
+        for (size_t k = 0; is_of_it && is_git && k < 5 && rc == SY_E_OK; k++) {
+            rc = add_rule(out, guard_name_text(of_git[k]));
+        }
+        if (rc == SY_E_OK && t->action == GUARD_READ_ONLY && (t == of || is_of_it)) {
+            rc = add_rule(out, t->rule);
         }
     }
     return rc == SY_E_OK && (out->len > 0 || buf_add_str(out, of->rule) == SY_E_OK);

@@ -255,10 +255,14 @@
 
 /* What the guard of protected paths looks at: directories below the roots of one
  * policy (each costs a watch and about 200 bytes), how deep, and for how long at
- * once. A large monorepo has 50,000; beyond this the answer says so. */
+ * once. A large monorepo has 50,000; beyond this the answer says so. Deeper than that no path of
+ * 4096 bytes leads. */
 #define LIMIT_GUARD_DIRS    65536U
-#define LIMIT_GUARD_DEPTH   96U
+#define LIMIT_GUARD_DEPTH   2048U
 #define LIMIT_GUARD_WALK_MS 2000U
+
+/* How deep the launcher's own walk for them goes, which holds a descriptor a level. */
+#define LIMIT_PROTECT_DEPTH 96U
 
 /* Names of one directory that are of interest at once. */
 #define LIMIT_GUARD_NAMES 33554432U /* 32 MiB */
@@ -271,7 +275,8 @@
 #define LIMIT_GUARD_COPY   262144U  /* 256 KiB */
 #define LIMIT_GUARD_COPIES 4194304U /* 4 MiB */
 
-/* Paths that git configurations name (core.hooksPath, include.path). */
+/* Paths that git configurations name (core.hooksPath, include.path), and those that protected
+ * links lead to. */
 #define LIMIT_GUARD_EXTRAS 256U
 
 /* A git configuration file that is read. Submodules make some hundred KiB. */

@@ -229,6 +229,12 @@ check_unheld_text(struct buf *out, const struct check *c)
          i++) {
         rc = buf_addf(out, "  deny_read does not hold %s\n", path);
     }
+    /* What a command keeps quiet about is told by mounts, the audit log, or who asks for it. */
+    if (rc == SY_E_OK && c->err.code == SY_E_OK && c->no_audit.code != SY_E_OK &&
+        sandbox_plan_tier(c->plan) != TIER_FULL && !sandbox_plan_base(c->plan).is_observed) {
+        rc = buf_add_str(out, "  hidden refusals are not told: what a command is refused and says "
+                              "nothing of (sandbox.report: full tells it)\n");
+    }
     return rc;
 }
 

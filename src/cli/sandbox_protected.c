@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -17,16 +18,6 @@ refuse(struct sandbox_explanation *e, const char *name)
     e->is_allowed = false;
     (void)snprintf(e->rule, sizeof(e->rule), "protected name %.80s: it stays as it is", name);
     (void)snprintf(e->fix, sizeof(e->fix), "sandbox.unprotected_names: [%.80s]", name);
-}
-
-/* A pinned directory can be written in; its name stays. */
-static bool
-is_held(const struct guard_mark *m, const char *path, enum sandbox_operation op)
-{
-    bool is_its_name = op == OPERATION_DELETE || op == OPERATION_RENAME;
-
-    return m->action == GUARD_READ_ONLY ? path_is_below(path, m->path)
-                                        : is_its_name && str_eq(path, m->path);
 }
 
 static bool
@@ -90,6 +81,46 @@ find_missing(const struct cli_engine *engine, const struct strv *roots, const ch
     return NULL;
 }
 
+static bool
+is_there(const char *dir, size_t n, const char *name)
+{
+    char at[LIMIT_PATH + 64];
+
+    (void)snprintf(at, sizeof(at), "%.*s/%s", (int)n, dir, name);
+    return access(at, F_OK) == 0;
+}
+
+/* What is not there yet in a git directory is held as well. */
+static const char *
+find_missing_part(const struct cli_engine *engine, const char *path)
+{
+    static const struct {
+        const char *part;
+        const char *name;
+    } parts[] = {
+        {"hooks",           ".git/hooks"          },
+        {"config",          ".git/config"         },
+        {"config.worktree", ".git/config.worktree"},
+        {"info/attributes", ".git/info/attributes"},
+    };
+    char at[LIMIT_PATH + 64];
+
+    for (const char *slash = strchr(path, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+        size_t n = (size_t)(slash - path);
+        bool is_git = is_there(path, n, "HEAD") && is_there(path, n, "objects");
+        bool is_worktree = is_there(path, n, "HEAD") && is_there(path, n, "commondir");
+
+        for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+            (void)snprintf(at, sizeof(at), "%.*s/%s", (int)n, path, parts[i].part);
+            if ((is_git || (is_worktree && i == 2)) && path_is_below(path, at) && is_missing(at) &&
+                !is_lifted(engine, parts[i].name)) {
+                return parts[i].name;
+            }
+        }
+    }
+    return NULL;
+}
+
 enum sy_code
 cli_explain_protected(struct sandbox_explanation *e, const struct cli_engine *engine,
                       const struct sandbox_plan *plan, enum sandbox_operation op,
@@ -123,12 +154,16 @@ cli_explain_protected(struct sandbox_explanation *e, const struct cli_engine *en
     if (rc == SY_E_OK && guard_marks_now(g, &marks) != SY_E_OK) {
         rc = sy_err_nomem(err);
     }
-    for (size_t i = 0; i < marks.n && e->is_allowed; i++) {
-        if (is_held(&marks.v[i], e->resolved, op)) {
-            refuse(e, marks.v[i].rule);
-        }
+    /* The words of an answer's denial: they name all that has to be lifted. What is there already
+     * can't be made as it can't be written. */
+    if (rc == SY_E_OK &&
+        guard_holds(g, e, op == OPERATION_CREATE ? OPERATION_WRITE : op, e->resolved)) {
+        e->is_allowed = false;
     }
-    name = rc == SY_E_OK && e->is_allowed ? find_missing(engine, &roots, e->resolved) : NULL;
+    if (rc == SY_E_OK && e->is_allowed) {
+        name = find_missing(engine, &roots, e->resolved);
+        name = name != NULL ? name : find_missing_part(engine, e->resolved);
+    }
     if (name != NULL) {
         refuse(e, name);
     }

@@ -90,6 +90,9 @@ take_files(struct guard *g, struct guard_node *n)
             }
             f->was = f->id;
             f->is_pending = false;
+            if (g->active > 0 && (S_ISLNK(f->id.mode) || f->rule == GUARD_GIT_FILE)) {
+                node_queue(g, n); /* now it is followed (scan.c) */
+            }
         }
         i++;
     }
@@ -158,8 +161,7 @@ compare_file(struct guard *g, const struct guard_node *n, int dir_fd, struct gua
     f->id = id;
     f->is_pending = true;
     g->has_pending = true;
-    return f->rule == GUARD_GIT_CONFIG || f->rule == GUARD_GIT_WORKTREE ? extra_read(g, n)
-                                                                        : SY_E_OK;
+    return extra_changed(g, n, f->rule);
 }
 
 static enum sy_code

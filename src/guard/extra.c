@@ -1,34 +1,79 @@
+/* Paths that are protected for what leads to them: kept, found, and those of links. */
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/fd.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "guard/git_config.h"
-#include "guard/guard_internal.h"
+#include "guard/extra.h"
 
-struct reading {
-    struct guard *g;
-    const struct guard_node *git;
-    const char *git_dir;
-    struct buf worktree; /* where relative hook paths begin */
-};
-
-static enum sy_code
-add_extra(struct reading *r, const char *path, enum guard_name rule)
+enum sy_code
+extra_beside(struct buf *ret, const char *path, const char *target)
 {
-    struct guard *g = r->g;
-    bool is_inside = false;
+    SY_AUTO(buf_fini) struct buf joined = {.max = LIMIT_PATH};
+    SY_AUTO(mem_free_charp) char *dir = mem_strndup(path, (size_t)(path_base(path) - path));
+    enum sy_code rc = dir != NULL ? path_join(&joined, dir, target) : SY_E_NOMEM;
+
+    return rc == SY_E_OK ? path_normalize(ret, buf_view(&joined)) : rc;
+}
+
+static bool
+is_inside(const struct guard *g, const char *path)
+{
+    bool is_below = false;
 
     for (size_t i = 0; i < g->roots.n; i++) {
         if (path_is_below(g->roots.v[i], path)) {
-            return SY_E_OK; /* a whole root can't be protected from its own commands */
+            return false; /* a whole root can't be protected from its own commands */
         }
-        is_inside |= path_is_below(path, g->roots.v[i]);
+        is_below |= path_is_below(path, g->roots.v[i]);
     }
-    if (!is_inside || path_is_below(buf_view(&r->worktree), path) ||
-        g->n_extras >= LIMIT_GUARD_EXTRAS) {
+    return is_below;
+}
+
+/* What is known on the way there is looked at again: it may have been before this was. */
+static enum sy_code
+queue_way(struct guard *g, const char *path)
+{
+    SY_AUTO(mem_free_charp) char *dir = mem_strdup(path);
+
+    if (dir == NULL) {
+        return SY_E_NOMEM;
+    }
+    for (char *slash = strrchr(dir, '/'); slash != NULL && slash != dir;
+         slash = strrchr(dir, '/')) {
+        *slash = '\0';
+
+        struct guard_node *parent = node_at(g, dir);
+
+        if (parent != NULL) {
+            node_queue(g, parent);
+            return SY_E_OK;
+        }
+    }
+    return SY_E_OK;
+}
+
+static enum sy_code
+add_plain(struct guard *g, const struct guard_extra *like, const char *path)
+{
+    if (!is_inside(g, path)) {
+        return SY_E_OK;
+    }
+    for (size_t i = 0; i < g->n_extras; i++) {
+        struct guard_extra *x = &g->extras[i];
+
+        if (x->owner == like->owner && x->rule == like->rule && x->is_link == like->is_link &&
+            str_eq(x->path, path)) {
+            x->is_seen = true;
+            return SY_E_OK;
+        }
+    }
+    if (g->n_extras >= LIMIT_GUARD_EXTRAS) {
+        scan_tell_incomplete(g, like->owner, "too many paths that links and configurations name");
         return SY_E_OK;
     }
 
@@ -41,133 +86,236 @@ add_extra(struct reading *r, const char *path, enum guard_name rule)
     if (copy == NULL) {
         return SY_E_NOMEM;
     }
-    more[g->n_extras++] = (struct guard_extra){.path = copy, .rule = rule, .owner = r->git};
-
-    /* The directory that holds it may have been looked at already. */
-    SY_AUTO(mem_free_charp) char *dir = mem_strndup(path, (size_t)(path_base(path) - path));
-
-    if (dir == NULL) {
-        return SY_E_NOMEM;
-    }
-
-    struct guard_node *parent = node_at(g, dir);
-
-    if (parent != NULL) {
-        node_queue(g, parent);
-    }
-    return SY_E_OK;
+    more[g->n_extras] = *like;
+    more[g->n_extras].path = copy;
+    more[g->n_extras++].is_seen = true;
+    tree_touch(g);
+    return queue_way(g, path);
 }
 
-static enum sy_code
-on_path(struct reading *r, const char *base, const char *value, enum guard_name rule)
+/* A link on the way to a path below a root: *ret is where the path leads by it, *ret_link how much
+ * of it is the link. False: there is none. */
+static bool
+find_way(const struct guard *g, const char *path, size_t *ret_link, struct buf *ret)
 {
-    SY_AUTO(buf_fini) struct buf joined = {.max = LIMIT_PATH};
-    SY_AUTO(buf_fini) struct buf plain = {.max = LIMIT_PATH};
-    enum sy_code rc;
+    size_t i = 0;
+    char target[LIMIT_PATH];
+    char part[LIMIT_PATH];
 
-    if (value == NULL || value[0] == '\0') {
-        return SY_E_OK;
+    while (i < g->roots.n && !path_is_below(path, g->roots.v[i])) {
+        i++;
     }
-    if (str_starts(value, "~/") && r->g->homes.n > 0) {
-        rc = path_join(&joined, r->g->homes.v[0], value + 2);
-    } else {
-        rc = path_join(&joined, base, value);
-    }
-    if (rc == SY_E_OK) {
-        rc = path_normalize(&plain, buf_view(&joined));
-    }
-    if (rc == SY_E_OK) {
-        rc = add_extra(r, buf_view(&plain), rule);
-    }
-    return rc == SY_E_NOMEM ? rc : SY_E_OK;
-}
-
-static enum sy_code
-on_worktree(void *arg, const struct git_config_entry *e)
-{
-    struct reading *r = arg;
-    SY_AUTO(buf_fini) struct buf joined = {.max = LIMIT_PATH};
-
-    if (!str_eq(e->section, "core") || !str_eq(e->key, "worktree") || e->value == NULL ||
-        path_join(&joined, r->git_dir, e->value) != SY_E_OK) {
-        return SY_E_OK;
-    }
-    return path_normalize(&r->worktree, buf_view(&joined)) == SY_E_NOMEM ? SY_E_NOMEM : SY_E_OK;
-}
-
-static enum sy_code
-on_entry(void *arg, const struct git_config_entry *e)
-{
-    struct reading *r = arg;
-
-    if (str_eq(e->section, "core") && str_eq(e->key, "hookspath")) {
-        return on_path(r, buf_view(&r->worktree), e->value, GUARD_GIT_HOOKS_PATH);
-    }
-    if (str_eq(e->section, "core") && str_eq(e->key, "fsmonitor") && e->value != NULL &&
-        strchr(e->value, '/') != NULL && strpbrk(e->value, " \t;|&$`") == NULL) {
-        return on_path(r, buf_view(&r->worktree), e->value, GUARD_GIT_HOOKS_PATH);
-    }
-    if ((str_eq(e->section, "include") || str_eq(e->section, "includeif")) &&
-        str_eq(e->key, "path")) {
-        return on_path(r, r->git_dir, e->value, GUARD_GIT_INCLUDE);
-    }
-    return SY_E_OK;
-}
-
-static enum sy_code
-read_one(struct reading *r, int dir_fd, const char *name)
-{
-    SY_AUTO(buf_fini) struct buf text = {.max = LIMIT_GIT_CONFIG};
-    SY_FD fd = open_below(dir_fd, name, O_RDONLY | O_NONBLOCK);
-
-    if (fd < 0 || fd_read_all(fd, &text, NULL) != SY_E_OK) {
-        return SY_E_OK;
+    if (i == g->roots.n || strlen(path) >= sizeof(part)) {
+        return false;
     }
 
-    enum sy_code rc = git_config_read(buf_view(&text), text.len, on_worktree, r, NULL);
+    size_t start = strlen(g->roots.v[i]);
 
-    if (rc == SY_E_OK) {
-        rc = git_config_read(buf_view(&text), text.len, on_entry, r, NULL);
+    start += strspn(path + start, "/");
+    for (const char *end = strchr(path + start, '/'); end != NULL; end = strchr(end + 1, '/')) {
+        size_t n = (size_t)(end - path);
+
+        memcpy(part, path, n);
+        part[n] = '\0';
+
+        SY_FD fd = open_below(g->root_fds[i], part + start, O_PATH);
+        ssize_t len = fd >= 0 ? readlinkat(fd, "", target, sizeof(target) - 1) : -1;
+
+        if (fd < 0) {
+            return false;
+        }
+        if (len > 0) {
+            SY_AUTO(buf_fini) struct buf there = {.max = LIMIT_PATH};
+
+            target[len] = '\0';
+            *ret_link = n;
+            return extra_beside(&there, part, target) == SY_E_OK &&
+                   path_join(ret, buf_view(&there), end + 1) == SY_E_OK;
+        }
     }
-    return rc == SY_E_NOMEM ? rc : SY_E_OK;
+    return false;
 }
 
 enum sy_code
-extra_read(struct guard *g, const struct guard_node *git)
+extra_add(struct guard *g, const struct guard_extra *like, const char *path)
 {
-    SY_AUTO(buf_fini) struct buf path = {.max = LIMIT_PATH};
-    struct reading r = {.g = g, .git = git, .worktree = {.max = LIMIT_PATH}};
-    SY_FD fd = node_open(g, git, O_RDONLY | O_DIRECTORY);
-    enum sy_code rc = node_path(&path, git);
+    SY_AUTO(mem_free_charp) char *at = mem_strdup(path);
+    struct guard_extra way = *like;
+    enum sy_code rc = at != NULL ? SY_E_OK : SY_E_NOMEM;
 
-    if (fd < 0 || rc != SY_E_OK) {
-        return rc == SY_E_NOMEM ? rc : SY_E_OK;
+    way.is_way = true;
+    for (int hops = 0; rc == SY_E_OK && hops < EXTRA_LINKS_MAX; hops++) {
+        SY_AUTO(buf_fini) struct buf next = {.max = LIMIT_PATH};
+        size_t link = 0;
+
+        if (!find_way(g, at, &link, &next)) {
+            break;
+        }
+        at[link] = '\0';
+        rc = add_plain(g, &way, at);
+        mem_free(at);
+        at = buf_take(&next);
+        rc = at != NULL ? rc : SY_E_NOMEM;
     }
-    extra_drop(g, git);
-    r.git_dir = buf_view(&path);
-    rc = git->is_bare || git->parent == NULL ? node_path(&r.worktree, git)
-                                             : node_path(&r.worktree, git->parent);
-    if (rc == SY_E_OK) {
-        rc = read_one(&r, fd, "config");
-    }
-    if (rc == SY_E_OK) {
-        rc = read_one(&r, fd, "config.worktree");
-    }
-    buf_fini(&r.worktree);
-    return rc == SY_E_NOMEM ? rc : SY_E_OK;
+    return rc == SY_E_OK ? add_plain(g, like, at) : rc;
 }
 
-void
-extra_drop(struct guard *g, const struct guard_node *owner)
+static void
+drop(struct guard *g, const struct guard_node *owner, bool with_links)
 {
     for (size_t i = 0; i < g->n_extras;) {
-        if (g->extras[i].owner == owner) {
+        if (g->extras[i].owner == owner && (with_links || !g->extras[i].is_link)) {
             mem_free(g->extras[i].path);
             g->extras[i] = g->extras[--g->n_extras];
         } else {
             i++;
         }
     }
+}
+
+void
+extra_drop_named(struct guard *g, const struct guard_node *owner)
+{
+    drop(g, owner, false);
+}
+
+void
+extra_drop(struct guard *g, const struct guard_node *owner)
+{
+    drop(g, owner, true);
+}
+
+void
+extra_links_begin(struct guard *g, const struct guard_node *node)
+{
+    for (size_t i = 0; i < g->n_extras; i++) {
+        if (g->extras[i].owner == node && g->extras[i].is_link) {
+            g->extras[i].is_seen = false;
+        }
+    }
+}
+
+enum sy_code
+extra_links_end(struct guard *g, const struct guard_node *node)
+{
+    enum sy_code rc = SY_E_OK;
+
+    for (size_t i = 0; i < g->n_extras && rc == SY_E_OK;) {
+        struct guard_extra *x = &g->extras[i];
+
+        if (x->owner == node && x->is_link && !x->is_seen) {
+            rc = queue_way(g, x->path); /* it is something else now */
+            mem_free(x->path);
+            *x = g->extras[--g->n_extras];
+            tree_touch(g);
+        } else {
+            i++;
+        }
+    }
+    return rc;
+}
+
+/* "gitdir: PATH" and the end of the line. */
+static ssize_t
+read_pointer(int dir_fd, const char *name, char *ret, size_t size)
+{
+    static const char start[] = "gitdir: ";
+    SY_FD fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, ret, size) : -1;
+    size_t skip = sizeof(start) - 1;
+
+    if (n <= (ssize_t)skip || memcmp(ret, start, skip) != 0) {
+        return -1;
+    }
+    n -= (ssize_t)skip;
+    memmove(ret, ret + skip, (size_t)n);
+    while (n > 0 && (ret[n - 1] == '\n' || ret[n - 1] == '\r')) {
+        n--;
+    }
+    return n;
+}
+
+/* A link that is only passed: where it leads is protected no further than what was named. */
+static bool
+is_way_only(const struct guard *g, const char *path)
+{
+    bool is_way = false;
+
+    for (size_t i = 0; i < g->n_extras; i++) {
+        if (str_eq(g->extras[i].path, path)) {
+            if (!g->extras[i].is_way) {
+                return false;
+            }
+            is_way = true;
+        }
+    }
+    return is_way;
+}
+
+enum sy_code
+extra_link(struct guard *g, const struct guard_node *node, int dir_fd, const char *name,
+           const struct guard_file *like)
+{
+    char target[LIMIT_PATH];
+    SY_AUTO(buf_fini) struct buf dir = {.max = LIMIT_PATH};
+    SY_AUTO(buf_fini) struct buf plain = {.max = LIMIT_PATH};
+    const struct guard_extra extra = {.rule = like->rule, .owner = node, .is_link = true};
+    size_t before = g->n_extras;
+    ssize_t n = S_ISLNK(like->id.mode) ? readlinkat(dir_fd, name, target, sizeof(target) - 1)
+                                       : read_pointer(dir_fd, name, target, sizeof(target) - 1);
+    enum sy_code rc = SY_E_OK;
+
+    if (n <= 0 || n >= (ssize_t)sizeof(target) - 1) {
+        return SY_E_OK;
+    }
+    target[n] = '\0';
+    rc = node_path(&dir, node);
+    if (rc == SY_E_OK) {
+        rc = buf_addf(&dir, "/%s", name);
+    }
+    if (rc == SY_E_OK && is_way_only(g, buf_view(&dir))) {
+        return SY_E_OK;
+    }
+    if (rc == SY_E_OK) {
+        rc = extra_beside(&plain, buf_view(&dir), target);
+    }
+    /* Not what the link itself lies in; submodules' git directories are known by where they are,
+     * and say themselves where their work tree is. */
+    if (rc == SY_E_OK && !path_is_below(buf_view(&dir), buf_view(&plain)) &&
+        strstr(buf_view(&plain), "/.git/modules/") == NULL) {
+        rc = extra_add(g, &extra, buf_view(&plain));
+    }
+    if (rc == SY_E_OK && g->n_extras > before && like->rule == GUARD_GIT_FILE) {
+        /* Now it is known where its work tree is. */
+        struct guard_node *git = node_at(g, buf_view(&plain));
+
+        rc = git != NULL && git->kind == NODE_GIT ? extra_read(g, git) : SY_E_OK;
+    }
+    return rc == SY_E_NOMEM ? rc : SY_E_OK;
+}
+
+bool
+extra_leads(const struct guard *g, const struct guard_node *dir, const char *name)
+{
+    size_t len = strlen(name);
+
+    for (size_t i = 0; i < g->n_extras; i++) {
+        const char *path = g->extras[i].path;
+
+        /* Most by their text alone. */
+        for (const char *at = strstr(path, name); at != NULL; at = strstr(at + 1, name)) {
+            SY_AUTO(buf_fini) struct buf above = {.max = LIMIT_PATH};
+
+            if (at == path || at[-1] != '/' || (at[len] != '/' && at[len] != '\0')) {
+                continue;
+            }
+            if (node_path(&above, dir) == SY_E_OK && above.len + 1 == (size_t)(at - path) &&
+                strncmp(buf_view(&above), path, above.len) == 0) {
+                return true;
+            }
+        }
+    }
+    return false;
 }
 
 bool

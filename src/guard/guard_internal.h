@@ -75,11 +75,14 @@ struct guard_node {
     char name[]; /* of a root: its path */
 };
 
-/* A path that git configuration names. */
+/* A path that git configuration names, or to which a protected link or a pointer file leads. */
 struct guard_extra {
     char *path;
     enum guard_name rule;
-    const struct guard_node *owner;
+    const struct guard_node *owner; /* the git directory, or where the link lies */
+    bool is_link;
+    bool is_way;  /* a link on the way to another of them: itself alone */
+    bool is_seen; /* of a link: free outside of a scan of its owner */
 };
 
 /* What a removed file was: it may come back under another name (a moved tree). */
@@ -218,8 +221,22 @@ void watch_remove(struct guard *g, struct guard_node *node);
 /* Reads all events and queues what they speak of. */
 void watch_read(struct guard *g);
 
-/* extra.c: the paths that the configuration of a git directory names. */
+/* Some of it is not known: which root, and why. */
+void scan_tell_incomplete(struct guard *g, const struct guard_node *node, const char *why);
+
+/* extra.c: the paths that the configuration of a git directory names, with all that it includes. */
 enum sy_code extra_read(struct guard *g, const struct guard_node *git) SY_NODISCARD;
+/* A file of that rule has changed there: what configuration it belongs to is read anew. */
+enum sy_code extra_changed(struct guard *g, const struct guard_node *node,
+                           enum guard_name rule) SY_NODISCARD;
+/* Between these two each link and pointer file of a directory is told; those that are not are
+ * forgotten. */
+void extra_links_begin(struct guard *g, const struct guard_node *node);
+enum sy_code extra_link(struct guard *g, const struct guard_node *node, int dir_fd,
+                        const char *name, const struct guard_file *like) SY_NODISCARD;
+enum sy_code extra_links_end(struct guard *g, const struct guard_node *node) SY_NODISCARD;
+/* Is that entry one of those paths, or on the way to one? */
+bool extra_leads(const struct guard *g, const struct guard_node *dir, const char *name);
 void extra_drop(struct guard *g, const struct guard_node *owner);
 bool extra_find(enum guard_name *ret, const struct guard *g, const struct guard_node *dir,
                 const char *name);

@@ -60,30 +60,43 @@ find(const struct guard *g, enum sandbox_operation op, const char *path)
     return NULL;
 }
 
+/* Each name once; a name may be the beginning of another. */
+static enum sy_code
+add_rule(struct buf *out, const char *rule)
+{
+    const char *at = out->len > 0 ? buf_view(out) : "";
+
+    for (size_t n = strlen(rule); *at != '\0'; at += strcspn(at, " "), at += strspn(at, " ")) {
+        if (str_starts(at, rule) && (at[n] == ',' || at[n] == '\0')) {
+            return SY_E_OK;
+        }
+    }
+    return buf_addf(out, "%s%s", out->len > 0 ? ", " : "", rule);
+}
+
 /* Names of the rules for which a mark is there, each once: its own, or, of a directory that is
  * only kept in its place, those of what is protected in it. */
 static bool
 add_rules(struct buf *out, const struct guard *g, const struct guard_told *of)
 {
-    const char *last = NULL;
+    static const enum guard_name of_git[] = {GUARD_GIT, GUARD_GIT_CONFIG, GUARD_GIT_WORKTREE,
+                                             GUARD_GIT_HOOKS, GUARD_GIT_ATTRIBUTES};
+    enum sy_code rc = SY_E_OK;
 
-    for (size_t i = 0; i < g->n_told; i++) {
+    for (size_t i = 0; i < g->n_told && rc == SY_E_OK; i++) {
         const struct guard_told *t = &g->told[i];
-        bool counts = of->action == GUARD_READ_ONLY
-                          ? t == of
-                          : t->action == GUARD_READ_ONLY && path_is_below(t->path, of->path);
+        bool is_of_it = of->action != GUARD_READ_ONLY && path_is_below(t->path, of->path);
+        bool is_git = t->action == GUARD_PIN && str_eq(path_base(t->path), ".git");
 
-        if (!counts || t->rule == last) {
-            continue;
+        /* It stays in its place until all of it is lifted. */
+        for (size_t k = 0; is_of_it && is_git && k < 5 && rc == SY_E_OK; k++) {
+            rc = add_rule(out, guard_name_text(of_git[k]));
         }
-        last = t->rule;
-        if (out->len == 0 || strstr(buf_view(out), t->rule) == NULL) {
-            if (buf_addf(out, "%s%s", out->len > 0 ? ", " : "", t->rule) != SY_E_OK) {
-                return false;
-            }
+        if (rc == SY_E_OK && t->action == GUARD_READ_ONLY && (t == of || is_of_it)) {
+            rc = add_rule(out, t->rule);
         }
     }
-    return out->len > 0 || buf_add_str(out, of->rule) == SY_E_OK;
+    return rc == SY_E_OK && (out->len > 0 || buf_add_str(out, of->rule) == SY_E_OK);
 }
 
 bool

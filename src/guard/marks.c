@@ -151,6 +151,16 @@ is_below_whole(const struct guard_node *n)
     return false;
 }
 
+/* Nothing in a git directory is protected: a person has lifted all of it. */
+static bool
+is_git_lifted(const struct guard *g)
+{
+    const bool *lifted = g->is_lifted;
+
+    return lifted[GUARD_GIT] && lifted[GUARD_GIT_HOOKS] && lifted[GUARD_GIT_CONFIG] &&
+           lifted[GUARD_GIT_WORKTREE] && lifted[GUARD_GIT_ATTRIBUTES];
+}
+
 static enum sy_code
 collect_node(struct collector *c, struct guard_node *n)
 {
@@ -165,7 +175,7 @@ collect_node(struct collector *c, struct guard_node *n)
         return rc == SY_E_OK && n->parent != NULL ? pin_up(c, n->parent) : rc;
     }
     /* A git directory is pinned even if nothing in it is there yet. */
-    if (n->kind == NODE_GIT && !n->is_bare) {
+    if (n->kind == NODE_GIT && !n->is_bare && !is_git_lifted(c->g)) {
         rc = pin_up(c, n);
     }
     for (uint32_t i = 0; i < n->n_files && rc == SY_E_OK; i++) {

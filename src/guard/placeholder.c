@@ -109,9 +109,15 @@ want_of_extras(struct wanted *w)
 
         const struct guard_node *parent = node_at(w->g, dir);
 
-        if (x->rule == GUARD_GIT_HOOKS_PATH && !w->g->is_lifted[x->rule] && parent != NULL &&
-            parent->kind == NODE_DIR && !parent->is_new) {
+        if (w->g->is_lifted[x->rule] || x->is_link || parent == NULL || parent->is_new) {
+            continue;
+        }
+        /* Files show in git, but not in its own directory. */
+        if (x->rule == GUARD_GIT_HOOKS_PATH &&
+            (parent->kind == NODE_DIR || parent->kind == NODE_GIT)) {
             rc = want(w, parent, base, true);
+        } else if (x->rule == GUARD_GIT_INCLUDE && parent->kind == NODE_GIT) {
+            rc = want(w, parent, base, false);
         }
     }
     return rc;

@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "guard/guard_internal.h"
+#include "guard/meaning.h"
 
 /* Protected directories that are known however few may be searched. */
 #define ROOM_MORE 256U
@@ -28,8 +29,6 @@ struct record {
     uint8_t type;
     char name[];
 };
-
-enum entry_type { ENTRY_DIR, ENTRY_LINK, ENTRY_OTHER };
 
 struct entry {
     size_t name; /* offset in names */
@@ -47,15 +46,6 @@ struct listing {
     bool has_objects;
     bool has_refs;
     bool has_commondir;
-};
-
-/* What an entry is. */
-struct meaning {
-    bool is_child;
-    bool is_file;
-    bool is_top;
-    enum node_kind kind;
-    enum guard_name rule;
 };
 
 static void
@@ -153,121 +143,8 @@ list(const struct guard *g, const struct guard_node *node, int fd, struct listin
     }
 }
 
-static struct meaning
-child(enum node_kind kind, enum guard_name rule, bool is_top)
-{
-    return (struct meaning){.is_child = true, .kind = kind, .rule = rule, .is_top = is_top};
-}
-
-static struct meaning
-file(enum guard_name rule)
-{
-    return (struct meaning){.is_file = true, .rule = rule};
-}
-
-static struct meaning
-mean_dir(const struct guard *g, const struct guard_node *node, const char *name,
-         enum entry_type type)
-{
-    enum guard_name rule;
-
-    if (str_eq(name, ".git")) {
-        return type == ENTRY_DIR ? child(NODE_GIT, GUARD_GIT, false) : file(GUARD_GIT_FILE);
-    }
-    if (guard_name_find(&rule, name, node->is_home) && !g->is_lifted[rule]) {
-        return type == ENTRY_DIR ? child(NODE_OWN, rule, true) : file(rule);
-    }
-    if (extra_find(&rule, g, node, name) && !g->is_lifted[rule]) {
-        return type != ENTRY_DIR              ? file(rule)
-               : rule == GUARD_GIT_HOOKS_PATH ? child(NODE_HOOKS, rule, true)
-                                              : child(NODE_OWN, rule, true);
-    }
-    return type == ENTRY_DIR ? child(NODE_DIR, GUARD_GIT, false) : (struct meaning){0};
-}
-
-static struct meaning
-mean_git(const char *name, enum entry_type type)
-{
-    static const struct {
-        const char *name;
-        enum guard_name rule;
-        enum node_kind kind; /* as a directory */
-        bool is_file;        /* else only a link instead of the directory is marked */
-        bool is_top;
-    } parts[] = {
-        {"hooks",           GUARD_GIT_HOOKS,      NODE_HOOKS,     false, true },
-        {"config",          GUARD_GIT_CONFIG,     NODE_OWN,       true,  true },
-        {"config.worktree", GUARD_GIT_WORKTREE,   NODE_OWN,       true,  true },
-        {"commondir",       GUARD_GIT_COMMONDIR,  NODE_OWN,       true,  true },
-        {"info",            GUARD_GIT_ATTRIBUTES, NODE_INFO,      false, false},
-        {"modules",         GUARD_GIT_HOOKS,      NODE_MODULES,   false, false},
-        {"worktrees",       GUARD_GIT_WORKTREE,   NODE_WORKTREES, false, false},
-    };
-
-    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
-        if (!str_eq(parts[i].name, name)) {
-            continue;
-        }
-        if (type == ENTRY_DIR) {
-            return child(parts[i].kind, parts[i].rule, parts[i].is_top);
-        }
-        if (type == ENTRY_LINK || parts[i].is_file || parts[i].kind == NODE_HOOKS) {
-            return file(parts[i].rule);
-        }
-    }
-    return (struct meaning){0};
-}
-
-static struct meaning
-mean_plain(const struct guard *g, const struct guard_node *node, const char *name,
-           enum entry_type type)
-{
-    switch (node->kind) {
-    case NODE_DIR:
-        return mean_dir(g, node, name, type);
-    case NODE_GIT: {
-        struct meaning m = mean_git(name, type);
-
-        return node->is_bare && !m.is_child && !m.is_file ? mean_dir(g, node, name, type) : m;
-    }
-    case NODE_INFO:
-        return str_eq(name, "attributes") && type != ENTRY_DIR ? file(GUARD_GIT_ATTRIBUTES)
-                                                               : (struct meaning){0};
-    case NODE_MODULES:
-        return type == ENTRY_DIR ? child(NODE_MODULES, GUARD_GIT_HOOKS, false)
-                                 : (struct meaning){0};
-    case NODE_WORKTREES:
-        return type == ENTRY_DIR ? child(NODE_WORKTREE, GUARD_GIT_WORKTREE, false)
-                                 : (struct meaning){0};
-    case NODE_WORKTREE: {
-        struct meaning m = mean_git(name, type);
-
-        return str_eq(name, "hooks") || str_eq(name, "info") || str_eq(name, "config")
-                   ? (struct meaning){0}
-                   : m;
-    }
-    case NODE_HOOKS:
-    case NODE_OWN:
-        if (type == ENTRY_DIR) {
-            return child(node->kind, node->rule, false);
-        }
-        return node->kind == NODE_HOOKS && str_ends(name, ".sample") ? (struct meaning){0}
-                                                                     : file(node->rule);
-    }
-    return (struct meaning){0};
-}
-
-static struct meaning
-mean(const struct guard *g, const struct guard_node *node, const char *name, enum entry_type type)
-{
-    struct meaning m = mean_plain(g, node, name, type);
-    bool is_lifted = (m.is_file || m.is_top) && g->is_lifted[m.rule];
-
-    return is_lifted ? (struct meaning){0} : m;
-}
-
-static void
-tell_incomplete(struct guard *g, const struct guard_node *node, const char *why)
+void
+scan_tell_incomplete(struct guard *g, const struct guard_node *node, const char *why)
 {
     while (node->parent != NULL) {
         node = node->parent;
@@ -277,17 +154,21 @@ tell_incomplete(struct guard *g, const struct guard_node *node, const char *why)
 }
 
 static bool
-has_room(struct guard *g, const struct guard_node *parent, const struct meaning *m)
+has_room(struct guard *g, const struct guard_node *parent, const char *name,
+         const struct meaning *m)
 {
     /* Searching stops first; what is protected itself has as much again, and more. */
     uint64_t max = m->kind == NODE_DIR ? g->dirs_max : (uint64_t)g->dirs_max * 2 + ROOM_MORE;
 
+    if (g->n_dirs >= max && m->kind == NODE_DIR && extra_leads(g, parent, name)) {
+        max = (uint64_t)g->dirs_max * 2 + ROOM_MORE; /* on the way to what is protected */
+    }
     if (g->n_dirs >= max) {
-        tell_incomplete(g, parent, "too many directories");
+        scan_tell_incomplete(g, parent, "too many directories");
         return false;
     }
     if (parent->depth >= g->depth_max) {
-        tell_incomplete(g, parent, "directories are too deep");
+        scan_tell_incomplete(g, parent, "directories are too deep");
         return false;
     }
     return true;
@@ -321,7 +202,7 @@ merge_child(struct guard *g, struct guard_node *node, const char *name, const st
         c = NULL;
     }
     if (c == NULL) {
-        if (!has_room(g, node, m)) {
+        if (!has_room(g, node, name, m)) {
             return SY_E_OK;
         }
         c = node_new(g, node, name, m->kind);
@@ -351,6 +232,21 @@ merge_child(struct guard *g, struct guard_node *node, const char *name, const st
     return SY_E_OK;
 }
 
+/* What a link or a file .git leads to is protected with it, but not for one that the command of a
+ * run has made: it would choose what of the work tree is quarantined. */
+static enum sy_code
+follow_file(struct guard *g, const struct guard_node *node, int fd, const struct guard_file *f,
+            const struct guard_ident *id)
+{
+    const struct guard_file like = {.rule = f->rule, .id = *id};
+
+    if ((!S_ISLNK(id->mode) && (f->rule != GUARD_GIT_FILE || !S_ISREG(id->mode))) ||
+        (g->active > 0 && !ident_equal(&f->was, id))) {
+        return SY_E_OK;
+    }
+    return extra_link(g, node, fd, f->name, &like);
+}
+
 static enum sy_code
 merge_file(struct guard *g, struct guard_node *node, int fd, const char *name, enum guard_name rule)
 {
@@ -362,7 +258,7 @@ merge_file(struct guard *g, struct guard_node *node, int fd, const char *name, e
     }
     if (f == NULL) {
         if (g->n_files >= LIMIT_GUARD_FILES) {
-            tell_incomplete(g, node, "too many protected files");
+            scan_tell_incomplete(g, node, "too many protected files");
             return SY_E_OK;
         }
 
@@ -373,8 +269,11 @@ merge_file(struct guard *g, struct guard_node *node, int fd, const char *name, e
         }
     }
     f->is_seen = true;
-    if (!f->is_gone && ident_equal(&f->id, &id)) {
-        return SY_E_OK;
+
+    enum sy_code linked = follow_file(g, node, fd, f, &id);
+
+    if (linked != SY_E_OK || (!f->is_gone && ident_equal(&f->id, &id))) {
+        return linked;
     }
     if (f->id.ino != id.ino || f->id.dev != id.dev || f->is_gone) {
         tree_touch(g);
@@ -387,7 +286,7 @@ merge_file(struct guard *g, struct guard_node *node, int fd, const char *name, e
     f->is_gone = false;
     f->is_pending = !ident_equal(&f->id, &f->was);
     g->has_pending = true;
-    return rule == GUARD_GIT_CONFIG || rule == GUARD_GIT_WORKTREE ? extra_read(g, node) : SY_E_OK;
+    return extra_changed(g, node, rule);
 }
 
 /* A protected directory that went during a run is kept, so that it can come back. */
@@ -463,9 +362,10 @@ merge(struct guard *g, struct guard_node *node, int fd, const struct listing *l)
     for (uint32_t i = 0; i < node->n_files; i++) {
         node->files[i].is_seen = false;
     }
+    extra_links_begin(g, node);
     for (size_t i = 0; i < l->n && rc == SY_E_OK; i++) {
         const char *name = l->names.data + l->v[i].name;
-        struct meaning m = mean(g, node, name, l->v[i].type);
+        struct meaning m = meaning_of(g, node, name, l->v[i].type);
 
         if (m.is_child) {
             rc = merge_child(g, node, name, &l->v[i], &m, &cursor);
@@ -474,6 +374,7 @@ merge(struct guard *g, struct guard_node *node, int fd, const struct listing *l)
         }
     }
     if (rc == SY_E_OK) {
+        rc = extra_links_end(g, node);
         sweep(g, node);
     }
     return rc;
@@ -521,6 +422,33 @@ is_home(const struct guard *g, const struct guard_node *node)
     return false;
 }
 
+/* What is directly in it is looked at for links alone, for where they lead. */
+static enum sy_code
+follow_sealed(struct guard *g, struct guard_node *node)
+{
+    SY_AUTO(listing_fini) struct listing l = {.names = {.max = LIMIT_GUARD_NAMES}};
+    const struct guard_file like = {.rule = node->rule, .id = {.mode = S_IFLNK}};
+    SY_FD fd = node_open(g, node, O_RDONLY | O_NONBLOCK | O_DIRECTORY);
+
+    if (fd < 0) {
+        return fd == -ENOMEM ? SY_E_NOMEM : SY_E_OK;
+    }
+    watch_add(g, node, fd);
+
+    enum sy_code rc = list(g, node, fd, &l);
+
+    extra_links_begin(g, node);
+    for (size_t i = 0; i < l.n && rc == SY_E_OK; i++) {
+        if (l.v[i].type == ENTRY_LINK) {
+            rc = extra_link(g, node, fd, l.names.data + l.v[i].name, &like);
+        }
+    }
+    if (rc == SY_E_OK) {
+        rc = extra_links_end(g, node);
+    }
+    return rc == SY_E_LIMIT ? SY_E_NOMEM : rc;
+}
+
 static enum sy_code
 scan_one(struct guard *g, struct guard_node *node)
 {
@@ -531,9 +459,9 @@ scan_one(struct guard *g, struct guard_node *node)
 
     if (fd < 0) {
         if (fd == -EACCES || fd == -EPERM || fd == -EMFILE || fd == -ENFILE) {
-            tell_incomplete(g, node, "a directory can't be read");
+            scan_tell_incomplete(g, node, "a directory can't be read");
         } else if (fd == -ENAMETOOLONG) {
-            tell_incomplete(g, node, "a path is too long");
+            scan_tell_incomplete(g, node, "a path is too long");
         } else if (fd == -ENOMEM) {
             return SY_E_NOMEM;
         } else if (node->parent != NULL && !node->is_gone && !g->is_blind) {
@@ -553,7 +481,7 @@ scan_one(struct guard *g, struct guard_node *node)
         tree_touch(g);
     }
     if (sealed) {
-        return SY_E_OK;
+        return node->is_placeholder ? SY_E_OK : follow_sealed(g, node);
     }
     watch_add(g, node, fd);
 

@@ -137,9 +137,7 @@ free_one(struct guard *g, struct guard_node *node)
         unqueue(g, node);
     }
     watch_remove(g, node);
-    if (node->kind == NODE_GIT) {
-        extra_drop(g, node);
-    }
+    extra_drop(g, node);
     for (uint32_t i = 0; i < node->n_files; i++) {
         remember_lost(g, &node->files[i]);
         guard_file_fini(g, &node->files[i]);

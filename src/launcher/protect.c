@@ -31,7 +31,7 @@ struct level {
 struct search {
     const struct sandbox_plan *plan;
     char *const *names;
-    struct level levels[LIMIT_GUARD_DEPTH];
+    struct level levels[LIMIT_PROTECT_DEPTH];
     size_t n_levels;
     size_t root_len;
     uint32_t n_dirs;
@@ -141,7 +141,7 @@ open_dir(int parent_fd, const char *name, struct failure *f)
 static bool
 go_down(struct search *s, int fd, struct failure *f)
 {
-    if (s->n_levels == LIMIT_GUARD_DEPTH || s->n_dirs == LIMIT_GUARD_DIRS) {
+    if (s->n_levels == LIMIT_PROTECT_DEPTH || s->n_dirs == LIMIT_GUARD_DIRS) {
         fd_close(&fd);
         return failed(f, STAGE_MOUNTS, ELOOP, "too many directories to look for protected names");
     }

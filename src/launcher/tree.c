@@ -454,8 +454,9 @@ mark(struct tree *t, char kind, const char *path)
         return target;
     }
     if (fstat(target, &st) == 0 && S_ISLNK(st.st_mode)) {
-        /* Nothing can be bound from a link, but a file can lie on it. */
-        return tree_hide_link(t, target);
+        /* The link on itself: it leads where it led, and stays. Where a kernel does not bind
+         * links, something empty lies on it, through which nothing is reached. */
+        return bind_on_itself(target, MOUNT_READ_ONLY) == 0 ? 0 : tree_hide_link(t, target);
     }
     switch (kind) {
     case LAUNCH_MARK_READ_ONLY:

@@ -30,7 +30,7 @@ tell_state(const struct orch_call *c)
     struct guard_status status;
 
     guard_status(c->entry->guard, &status);
-    if (!session_keeps_spare(c->session)) {
+    if (!session_keeps_spare(c->session) && c->entry->template == NULL) {
         (void)snprintf(why, sizeof(why),
                        "for one command only the top of each writable root and a repository there "
                        "are looked at%s",
@@ -58,7 +58,8 @@ make_guard(struct orch_call *c, struct sy_error *err)
     struct guard_options o = {
         .homes = homes,
         .unprotected = strv_view(&p->unprotected),
-        .is_short = !session_keeps_spare(c->session),
+        /* With mounts it watches, for one command too: what a person replaces is bound again. */
+        .is_short = !session_keeps_spare(c->session) && c->entry->template == NULL,
         .has_mounts = c->entry->template != NULL,
     };
 
@@ -66,7 +67,7 @@ make_guard(struct orch_call *c, struct sy_error *err)
         return rc;
     }
     o.roots = strv_view(&roots);
-    if (o.is_short && !o.has_mounts) {
+    if (o.is_short) {
         o.dirs_max = SHORT_DIRS;
         o.walk_ms = SHORT_WALK_MS;
     }

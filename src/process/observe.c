@@ -91,6 +91,20 @@ may_do(void *arg, const char *path, int how)
     return limited_access(path, how, &who, WAIT_MS);
 }
 
+/* What means the caller in /proc would mean us. */
+static bool
+add_absolute(struct buf *ret, const char *name, pid_t tid)
+{
+    static const char *const selves[] = {"/proc/self/", "/proc/thread-self/"};
+
+    for (size_t i = 0; i < 2; i++) {
+        if (str_starts(name, selves[i])) {
+            return buf_addf(ret, "/proc/%d/%s", (int)tid, name + strlen(selves[i])) == SY_E_OK;
+        }
+    }
+    return buf_add_str(ret, name) == SY_E_OK;
+}
+
 /* The caller's path, made absolute. False where it can't be had. */
 static bool
 read_path(struct buf *ret, const struct seccomp_notif *n, const struct target *t)
@@ -106,7 +120,7 @@ read_path(struct buf *ret, const struct seccomp_notif *n, const struct target *t
         return false;
     }
     if (name[0] == '/') {
-        return buf_add_str(ret, name) == SY_E_OK;
+        return add_absolute(ret, name, tid);
     }
     if (dir_fd == AT_FDCWD) {
         (void)snprintf(link, sizeof(link), "/proc/%d/cwd", (int)tid);
@@ -123,7 +137,7 @@ read_path(struct buf *ret, const struct seccomp_notif *n, const struct target *t
     return path_join(ret, dir, name) == SY_E_OK;
 }
 
-/* How it opens. False if that changes nothing. */
+/* How it opens. False if that neither reads nor changes anything. */
 static bool
 read_flags(uint64_t *ret, const struct seccomp_notif *n, const struct observed *o)
 {
@@ -140,7 +154,21 @@ read_flags(uint64_t *ret, const struct seccomp_notif *n, const struct observed *
     } else {
         *ret = O_WRONLY | O_CREAT | O_TRUNC; /* creat(2) */
     }
-    return (*ret & (O_ACCMODE | O_CREAT | O_TRUNC)) != 0 && (*ret & O_PATH) == 0;
+    return (*ret & O_PATH) == 0;
+}
+
+/* Reading what Landlock hides. Most is not: the question costs a walk, and is asked only about what
+ * may be. Each is told; past the most that an answer holds none is looked for any more. */
+static bool
+reads_hidden(struct process *p, const char *path)
+{
+    if (!p->knows_hidden) {
+        p->knows_hidden = true;
+        if (sandbox_hidden_new(&p->hidden, p->plan, NULL) != SY_E_OK) {
+            p->hidden = NULL;
+        }
+    }
+    return p->hidden_reads < DENIALS_MAX && sandbox_hidden_may_hold(p->hidden, p->plan, path);
 }
 
 /* Would open(2) with these flags come as far as a refusal, and to do what? */
@@ -202,7 +230,16 @@ look(struct process *p, const struct seccomp_notif *n, const struct observed *o,
     bool opens =
         o->verdict != SECCOMP_OBSERVE || str_eq(o->name, "openat2") || str_eq(o->name, "creat");
 
-    if (opens && (!read_flags(&flags, n, o) || !means_to_write(&op, flags, buf_view(&path)))) {
+    if (opens && !read_flags(&flags, n, o)) {
+        return;
+    }
+    if (opens && (flags & (O_ACCMODE | O_CREAT | O_TRUNC)) == 0) {
+        if (!reads_hidden(p, buf_view(&path))) {
+            return;
+        }
+        op = OPERATION_READ;
+        p->hidden_reads++;
+    } else if (opens && !means_to_write(&op, flags, buf_view(&path))) {
         return;
     }
     if (evidence_judge(&why, &anyway, &c, op, buf_view(&path)) == SY_E_OK && !why.is_allowed &&

@@ -638,6 +638,7 @@ process_free(struct process *p)
     fd_close(&p->read_fd[STREAM_STDERR]);
     process_end_input(p);
     denial_list_fini(&p->denials);
+    sandbox_hidden_free(p->hidden);
     mem_free(p->large);
     mem_free(p->script_argv);
     mem_free(p);

@@ -51,6 +51,9 @@ struct process {
     evidence_held_fn *held;          /* NULL: nothing else refuses */
     void *held_arg;
     struct denial_list denials;
+    struct sandbox_hidden *hidden; /* what is asked about with every open (observe.c) */
+    bool knows_hidden;
+    uint32_t hidden_reads; /* that were asked about */
     const struct process_gate *gate; /* NULL: none */
     bool has_template_listener;
     bool has_listener; /* its calls could be asked about */

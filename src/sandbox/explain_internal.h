@@ -35,5 +35,9 @@ enum sy_code explain_covered(struct sandbox_explanation *ret, const struct sandb
                              bool takes_name, struct sy_error *err) SY_NODISCARD;
 enum sy_code explain_read(struct sandbox_explanation *ret, const struct sandbox_plan *plan,
                           const char *object, struct sy_error *err) SY_NODISCARD;
+/* What is denied and exists, at this moment. */
+struct deny_view;
+enum sy_code explain_find_denied(struct deny_view *ret, const struct sandbox_plan *plan,
+                                 struct sy_error *err) SY_NODISCARD;
 
 #endif

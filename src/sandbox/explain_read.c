@@ -172,8 +172,8 @@ tell_allowed(struct sandbox_explanation *ret, const struct sandbox_plan *plan)
     }
 }
 
-static enum sy_code
-find_denied(struct deny_view *ret, const struct sandbox_plan *plan, struct sy_error *err)
+enum sy_code
+explain_find_denied(struct deny_view *ret, const struct sandbox_plan *plan, struct sy_error *err)
 {
     struct walk *walks = mem_alloc_zero(plan->n_rules, sizeof(walks[0]));
     struct strv roots = {.max = plan->n_rules};
@@ -218,7 +218,7 @@ explain_read(struct sandbox_explanation *ret, const struct sandbox_plan *plan, c
     enum sy_code rc = explain_resolve(&walk, plan, object, err);
 
     if (rc == SY_E_OK) {
-        rc = find_denied(&view, plan, err);
+        rc = explain_find_denied(&view, plan, err);
     }
     if (rc != SY_E_OK) {
         return rc;
@@ -328,7 +328,7 @@ explain_covered(struct sandbox_explanation *ret, const struct sandbox_plan *plan
     if (!deny_plan_has_any(plan) && plan->own_dirs.n == 0) {
         return SY_E_OK;
     }
-    rc = find_denied(&view, plan, err);
+    rc = explain_find_denied(&view, plan, err);
     if (rc != SY_E_OK) {
         return rc;
     }
@@ -353,7 +353,7 @@ sandbox_explain_hider(struct buf *ret, bool *ret_is_default, const struct sandbo
     SY_AUTO(deny_view_fini) struct deny_view view = {0};
     SY_AUTO(buf_fini) struct buf copy = {.max = 2 * (size_t)LIMIT_PATH};
     struct verdict v = {0};
-    enum sy_code rc = find_denied(&view, plan, err);
+    enum sy_code rc = explain_find_denied(&view, plan, err);
 
     if (rc == SY_E_OK && buf_add_str(&copy, path) != SY_E_OK) {
         rc = sy_err_nomem(err);

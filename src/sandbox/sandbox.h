@@ -388,6 +388,19 @@ enum sy_code sandbox_explain(struct sandbox_explanation *ret, const struct sandb
                              enum sandbox_operation op, const char *object,
                              struct sy_error *err) SY_NODISCARD;
 /*
+ * What Landlock hides from reading under a plan, as it is now: for who asks about many paths, of
+ * which few are hidden. NULL: nothing is, or mounts hide it.
+ */
+struct sandbox_hidden;
+enum sy_code sandbox_hidden_new(struct sandbox_hidden **ret, const struct sandbox_plan *plan,
+                                struct sy_error *err) SY_NODISCARD;
+void sandbox_hidden_free(struct sandbox_hidden *h);
+/* Is the path (absolute, links are followed) a file that may be one of these? Then
+ * sandbox_explain tells. `h` may be NULL. */
+bool sandbox_hidden_may_hold(const struct sandbox_hidden *h, const struct sandbox_plan *plan,
+                             const char *path);
+
+/*
  * Which entry of sandbox.deny_read, or default of it, hides a file: appends it as an explanation
  * names it. `path` is absolute and without links. SY_E_NOTFOUND: none.
  */

@@ -187,6 +187,36 @@ def missing_repository(world, tier):
     return wrong
 
 
+LEADS_ELSEWHERE = """
+rm -rf .git; git init -q . ; mkdir -p .git/my scripts; printf '#!/bin/sh\\n' > scripts/pc; chmod 755 scripts/pc
+ln -s ../../scripts/pc .git/my/post-commit; git config core.hooksPath .git/my; git config include.path more
+git config -f .git/more include.path ../two; touch two; mv .git store; ln -s store .git; touch env; ln -s env .envrc
+"""
+
+
+def what_leads_elsewhere(world, tier):
+    """Where a repository's protected names lead to other files, a command leaves nothing in those either."""
+    wrong = []
+    as_person = {"shell": True, "cwd": world.path("W"), "check": False, "env": world.environment(),
+                 "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, **world.party.popen_args()}
+    canaries = [world.path(f"notes/canary-{name}") for name in ("include", "chain", "hook", "direnv")]
+    for is_protected in (False, True):
+        world.reset()
+        subprocess.run(LEADS_ELSEWHERE, **as_person)
+        script = (f"git config -f store/more core.fsmonitor 'touch {canaries[0]}';"
+                  f"git config -f two core.sshCommand 'touch {canaries[1]}';"
+                  f"echo touch {canaries[2]} >> scripts/pc; echo touch {canaries[3]} >> env; true")
+        run = world.exec({"sandbox.tier": tier, "sandbox.protect": "true" if is_protected else "false"}, ["sh", "-c", script])
+        subprocess.run("git status; git -c user.name=n -c user.email=e@x.invalid commit --allow-empty -m x;"
+                       "git ls-remote ssh://nobody@localhost/x; . ./.envrc", **as_person)
+        for canary in canaries:
+            if os.path.exists(canary) == is_protected:
+                wrong.append(f"{os.path.basename(canary)}: {'ran' if is_protected else 'the control did not run'}: {run.brief()}")
+            if os.path.exists(canary):
+                os.unlink(canary)
+    return wrong
+
+
 def place_of_a_call(world, tier):
     """Where a command starts widens nothing: the way there is the workspace's."""
     wrong = []
@@ -347,6 +377,7 @@ CASES = {
     "a reader that waits for a queue holds nobody else up": queue_blocks_nobody,
     "threads that start processes at once": threads_that_spawn,
     "a repository that was not there gives a person's git nothing to run": missing_repository,
+    "what protected names lead to gives a person nothing to run": what_leads_elsewhere,
     "where a command goes widens nothing": place_of_a_call,
     "the working directory of a call widens nothing": directory_of_a_call,
     "daemons end with a timeout": daemons_end,

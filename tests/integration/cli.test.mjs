@@ -86,7 +86,7 @@ test('sandbox check never calls missing what it says is enforced', limit, (t) =>
   look('-c', 'sandbox.network_access=true');
 });
 
-test('sandbox check says one thing of what can not be denied to read', limit, (t) => {
+test('sandbox check says one thing of what can not be denied to read, and what nobody tells', limit, (t) => {
   const yard = makeYard();
   const secret = path.join(yard.ws, 'secret');
   fs.writeFileSync(secret, 'x');
@@ -101,6 +101,9 @@ test('sandbox check says one thing of what can not be denied to read', limit, (t
   assert.doesNotMatch(text.stdout, /see 'error'/);
   assert.equal(JSON.parse(look('--json', ...denied).stdout).features.deny_read.state, 'absent');
   assert.match(look().stdout, /^ {2}deny_read +enforced/m, 'the control: without it');
+  // A refusal that the command hides is told by mounts, by the audit log, or with report: full.
+  assert.equal(/hidden refusals are not told/.test(look().stdout), /audit_records are not read/.test(look().stdout));
+  assert.doesNotMatch(look('-c', 'sandbox.report=full').stdout, /hidden refusals/);
 });
 
 test('sandbox plan prints the plan of each platform', limit, (t) => {

@@ -79,6 +79,16 @@ for (const tier of TIERS) {
     assert.equal(hidden.exitCode, 0);
     assert.deepEqual(told(hidden), [['write', target, wall, 'exact']]);
 
+    const key = path.join(yard.home, '.ssh/id');
+    fs.mkdirSync(path.dirname(key), { recursive: true });
+    fs.writeFileSync(key, 'the secret');
+    fs.symlinkSync(key, path.join(yard.ws, 'link'));
+    const read = await seen.run(`cat ${key} 2>/dev/null || true; cat /proc/self/cwd/link 2>/dev/null || true; cat x.sh`);
+    assert.equal(read.exitCode, 0);
+    assert.ok(!read.output.includes('secret'));
+    assert.deepEqual(told(read), [['read', key, wall, 'exact']]);
+    assert.equal(denials(read)[0].fix, `sandbox.allow_read: ["${path.dirname(key)}"]`);
+
     const granted = await open({ settings: { ...settings, 'sandbox.writable_roots': yard.outside } });
     const done = await granted.run(`touch ${target}`);
     assert.equal(done.exitCode, 0, 'the line allows it');
@@ -221,6 +231,13 @@ eachFront('a protected name that mounts hold is told as such, with its line', as
   const free = await open({ settings: { ...settings, 'sandbox.unprotected_names': ['.git/config'] } });
   assert.equal((await free.run('git branch -q -u c b', { timeoutMs: 60_000 })).exitCode, 0);
   assert.match(fs.readFileSync(path.join(repository, 'config'), 'utf8'), /\[branch "b"\]/, 'allowed, it is written');
+
+  // A whole git directory: one line names all of it, 'explain' the same, and it is enough.
+  const [moved] = denials(await again.run('mv .git g'));
+  const why = spawnSync(program, ['sandbox', 'explain', 'rename', '.git', '-c', 'sandbox.tier=full'], { cwd: yard.ws, env: yard.env, encoding: 'utf8' });
+  assert.ok(why.stdout.includes(`fix:  ${moved.fix}\n`), why.stdout + why.stderr);
+  const whole = await open({ settings: { ...settings, 'sandbox.unprotected_names': moved.fix.match(/\[(.*)\]/)[1].split(', ') } });
+  assert.equal((await whole.run('mv .git g && mv g .git')).output, '');
 });
 
 eachFront('P25 a secret that mounts hide and a command opens is told, whatever it says', async (t, { yard, open }) => {

@@ -58,6 +58,11 @@ function build(yard) {
     fs.writeFileSync(path.join(repo, '.git/hooks/h'), '1');
   }
   fs.writeFileSync(`${ws}/d1/.envrc`, '1');
+  fs.mkdirSync(`${ws}/.git/info`);
+  fs.mkdirSync(`${ws}/conf`);
+  fs.writeFileSync(`${ws}/conf/x`, '1');
+  fs.symlinkSync('conf', `${ws}/.idea`);
+  fs.symlinkSync('../../g', `${ws}/d1/.git/hooks/link`);
   fs.writeFileSync(`${outside}/alone`, '1');
   fs.linkSync(`${outside}/alone`, `${outside}/twin`);
   fs.linkSync(`${outside}/f`, `${ws}/hard`);
@@ -70,7 +75,8 @@ function build(yard) {
 }
 
 const NAMES = ['', 'f', 'g', 'new', '.env', 'keys', 'keys/k', 'd1', 'd2/f', 'hard', 'copy', 'alone', 'twin', 'root', 'root/sub', 'sub/new', 'to_keys/k',
-  'to_keys', '.git', '.git/HEAD', '.git/config', '.git/new', '.git/hooks', '.git/hooks/h', '.git/hooks/new', '.envrc', '.vscode/x', '..', 'to_out', 'link/f'];
+  'to_keys', '.git', '.git/HEAD', '.git/config', '.git/new', '.git/hooks', '.git/hooks/h', '.git/hooks/new', '.envrc', '.vscode/x', '..', 'to_out', 'link/f',
+  '.git/config.worktree', '.git/info/attributes', '.idea', '.idea/x', '.idea/new', 'conf', 'conf/x', '.git/hooks/link'];
 
 function* randomly(seed) {
   let x = seed;

@@ -183,15 +183,10 @@ eachFront('protected names hold in the full tier, and nothing is left of what ho
   const other = front.run('touch started; while [ ! -e go ]; do sleep 0.01; done; (echo x >> .git/config) 2>&1; cat .git/config', { timeoutMs: 60_000 });
   await waitFor(() => fs.existsSync(path.join(yard.ws, 'started')), 'the command runs');
   git('config', 'user.name', 'somebody');
-  if (front.name === 'mcp') { // one command's guard does not watch
-    const isHeld = ({ pid }) => fs.readFileSync(`/proc/${pid}/mountinfo`, 'utf8').includes(`${yard.ws}/.git/config `);
-    await waitFor(() => processesOf(yard.mark).filter((p) => p.cmdline.includes('started')).some(isHeld), 'it is held again');
-    fs.writeFileSync(path.join(yard.ws, 'go'), '');
-    assert.match((await other).output, /Read-only file system[^]*name = somebody/);
-  } else {
-    fs.writeFileSync(path.join(yard.ws, 'go'), '');
-    await other;
-  }
+  const isHeld = ({ pid }) => fs.readFileSync(`/proc/${pid}/mountinfo`, 'utf8').includes(`${yard.ws}/.git/config `);
+  await waitFor(() => processesOf(yard.mark).filter((p) => p.cmdline.includes('started')).some(isHeld), 'it is held again');
+  fs.writeFileSync(path.join(yard.ws, 'go'), '');
+  assert.match((await other).output, /Read-only file system[^]*name = somebody/);
 
   await waitFor(() => ['.envrc', '.claude'].every((name) => !fs.existsSync(path.join(yard.ws, name))), 'the names are free');
   const free = await open({ settings: { ...FULL, 'sandbox.protect': false } });
@@ -213,8 +208,8 @@ eachFront('answers tell how far protected names are held', async (t, { name, yar
     return;
   }
   const [full, reason] = await state(FULL);
-  assert.equal(full, isWhole ? 'enforced' : 'emulated');
-  assert.equal(reason === undefined, isWhole, reason);
+  assert.equal(full, 'enforced');
+  assert.equal(reason, undefined);
   assert.deepEqual(await state({ ...FULL, 'sandbox.protect': false }), ['absent', undefined]);
 });
 

@@ -423,14 +423,19 @@ emit_send_checks(struct program *p)
     emit_jump(p, BPF_JSET, MSG_FASTOPEN, PERM, ALLOW);
 }
 
-/* Flags that may change something; O_TMPFILE comes with a mode to write. */
+/* Flags that may change something; O_TMPFILE comes with a mode to write. Where Landlock refuses
+ * reading, which nobody else tells, all that open more than a place; mounts tell it themselves. */
 static void
-emit_open_checks(struct program *p)
+emit_open_checks(struct program *p, const struct variant *v)
 {
     for (unsigned arg = 1; arg <= 2; arg++) {
         p->labels[arg == 1 ? AT_OPEN_1 : AT_OPEN_2] = p->n;
         emit_load_arg(p, arg);
-        emit_jump(p, BPF_JSET, O_ACCMODE | O_CREAT | O_TRUNC, NOTIFY, ALLOW);
+        if (v->network == OWN) {
+            emit_jump(p, BPF_JSET, O_ACCMODE | O_CREAT | O_TRUNC, NOTIFY, ALLOW);
+        } else {
+            emit_jump(p, BPF_JSET, O_PATH, ALLOW, NOTIFY);
+        }
     }
 }
 
@@ -470,7 +475,7 @@ build(struct program *p, const struct variant *v)
         emit_socket_check(p, v->network);
     }
     if (v->has_observer) {
-        emit_open_checks(p);
+        emit_open_checks(p, v);
     } else if (has_terminals(v)) {
         emit_terminal_checks(p);
     }

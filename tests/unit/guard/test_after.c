@@ -18,36 +18,6 @@
 #include "fault.h"
 #include "yard.h"
 
-/* What guard_after tells: "VERDICT OPERATION PATH (WHY)" lines. Static buffer. */
-static const char *
-after(struct yard *y)
-{
-    static const char *const verdicts[] = {"harmless", "quarantined", "restored", "left"};
-    static char text[65536];
-    struct guard_findings f;
-    struct sy_error err = {0};
-    size_t used = 0;
-
-    text[0] = '\0';
-    if (guard_after(y->g, &f, &err) != SY_E_OK) {
-        fail_msg("guard_after: %s", err.msg);
-    }
-    for (size_t i = 0; i < f.n; i++) {
-        used += (size_t)snprintf(text + used, sizeof(text) - used, "%s %s %s (%s)\n",
-                                 verdicts[f.v[i].verdict], f.v[i].operation,
-                                 f.v[i].path + strlen(y->base) + 1,
-                                 f.v[i].why != NULL ? f.v[i].why : "");
-        if (f.v[i].verdict == GUARD_QUARANTINED) {
-            struct stat st;
-
-            assert_non_null(f.v[i].quarantine);
-            assert_int_equal(lstat(f.v[i].quarantine, &st), 0);
-        }
-    }
-    guard_findings_fini(&f);
-    return text;
-}
-
 static void
 ordinary_work_with_git_finds_nothing(void **state)
 {
@@ -65,7 +35,7 @@ ordinary_work_with_git_finds_nothing(void **state)
                     "git gc -q; git worktree add -q w1 && cd w1 && echo y >h && git add h && "
                     "git commit -qm h && cd .. && git worktree remove w1 && git branch -D w1 && "
                     "git checkout -q - && git branch -D b");
-        assert_string_equal(after(y), "");
+        assert_string_equal(yard_after(y), "");
         guard_free(y->g);
         y->g = NULL;
     }
@@ -84,14 +54,48 @@ a_clone_by_the_command_is_left_and_protected_from_then_on(void **state)
                 "git -C d/c submodule -q add ../../../origin s && git -C d/c worktree add -q ../w");
     /* Not before it was looked at. */
     assert_string_equal(yard_refresh(y), "");
-    assert_string_equal(after(y), "");
+    assert_string_equal(yard_after(y), "");
     assert_int_equal(guard_begin(y->g, &m, NULL), SY_E_OK);
     assert_non_null(strstr(yard_marks(y, &m), "W/d/c/.git/config ro\n"));
     guard_marks_fini(&m);
     yard_run(y, "git -C d/c config core.fsmonitor ./evil");
-    assert_string_equal(after(y), "restored write W/d/c/.git/config (core.fsmonitor)\n");
+    assert_string_equal(yard_after(y), "restored write W/d/c/.git/config (core.fsmonitor)\n");
     assert_null(strstr(yard_text(y, "W/d/c/.git/config"), "fsmonitor"));
     yard_run(y, "git -C d/c status");
+}
+
+/* The command would choose what is taken away. */
+static void
+a_link_that_the_command_makes_takes_nothing_with_it(void **state)
+{
+    struct yard *y = *state;
+
+    yard_run(y, "mkdir src && echo 1 >src/a");
+    for (int mounts = 0; mounts < 2; mounts++) {
+        yard_guard(y, mounts != 0);
+        yard_begin(y);
+        yard_run(y, "mkdir d && echo 2 >src/a && echo 3 >src/b && ln -s ../src d/.vscode");
+        assert_string_equal(yard_after(y), "quarantined create W/d/.vscode (a symbolic link)\n");
+        assert_string_equal(yard_text(y, "W/src/a"), "2\n");
+        assert_string_equal(yard_text(y, "W/src/b"), "3\n");
+        yard_run(y, "rm -r d src/b");
+        guard_free(y->g);
+        y->g = NULL;
+    }
+}
+
+static void
+what_a_hook_that_is_a_link_leads_to_is_put_back(void **state)
+{
+    struct yard *y = *state;
+
+    yard_run(y, "git init -q && mkdir s && echo good >s/pre && chmod +x s/pre && "
+                "ln -s ../../s/pre .git/hooks/pre-commit");
+    yard_guard(y, false);
+    yard_begin(y);
+    yard_run(y, "echo evil >s/pre");
+    assert_string_equal(yard_after(y), "restored write W/s/pre (an executable hook)\n");
+    assert_string_equal(yard_text(y, "W/s/pre"), "good\n");
 }
 
 static void
@@ -111,10 +115,10 @@ a_planted_hook_goes_and_a_sample_stays(void **state)
                           "chmod +x r/.git/hooks/post-checkout && "
                           "echo x >r/.git/hooks/y.sample && chmod +x r/.git/hooks/y.sample");
         assert_string_equal(
-            after(y), mounts != 0
-                          ? "quarantined create W/n/.git/hooks/post-checkout (an executable hook)\n"
-                          : "quarantined create W/r/.git/hooks/post-checkout (an executable "
-                            "hook)\n");
+            yard_after(y),
+            mounts != 0 ? "quarantined create W/n/.git/hooks/post-checkout (an executable hook)\n"
+                        : "quarantined create W/r/.git/hooks/post-checkout (an executable "
+                          "hook)\n");
         assert_false(yard_exists(y, "W/r/.git/hooks/post-checkout"));
         assert_false(yard_exists(y, "W/n/.git/hooks/post-checkout"));
         guard_free(y->g);
@@ -135,7 +139,7 @@ a_renamed_git_directory_gains_nothing(void **state)
                 "echo evil >.git/hooks/pre-commit && chmod +x .git/hooks/pre-commit && "
                 "git config alias.st '!evil'");
 
-    const char *told = after(y);
+    const char *told = yard_after(y);
 
     assert_non_null(strstr(told, "W/a/.git/hooks/pre-commit (an executable hook)"));
     assert_non_null(strstr(told, "W/a/.git/config (alias.st)"));
@@ -155,20 +159,20 @@ a_repository_at_the_top_of_a_root_is_refused_unless_lifted(void **state)
     yard_guard(y, false);
     yard_begin(y);
     yard_run(y, "git init -q");
-    assert_string_equal(after(y),
+    assert_string_equal(yard_after(y),
                         "quarantined create W/.git (a repository at the top of a root)\n");
     assert_false(yard_exists(y, "W/.git"));
     yard_begin(y);
     yard_run(y, "mkdir prepared && mv prepared .git");
-    assert_non_null(strstr(after(y), "quarantined create W/.git"));
+    assert_non_null(strstr(yard_after(y), "quarantined create W/.git"));
     yard_begin(y);
     yard_run(y, "ln -s /tmp .git");
-    assert_string_equal(after(y), "quarantined create W/.git (a symbolic link)\n");
+    assert_string_equal(yard_after(y), "quarantined create W/.git (a symbolic link)\n");
     guard_free(y->g);
     yard_guard_options(y, &o);
     yard_begin(y);
     yard_run(y, "git init -q && git config core.pager evil");
-    assert_string_equal(after(y), "quarantined create W/.git/config (core.pager)\n");
+    assert_string_equal(yard_after(y), "quarantined create W/.git/config (core.pager)\n");
     assert_true(yard_exists(y, "W/.git/HEAD"));
 }
 
@@ -187,7 +191,7 @@ agent_and_editor_files_are_put_back(void **state)
     yard_run(y, "echo new >.vscode/deep/tasks.json && echo n >.vscode/n && rm .envrc && "
                 "ln -sfn elsewhere .mcp.json && mkdir -p sub/.claude && touch sub/.claude/x");
 
-    const char *told = after(y);
+    const char *told = yard_after(y);
 
     assert_non_null(strstr(told, "restored write W/.vscode/deep/tasks.json"));
     assert_non_null(strstr(told, "quarantined create W/.vscode/n"));
@@ -207,10 +211,10 @@ agent_and_editor_files_are_put_back(void **state)
     assert_int_equal(readlink(yard_path(y, "W/.mcp.json"), target, sizeof(target)), 9);
     /* And again: nothing is left to find. */
     yard_begin(y);
-    assert_string_equal(after(y), "");
+    assert_string_equal(yard_after(y), "");
     yard_begin(y);
     yard_run(y, "rm -r .vscode");
-    assert_non_null(strstr(after(y), "restored remove W/.vscode/deep/tasks.json"));
+    assert_non_null(strstr(yard_after(y), "restored remove W/.vscode/deep/tasks.json"));
     assert_string_equal(yard_text(y, "W/.vscode/deep/tasks.json"), "old\n");
 }
 
@@ -223,11 +227,11 @@ a_harmless_setting_is_told_and_stays(void **state)
     yard_guard(y, false);
     yard_begin(y);
     yard_run(y, "git config branch.x.remote origin && git config remote.o.url https://a/b");
-    assert_string_equal(after(y), "harmless write W/.git/config ()\n");
+    assert_string_equal(yard_after(y), "harmless write W/.git/config ()\n");
     assert_non_null(strstr(yard_text(y, "W/.git/config"), "https://a/b"));
     yard_begin(y);
     yard_run(y, "git config remote.o.url 'ext::sh -c x'");
-    assert_string_equal(after(y), "restored write W/.git/config (remote.o.url)\n");
+    assert_string_equal(yard_after(y), "restored write W/.git/config (remote.o.url)\n");
     assert_non_null(strstr(yard_text(y, "W/.git/config"), "https://a/b"));
     assert_non_null(strstr(yard_text(y, "W/.git/config"), "mine"));
 }
@@ -241,12 +245,12 @@ writes_that_no_event_tells_are_seen(void **state)
     yard_guard(y, false);
     yard_begin(y);
     yard_run(y, "ln .git/config c && printf '[core]\\n\\tsshCommand = evil\\n' >>c");
-    assert_string_equal(after(y), "restored write W/.git/config (core.sshcommand)\n");
+    assert_string_equal(yard_after(y), "restored write W/.git/config (core.sshcommand)\n");
     assert_null(strstr(yard_text(y, "W/.git/config"), "evil"));
     /* A link alone changes nothing. */
     yard_begin(y);
     yard_run(y, "ln .git/config d");
-    assert_string_equal(after(y), "");
+    assert_string_equal(yard_after(y), "");
 }
 
 static void
@@ -257,11 +261,11 @@ what_a_person_does_between_runs_is_theirs(void **state)
     yard_run(y, "git init -q");
     yard_guard(y, false);
     yard_begin(y);
-    assert_string_equal(after(y), "");
+    assert_string_equal(yard_after(y), "");
     yard_run(y, "git config alias.st '!mine' && mkdir .vscode && echo m >.vscode/m && "
                 "echo h >.git/hooks/pre-push && chmod +x .git/hooks/pre-push");
     yard_begin(y);
-    assert_string_equal(after(y), "");
+    assert_string_equal(yard_after(y), "");
     assert_true(yard_exists(y, "W/.vscode/m"));
     assert_true(yard_exists(y, "W/.git/hooks/pre-push"));
 }
@@ -283,7 +287,7 @@ with_mounts_a_person_may_change_what_is_known_during_a_run(void **state)
     /* Other inodes: marked at once. */
     assert_non_null(strstr(changes, "W/.git/config ro\n"));
     assert_non_null(strstr(changes, "W/.git/hooks ro/\n"));
-    assert_string_equal(after(y), "");
+    assert_string_equal(yard_after(y), "");
     assert_true(yard_exists(y, "W/.git/hooks/pre-push"));
     assert_non_null(strstr(yard_text(y, "W/.git/config"), "mine"));
 }
@@ -299,12 +303,12 @@ a_moved_tree_keeps_what_a_person_had_in_it(void **state)
     yard_guard(y, false);
     yard_begin(y);
     yard_run(y, "mv a b");
-    assert_string_equal(after(y), "");
+    assert_string_equal(yard_after(y), "");
     assert_true(yard_exists(y, "W/b/r/.git/hooks/pre-push"));
     assert_true(yard_exists(y, "W/b/.vscode/m"));
     yard_begin(y);
     yard_run(y, "mv b/r/.git/hooks/pre-push b/r/.git/hooks/pre-commit");
-    assert_non_null(strstr(after(y), "quarantined create W/b/r/.git/hooks/pre-commit"));
+    assert_non_null(strstr(yard_after(y), "quarantined create W/b/r/.git/hooks/pre-commit"));
 }
 
 static void
@@ -316,16 +320,16 @@ pointers_must_lead_to_what_is_looked_after(void **state)
     yard_guard(y, false);
     yard_begin(y);
     yard_run(y, "echo 'gitdir: ../../evil/.git' >p/.git && echo 'gitdir: ../r/.git' >q/.git");
-    assert_string_equal(after(y),
+    assert_string_equal(yard_after(y),
                         "quarantined create W/p/.git (names a git directory that is not known)\n");
     assert_true(yard_exists(y, "W/q/.git"));
     yard_begin(y);
     yard_run(y, "echo ../../e/.git >r/.git/commondir");
-    assert_non_null(strstr(after(y), "quarantined create W/r/.git/commondir"));
+    assert_non_null(strstr(yard_after(y), "quarantined create W/r/.git/commondir"));
     yard_begin(y);
     yard_run(y, "mkdir -p z/objects z/refs && cp r/.git/HEAD z && "
                 "printf '[core]\\nfsmonitor = evil\\n' >z/config");
-    assert_string_equal(after(y), "quarantined create W/z/config (core.fsmonitor)\n");
+    assert_string_equal(yard_after(y), "quarantined create W/z/config (core.fsmonitor)\n");
 }
 
 static void
@@ -339,7 +343,7 @@ a_directory_that_becomes_a_repository_loses_what_made_it_one(void **state)
     yard_await_tick();
     yard_begin(y);
     yard_run(y, "mkdir objects refs && echo 'ref: refs/heads/x' >HEAD");
-    assert_string_equal(after(y), "quarantined create W/HEAD (alias.st)\n");
+    assert_string_equal(yard_after(y), "quarantined create W/HEAD (alias.st)\n");
     assert_true(yard_exists(y, "W/config"));
     assert_false(yard_exists(y, "W/HEAD"));
 }
@@ -353,11 +357,11 @@ links_swapped_in_lead_nowhere(void **state)
     yard_guard(y, false);
     yard_begin(y);
     yard_run(y, "rm -r d && ln -s ../victim d && echo x >../victim/.envrc");
-    (void)after(y);
+    (void)yard_after(y);
     assert_string_equal(yard_text(y, "victim/.envrc"), "x\n");
     yard_begin(y);
     yard_run(y, "mkdir .vscode && ln -s ../../victim .vscode/l");
-    assert_non_null(strstr(after(y), "quarantined create W/.vscode"));
+    assert_non_null(strstr(yard_after(y), "quarantined create W/.vscode"));
     assert_true(yard_exists(y, "victim/.envrc"));
 }
 
@@ -369,7 +373,7 @@ names_with_newlines_are_names(void **state)
     yard_guard(y, false);
     yard_begin(y);
     yard_run(y, "d='a\nb %'; mkdir -p \"$d\" && touch \"$d/.envrc\"");
-    assert_string_equal(after(y),
+    assert_string_equal(yard_after(y),
                         "quarantined create W/a\nb %/.envrc (commands that direnv runs)\n");
 }
 
@@ -382,9 +386,9 @@ runs_that_overlap_are_looked_at_by_the_first_to_end(void **state)
     yard_begin(y);
     yard_run(y, "touch .envrc");
     yard_begin(y);
-    assert_non_null(strstr(after(y), "quarantined create W/.envrc"));
+    assert_non_null(strstr(yard_after(y), "quarantined create W/.envrc"));
     yard_run(y, "touch .mcp.json");
-    assert_non_null(strstr(after(y), "quarantined create W/.mcp.json"));
+    assert_non_null(strstr(yard_after(y), "quarantined create W/.mcp.json"));
 }
 
 /* Some directory on another file system than W; NULL: this machine has none. */
@@ -420,7 +424,7 @@ a_quarantine_on_another_file_system_gets_a_whole_copy(void **state)
     yard_run(y, "mkdir -p .vscode/a/b && echo deep >.vscode/a/b/f && ln -s nowhere .vscode/l && "
                 "echo env >.envrc");
 
-    const char *told = after(y);
+    const char *told = yard_after(y);
 
     assert_non_null(strstr(told, "quarantined create W/.vscode"));
     assert_non_null(strstr(told, "quarantined create W/.envrc"));
@@ -489,8 +493,8 @@ without_a_state_directory_it_says_that_it_could_not(void **state)
     yard_guard_options(y, &o);
     yard_begin(y);
     yard_run(y, "touch .envrc");
-    assert_string_equal(after(y), "left create W/.envrc (there is no state directory for a "
-                                  "quarantine)\n");
+    assert_string_equal(yard_after(y), "left create W/.envrc (there is no state directory for a "
+                                       "quarantine)\n");
     assert_true(yard_exists(y, "W/.envrc"));
 }
 
@@ -563,6 +567,8 @@ main(void)
     const struct CMUnitTest tests[] = {
         IN_YARD(ordinary_work_with_git_finds_nothing),
         IN_YARD(a_clone_by_the_command_is_left_and_protected_from_then_on),
+        IN_YARD(a_link_that_the_command_makes_takes_nothing_with_it),
+        IN_YARD(what_a_hook_that_is_a_link_leads_to_is_put_back),
         IN_YARD(a_planted_hook_goes_and_a_sample_stays),
         IN_YARD(a_renamed_git_directory_gains_nothing),
         IN_YARD(a_repository_at_the_top_of_a_root_is_refused_unless_lifted),

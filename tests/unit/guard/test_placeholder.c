@@ -381,6 +381,42 @@ what_marks_refuse_is_told_by_its_name_and_all_else_is_free(void **state)
     assert_string_equal(held(y, OPERATION_WRITE, "S/.git/config"), "");
 }
 
+/* The line that is told for a whole git directory is enough, and with a name less it is not. */
+static void
+a_git_directory_is_free_once_all_that_is_told_is_lifted(void **state)
+{
+    struct yard *y = *state;
+    char *roots[] = {mem_unconst(yard_path(y, "W")), NULL};
+    char state_dir[300];
+    char *names[] = {mem_unconst(".git"),
+                     mem_unconst(".git/config"),
+                     mem_unconst(".git/config.worktree"),
+                     mem_unconst(".git/hooks"),
+                     mem_unconst(".git/info/attributes"),
+                     NULL};
+    struct guard_options o = {.roots = roots, .has_mounts = true, .state_dir = state_dir};
+
+    (void)snprintf(state_dir, sizeof(state_dir), "%s", yard_path(y, "S"));
+    yard_run(y, "git init -q");
+    for (int round = 0; round < 3; round++) {
+        names[round == 1 ? 4 : 5] = NULL;
+        o.unprotected = round > 0 ? names : NULL;
+        yard_guard_options(y, &o);
+        yard_begin(y);
+        (void)yard_marks_now(y);
+        if (round == 0) {
+            assert_non_null(strstr(held(y, OPERATION_RENAME, "W/.git"),
+                                   "names: [.git, .git/config, .git/config.worktree, .git/hooks, "
+                                   ".git/info/attributes]"));
+        } else {
+            assert_int_equal(held(y, OPERATION_RENAME, "W/.git")[0] != '\0', round == 1);
+        }
+        guard_free(y->g);
+        y->g = NULL;
+        names[4] = mem_unconst(".git/info/attributes");
+    }
+}
+
 static void
 without_mounts_nothing_is_said_to_be_held(void **state)
 {
@@ -438,6 +474,7 @@ main(void)
         IN_YARD(a_state_directory_that_others_can_write_is_refused),
         IN_YARD(each_allocation_may_fail_and_leaves_nothing_for_long),
         IN_YARD(what_marks_refuse_is_told_by_its_name_and_all_else_is_free),
+        IN_YARD(a_git_directory_is_free_once_all_that_is_told_is_lifted),
         IN_YARD(without_mounts_nothing_is_said_to_be_held),
         IN_YARD(each_allocation_of_a_question_may_fail),
     };

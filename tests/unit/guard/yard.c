@@ -287,3 +287,32 @@ yard_refresh(struct yard *y)
     guard_marks_fini(&m);
     return text;
 }
+
+const char *
+yard_after(struct yard *y)
+{
+    static const char *const verdicts[] = {"harmless", "quarantined", "restored", "left"};
+    static char text[65536];
+    struct guard_findings f;
+    struct sy_error err = {0};
+    size_t used = 0;
+
+    text[0] = '\0';
+    if (guard_after(y->g, &f, &err) != SY_E_OK) {
+        fail_msg("guard_after: %s", err.msg);
+    }
+    for (size_t i = 0; i < f.n; i++) {
+        used += (size_t)snprintf(text + used, sizeof(text) - used, "%s %s %s (%s)\n",
+                                 verdicts[f.v[i].verdict], f.v[i].operation,
+                                 f.v[i].path + strlen(y->base) + 1,
+                                 f.v[i].why != NULL ? f.v[i].why : "");
+        if (f.v[i].verdict == GUARD_QUARANTINED) {
+            struct stat st;
+
+            assert_non_null(f.v[i].quarantine);
+            assert_int_equal(lstat(f.v[i].quarantine, &st), 0);
+        }
+    }
+    guard_findings_fini(&f);
+    return text;
+}

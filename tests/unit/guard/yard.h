@@ -44,5 +44,7 @@ void yard_begin(struct yard *y); /* in a tick of its own */
 const char *yard_marks(const struct yard *y, const struct guard_marks *m);
 const char *yard_marks_now(struct yard *y);
 const char *yard_refresh(struct yard *y);
+/* What guard_after tells: "VERDICT OPERATION PATH (WHY)" lines. Static buffer. */
+const char *yard_after(struct yard *y);
 
 #endif

@@ -282,9 +282,9 @@ more_levels_than_are_searched_end_it(void **state)
     struct world *w = *state;
     SY_AUTO(buf_fini) struct buf marks = {.max = LIMIT_MARKS};
     struct failure f = {STAGE_NONE, 0, ""};
-    char deep[4 + 2 * LIMIT_GUARD_DEPTH] = "W/";
+    char deep[4 + 2 * LIMIT_PROTECT_DEPTH] = "W/";
 
-    for (size_t i = 0; i < LIMIT_GUARD_DEPTH; i++) {
+    for (size_t i = 0; i < LIMIT_PROTECT_DEPTH; i++) {
         (void)memcpy(deep + 2 + 2 * i, "d/", 3);
     }
     put(w, deep);

@@ -317,6 +317,9 @@ an_own_network_differs_from_off_in_nothing_else(void **state)
             bool has_broker = kind != OWN_ALONE;
             bool is_told = kind == OWN_OBSERVED;
 
+            if (is_told && nr == (arches[a] == X86 ? 257 : 56)) {
+                continue; /* openat(2) to read */
+            }
             assert_int_equal(
                 run(sandbox_seccomp_find_own(arches[a], has_broker, is_told), &data, &m),
                 run(sandbox_seccomp_find(arches[a], false, has_broker, is_told), &data, &m));
@@ -373,11 +376,16 @@ the_observer_is_asked_for_what_is_refused_and_for_what_writes(void **state)
     }
 }
 
+/* Where mounts hide what can't be read they tell of it, and reading asks nobody. Elsewhere all that
+ * opens more than a place is asked about. */
 static void
-reading_is_not_observed(void **state)
+reading_is_observed_where_landlock_alone_refuses_it(void **state)
 {
     static const uint64_t flags[] = {0, 02000000 /* O_CLOEXEC */, 0200000 /* O_DIRECTORY */};
-    const struct seccomp_program *p = sandbox_seccomp_find(X86, false, true, true);
+    const struct seccomp_program *const own = sandbox_seccomp_find_own(X86, true, true);
+    const struct seccomp_program *const others[] = {sandbox_seccomp_find(X86, false, true, true),
+                                                    sandbox_seccomp_find(X86, true, true, true),
+                                                    sandbox_seccomp_find_allow_list(X86, true)};
 
     (void)state;
     for (size_t i = 0; i < COUNT(flags); i++) {
@@ -386,11 +394,17 @@ reading_is_not_observed(void **state)
         };
         struct machine m;
 
-        assert_int_equal(run(p, &data, &m), ALLOW);
+        assert_int_equal(run(own, &data, &m), ALLOW);
+        for (size_t k = 0; k < COUNT(others); k++) {
+            assert_int_equal(run(others[k], &data, &m), SECCOMP_RET_USER_NOTIF);
+            data.args[2] = flags[i] | 010000000; /* O_PATH */
+            assert_int_equal(run(others[k], &data, &m), ALLOW);
+            data.args[2] = flags[i];
+        }
         data.args[2] |= 01000; /* O_TRUNC */
-        assert_int_equal(run(p, &data, &m), SECCOMP_RET_USER_NOTIF);
+        assert_int_equal(run(own, &data, &m), SECCOMP_RET_USER_NOTIF);
         data.args[2] = flags[i] | 1;
-        assert_int_equal(run(p, &data, &m), SECCOMP_RET_USER_NOTIF);
+        assert_int_equal(run(own, &data, &m), SECCOMP_RET_USER_NOTIF);
     }
 }
 
@@ -405,7 +419,7 @@ main(void)
         cmocka_unit_test(an_own_network_has_tcp_and_udp_and_the_kinds_of_off),
         cmocka_unit_test(an_own_network_differs_from_off_in_nothing_else),
         cmocka_unit_test(the_observer_is_asked_for_what_is_refused_and_for_what_writes),
-        cmocka_unit_test(reading_is_not_observed),
+        cmocka_unit_test(reading_is_observed_where_landlock_alone_refuses_it),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

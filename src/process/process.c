@@ -129,7 +129,17 @@ process_deadline_ns(const struct process *p)
 {
     uint64_t ret = p->look_ns < p->linger_ns ? p->look_ns : p->linger_ns;
 
+    ret = p->rules_ns < ret ? p->rules_ns : ret;
     return p->rest_ns < ret ? p->rest_ns : ret;
+}
+
+/* Closes what the rules of terminals are made of, unless another needed it just now. */
+static void
+rest_rules(struct process *p, uint64_t now_ns)
+{
+    if (p->rules_ns != UINT64_MAX && now_ns >= p->rules_ns) {
+        p->rules_ns = sandbox_ready_rest(p->rules, now_ns);
+    }
 }
 
 static void
@@ -270,6 +280,7 @@ static void
 on_keeper_end(struct process *p)
 {
     p->has_ended = true;
+    rest_rules(p, UINT64_MAX);
     process_end_input(p);
     p->linger_ns = UINT64_MAX;
     p->look_ns = UINT64_MAX;
@@ -541,6 +552,7 @@ answer(struct process *p, uint64_t now_ns, struct sy_error *err)
     process_feed(p);
     process_limits_look(p, now_ns);
     process_answer_calls(p);
+    rest_rules(p, now_ns);
     return rc;
 }
 
@@ -626,6 +638,7 @@ process_free(struct process *p)
         return;
     }
     process_pool_forget(p);
+    rest_rules(p, UINT64_MAX);
     if (!p->has_ended) {
         end_channel(p);
         wait_for_keeper(p);

@@ -26,6 +26,9 @@ struct process {
     int channel_fd;
     int listener_fd;  /* connect(2) of the tree is judged here; -1: none waits, or free */
     uint64_t rest_ns; /* when the keeper gets it back; UINT64_MAX: never */
+    const struct sandbox_ready *rules; /* what they are made of is open until then, and is ours to
+                                          close: */
+    uint64_t rules_ns;                 /* UINT64_MAX: it is not */
     int read_fd[STREAM_COUNT];
     bool has_terminal; /* read_fd[STREAM_STDOUT] is our end of it */
     bool saw_end;      /* a read of the terminal has said that nobody has it any more */

@@ -10,7 +10,7 @@
  * System calls that somebody hostile may make wait for ever (a page that never
  * comes, a file system whose server sleeps, a queue that is kept full), with
  * an end: each is made by a helper that shares our memory and descriptors, and
- * is killed when its time is over. Each returns 0 or an errno: ETIMEDOUT when
+ * is killed when its time is over. Only what the kernel has at hand is opened without one. Each returns 0 or an errno: ETIMEDOUT when
  * it had to be ended, EBUSY when too many helpers could not even be killed.
  * Safe from several threads.
  *

@@ -155,6 +155,14 @@ order(struct process *p, enum keeper_order_kind kind, int signal_number)
 }
 
 bool
+process_rouse(struct process *p)
+{
+    const struct keeper_order o = {.kind = KEEPER_ECHO};
+
+    return send(p->channel_fd, &o, sizeof(o), MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof(o);
+}
+
+bool
 process_return_listener(struct process *p)
 {
     const struct keeper_order o = {.kind = KEEPER_LISTEN};
@@ -281,6 +289,7 @@ on_keeper_end(struct process *p)
 {
     p->has_ended = true;
     rest_rules(p, UINT64_MAX);
+    process_pool_hand_on(p);
     process_end_input(p);
     p->linger_ns = UINT64_MAX;
     p->look_ns = UINT64_MAX;
@@ -305,6 +314,7 @@ take_report(struct process *p, const struct keeper_report *r, uint64_t now_ns)
     switch ((enum keeper_report_kind)r->kind) {
     case KEEPER_LISTENER:
     case KEEPER_TERMINAL:
+    case KEEPER_ECHOED:
         break; /* its descriptor was taken by receive() */
     case KEEPER_BORN:
         p->keeper_pid = r->status;
@@ -637,6 +647,7 @@ process_free(struct process *p)
     if (p == NULL) {
         return;
     }
+    process_pool_hand_on(p);
     process_pool_forget(p);
     rest_rules(p, UINT64_MAX);
     if (!p->has_ended) {

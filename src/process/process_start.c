@@ -362,7 +362,8 @@ leave_template(struct process *p, struct sy_error *err)
         return SY_E_OK;
     }
     p->has_template_listener = listener_fd >= 0;
-    if (listener_fd >= 0) {
+    p->template_number = template_number(t);
+    if (listener_fd >= 0 && !(p->has_terminal && process_pool_listens(p))) {
         p->listener_fd = fcntl(listener_fd, F_DUPFD_CLOEXEC, 0);
         if (p->listener_fd < 0) {
             return sy_err_sys(err, errno, "a descriptor of the connect(2) listener");

@@ -71,6 +71,11 @@
  * call: an idle session costs no descriptor for it then, and the next call one message more. */
 #define LIMIT_LISTENER_REST_MS 200
 
+/* How long what a terminal's ruleset grants stays open for the next one, and how many names of it
+ * at most: with more the table of descriptors is what costs. */
+#define LIMIT_GRANT_STOCK_MS 200
+#define LIMIT_GRANT_STOCK    4096U
+
 /* How long calls of an MCP client may go on after the end of its input: it
  * waits for our exit, two seconds if it is the official SDK. */
 #define LIMIT_EOF_GRACE_MS 1000

@@ -271,6 +271,7 @@ make_process(struct orch_call *c, const struct sandbox_base *base, struct sy_err
         .kind = input->kind,
         .rows = input->rows,
         .columns = input->columns,
+        .pool = session_pool(c->session),
     };
 
     if (c->request.stdio != NULL) {

@@ -127,7 +127,10 @@ prepare_terminal(struct process **ret, const struct sandbox_base *base,
     enum sy_code rc = open_terminal(&master, &slave, way, err);
 
     if (rc == SY_E_OK) {
-        rc = prepare(&p, base, (const int[3]){slave, slave, slave}, true, err);
+        const int stdio[3] = {slave, slave, slave};
+
+        rc = way->pool != NULL ? process_pool_make_terminal(way->pool, &p, base, stdio, err)
+                               : prepare(&p, base, stdio, true, err);
     }
     if (rc == SY_E_OK) {
         p->read_fd[STREAM_STDOUT] = fd_take(&master);

@@ -218,6 +218,10 @@ take_orders(struct keeper *k)
         k->has_lent = false;
         return;
     }
+    if (got == (long)sizeof(order) && order.kind == KEEPER_ECHO) {
+        report(k, KEEPER_ECHOED);
+        return;
+    }
     k->is_killing = true;
     k->is_orphan = got <= 0;
 }

@@ -97,7 +97,15 @@ struct keeper_job {
     volatile int listener_fd;
 };
 
-enum keeper_order_kind { KEEPER_BASE = 1, KEEPER_GO, KEEPER_KILL, KEEPER_SIGNAL, KEEPER_LISTEN };
+/* KEEPER_ECHO: once the command runs, it answers KEEPER_ECHOED, and does nothing else. */
+enum keeper_order_kind {
+    KEEPER_BASE = 1,
+    KEEPER_GO,
+    KEEPER_KILL,
+    KEEPER_SIGNAL,
+    KEEPER_LISTEN,
+    KEEPER_ECHO
+};
 
 struct keeper_order {
     int32_t kind;
@@ -114,7 +122,8 @@ enum keeper_report_kind {
     KEEPER_FAILED,
     KEEPER_LISTENER,
     KEEPER_BORN,
-    KEEPER_TERMINAL
+    KEEPER_TERMINAL,
+    KEEPER_ECHOED
 };
 
 struct keeper_report {

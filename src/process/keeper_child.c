@@ -62,8 +62,8 @@ keeper_reset_signal(int n)
  * the kernel, since the engine may have been started with some ignored
  * (nohup(1)), and the C library hides two that it uses itself.
  */
-RAW_CODE static void
-reset_signals(void)
+RAW_CODE void
+keeper_reset_signals(void)
 {
     for (int n = 1; n <= 64; n++) {
         struct kernel_action now = {NULL, 0, NULL, 0};
@@ -203,7 +203,9 @@ make_ready(const struct keeper *k)
         /* It died before the signal was armed. */
         child_die(job, STAGE_DEATH_SIGNAL, ESRCH);
     }
-    reset_signals();
+    if (!job->has_base) {
+        keeper_reset_signals(); /* a template has done it */
+    }
 }
 
 /* Never above what is there: our own limits hold for commands too. */

@@ -40,6 +40,8 @@ void keeper_close_span(unsigned first, unsigned last);
 /* Back to the default action: an ignored signal stays ignored over clone(2) and
  * execve(2). 0, or -errno. */
 long keeper_reset_signal(int n);
+/* All of them that need it. */
+void keeper_reset_signals(void);
 
 /* The calling task may run again where the command may, if its keeper was moved. */
 void keeper_restore_cpus(const struct keeper_job *job);

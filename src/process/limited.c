@@ -273,40 +273,67 @@ limited_read_string(pid_t tid, uintptr_t there, char *ret, int timeout_ms)
     return ENAMETOOLONG;
 }
 
-/* A walk through names that the kernel has at hand waits for nobody, and that
- * of an engine without capabilities may do no more than the command's. */
 static bool
-opens_at_once(int dir_fd, const char *path, int *ret_fd)
+has_effective(const struct __user_cap_data_struct *data)
+{
+    return (data[0].effective | data[1].effective) != 0;
+}
+
+/*
+ * A walk through names that the kernel has at hand waits for nobody, so it needs no helper; without
+ * capabilities, as that would have none: they are this thread's own, and it gets back what it had.
+ * True: it was answered, by a descriptor or by the errno of what is not there.
+ */
+static bool
+opens_at_once(int dir_fd, const char *path, uint64_t resolve, int *ret_fd, int *ret_sys)
 {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct ours[_LINUX_CAPABILITY_U32S_3] = {{0}};
-    struct open_how how = {.flags = O_PATH | O_CLOEXEC,
-                           .resolve = RESOLVE_NO_MAGICLINKS | RESOLVE_CACHED};
+    struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = resolve | RESOLVE_CACHED};
 
-    if (syscall(SYS_capget, &header, ours) != 0 || (ours[0].effective | ours[1].effective) != 0) {
+    if (syscall(SYS_capget, &header, ours) != 0) {
+        return false;
+    }
+
+    struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {ours[0], ours[1]};
+    const bool had = has_effective(ours);
+
+    none[0].effective = 0;
+    none[1].effective = 0;
+    if (had && syscall(SYS_capset, &header, none) != 0) {
         return false;
     }
 
     long fd = syscall(SYS_openat2, dir_fd, path, &how, sizeof(how));
+    int sys = fd < 0 ? errno : 0;
 
+    /* What is permitted may always be made effective (capabilities(7)). */
+    const bool is_back = !had || syscall(SYS_capset, &header, ours) == 0;
+
+    SY_ASSERT(is_back);
     if (fd >= 0) {
         *ret_fd = (int)fd;
     }
-    return fd >= 0;
+    *ret_sys = sys;
+    /* EAGAIN: it is not at hand. Others may come of a kernel that knows no such walk (before 5.12).
+     */
+    return fd >= 0 || sys == ENOENT;
 }
 
 static int
 open_limited(int dir_fd, const char *path, uint64_t resolve, int *ret_fd, int timeout_ms)
 {
     size_t n = strlen(path) + 1;
+    int sys = 0;
+
+    if (opens_at_once(dir_fd, path, resolve, ret_fd, &sys)) {
+        return sys;
+    }
+
     struct slot *s = n <= sizeof(slots[0]->bytes) ? slot_take() : NULL;
 
     if (s == NULL) {
         return EBUSY;
-    }
-    if (resolve == RESOLVE_NO_MAGICLINKS && opens_at_once(dir_fd, path, ret_fd)) {
-        slot_give_back(s);
-        return 0;
     }
     memcpy(s->bytes, path, n);
     s->how = (struct open_how){.flags = O_PATH | O_CLOEXEC, .resolve = resolve};

@@ -1,5 +1,8 @@
 #include "process/pool.h"
 
+#include <fcntl.h>
+
+#include "base/fd.h"
 #include "base/mem.h"
 #include "process/ancestry.h"
 #include "process/process_internal.h"
@@ -74,15 +77,15 @@ find_template(struct process_pool *pool, size_t *ret, const struct sandbox_base 
     return SY_E_OK;
 }
 
+/* In the way that is given, but for the template. */
 static enum sy_code
 make(struct process_pool *pool, struct process **ret, const struct sandbox_base *base,
-     struct sy_error *err)
+     struct process_way way, struct sy_error *err)
 {
     enum sy_code rc = SY_E_NOTFOUND;
 
     if (base != NULL && base->template != NULL) {
-        const struct process_way way = {.template = base->template};
-
+        way.template = base->template;
         rc = process_prepare_by(ret, base, &way, err);
         return rc == SY_E_NOTFOUND
                    ? sy_err_set(err, SY_E_SANDBOX,
@@ -99,8 +102,7 @@ make(struct process_pool *pool, struct process **ret, const struct sandbox_base 
 
         rc = find_template(pool, &place, base, err);
         if (rc == SY_E_OK) {
-            const struct process_way way = {.template = pool->templates[place]};
-
+            way.template = pool->templates[place];
             rc = process_prepare_by(ret, base, &way, err);
         }
         if (rc != SY_E_NOTFOUND) {
@@ -109,7 +111,8 @@ make(struct process_pool *pool, struct process **ret, const struct sandbox_base 
         template_unref(pool->templates[place]);
         pool->templates[place] = NULL;
     }
-    return rc == SY_E_NOTFOUND ? process_prepare(ret, base, err) : rc;
+    way.template = NULL;
+    return rc == SY_E_NOTFOUND ? process_prepare_by(ret, base, &way, err) : rc;
 }
 
 void
@@ -123,7 +126,7 @@ process_pool_make_spare(struct process_pool *pool, const struct sandbox_base *ba
     }
     process_free(pool->spare);
     pool->spare = NULL;
-    if (make(pool, &pool->spare, base, NULL) != SY_E_OK) {
+    if (make(pool, &pool->spare, base, (struct process_way){0}, NULL) != SY_E_OK) {
         pool->spare = NULL;
     }
 }
@@ -134,6 +137,14 @@ process_pool_give_way(struct process_pool *pool)
     if (pool->spare != NULL) {
         process_give_way(pool->spare);
     }
+}
+
+static void
+join(struct process_pool *pool, struct process *p)
+{
+    p->pool = pool;
+    p->next = pool->first;
+    pool->first = p;
 }
 
 enum sy_code
@@ -148,17 +159,85 @@ process_pool_take(struct process_pool *pool, struct process **ret, const struct 
         p = NULL;
     }
     if (p == NULL) {
-        enum sy_code rc = make(pool, &p, base, err);
+        enum sy_code rc = make(pool, &p, base, (struct process_way){0}, err);
 
         if (rc != SY_E_OK) {
             return rc;
         }
     }
-    p->pool = pool;
-    p->next = pool->first;
-    pool->first = p;
+    join(pool, p);
     *ret = p;
     return SY_E_OK;
+}
+
+enum sy_code
+process_pool_make_terminal(struct process_pool *pool, struct process **ret,
+                           const struct sandbox_base *base, const int stdio[3],
+                           struct sy_error *err)
+{
+    const struct process_way way = {.stdio = stdio, .has_terminal = true};
+    enum sy_code rc = make(pool, ret, base, way, err);
+
+    if (rc == SY_E_OK) {
+        join(pool, *ret);
+    }
+    return rc;
+}
+
+static bool
+shares_with(const struct process *p, const struct process *other)
+{
+    return other != p && other->has_terminal && other->has_template_listener &&
+           other->template_number == p->template_number;
+}
+
+bool
+process_pool_listens(const struct process *p)
+{
+    for (const struct process *o = p->pool != NULL ? p->pool->first : NULL; o != NULL;
+         o = o->next) {
+        if (shares_with(p, o) && o->listener_fd >= 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Who gets p's descriptor: one who can be told, else the next best, who looks once something else
+ * wakes it. NULL: nobody else needs it. */
+static struct process *
+heir_of(const struct process *p)
+{
+    struct process *deaf = NULL;
+
+    for (struct process *o = p->pool->first; o != NULL; o = o->next) {
+        if (!shares_with(p, o) || o->has_ended || o->listener_fd >= 0) {
+            continue;
+        }
+        if (process_rouse(o)) {
+            return o;
+        }
+        deaf = o;
+    }
+    return deaf;
+}
+
+void
+process_pool_hand_on(struct process *p)
+{
+    const bool has_it = p->pool != NULL && p->has_terminal && p->has_template_listener &&
+                        p->listener_fd >= 0 && !process_pool_listens(p);
+    struct process *heir = has_it ? heir_of(p) : NULL;
+
+    if (heir != NULL) {
+        /* A number of its own, since p's is watched until its owner looks; but that is better
+         * than none. */
+        heir->listener_fd = fcntl(p->listener_fd, F_DUPFD_CLOEXEC, 0);
+        if (heir->listener_fd < 0) {
+            heir->listener_fd = fd_take(&p->listener_fd);
+        }
+        fd_close(&p->listener_fd);
+    }
 }
 
 void

@@ -129,7 +129,17 @@ process_deadline_ns(const struct process *p)
 {
     uint64_t ret = p->look_ns < p->linger_ns ? p->look_ns : p->linger_ns;
 
+    ret = p->rules_ns < ret ? p->rules_ns : ret;
     return p->rest_ns < ret ? p->rest_ns : ret;
+}
+
+/* Closes what the rules of terminals are made of, unless another needed it just now. */
+static void
+rest_rules(struct process *p, uint64_t now_ns)
+{
+    if (p->rules_ns != UINT64_MAX && now_ns >= p->rules_ns) {
+        p->rules_ns = sandbox_ready_rest(p->rules, now_ns);
+    }
 }
 
 static void
@@ -142,6 +152,14 @@ order(struct process *p, enum keeper_order_kind kind, int signal_number)
         /* It has not read a queue of orders: the end of the channel says it too. */
         shutdown(p->channel_fd, SHUT_WR);
     }
+}
+
+bool
+process_rouse(struct process *p)
+{
+    const struct keeper_order o = {.kind = KEEPER_ECHO};
+
+    return send(p->channel_fd, &o, sizeof(o), MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof(o);
 }
 
 bool
@@ -270,6 +288,8 @@ static void
 on_keeper_end(struct process *p)
 {
     p->has_ended = true;
+    rest_rules(p, UINT64_MAX);
+    process_pool_hand_on(p);
     process_end_input(p);
     p->linger_ns = UINT64_MAX;
     p->look_ns = UINT64_MAX;
@@ -294,6 +314,7 @@ take_report(struct process *p, const struct keeper_report *r, uint64_t now_ns)
     switch ((enum keeper_report_kind)r->kind) {
     case KEEPER_LISTENER:
     case KEEPER_TERMINAL:
+    case KEEPER_ECHOED:
         break; /* its descriptor was taken by receive() */
     case KEEPER_BORN:
         p->keeper_pid = r->status;
@@ -541,6 +562,7 @@ answer(struct process *p, uint64_t now_ns, struct sy_error *err)
     process_feed(p);
     process_limits_look(p, now_ns);
     process_answer_calls(p);
+    rest_rules(p, now_ns);
     return rc;
 }
 
@@ -625,7 +647,9 @@ process_free(struct process *p)
     if (p == NULL) {
         return;
     }
+    process_pool_hand_on(p);
     process_pool_forget(p);
+    rest_rules(p, UINT64_MAX);
     if (!p->has_ended) {
         end_channel(p);
         wait_for_keeper(p);

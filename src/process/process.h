@@ -90,6 +90,7 @@ struct process_input_way {
     /* INPUT_TERMINAL */
     unsigned rows; /* 0: LIMIT_TERMINAL_ROWS_DEFAULT */
     unsigned columns;
+    struct process_pool *pool; /* whose templates it may use; NULL: none */
 };
 
 /*

@@ -26,6 +26,9 @@ struct process {
     int channel_fd;
     int listener_fd;  /* connect(2) of the tree is judged here; -1: none waits, or free */
     uint64_t rest_ns; /* when the keeper gets it back; UINT64_MAX: never */
+    const struct sandbox_ready *rules; /* what they are made of is open until then, and is ours to
+                                          close: */
+    uint64_t rules_ns;                 /* UINT64_MAX: it is not */
     int read_fd[STREAM_COUNT];
     bool has_terminal; /* read_fd[STREAM_STDOUT] is our end of it */
     bool saw_end;      /* a read of the terminal has said that nobody has it any more */
@@ -56,7 +59,8 @@ struct process {
     uint32_t hidden_reads; /* that were asked about */
     const struct process_gate *gate; /* NULL: none */
     bool has_template_listener;
-    bool has_listener; /* its calls could be asked about */
+    uint64_t template_number; /* of that template */
+    bool has_listener;        /* its calls could be asked about */
 };
 
 /* How a process is made ready: by a template, or, NULL, by us; with these standard
@@ -88,6 +92,20 @@ pid_t process_keeper(const struct process *p);
 /* Takes no more calls for now: the keeper is to tell of the next one. False: it could not be told,
  * and the listener must stay. */
 bool process_return_listener(struct process *p);
+/* Its owner is to look at what it waits for once more: its channel has something to read soon.
+ * False: its keeper is gone, which its owner sees as well, or takes nothing. */
+bool process_rouse(struct process *p);
+/* A process on a terminal, by the pool's template if that may be. It is in the pool afterwards. */
+enum sy_code process_pool_make_terminal(struct process_pool *pool, struct process **ret,
+                                        const struct sandbox_base *base, const int stdio[3],
+                                        struct sy_error *err);
+/*
+ * Terminals go on for hours, and one descriptor of a template's listener will do for all of them:
+ * has another terminal of p's pool and template one? And: p, which has one, needs it no more, and
+ * another gets it.
+ */
+bool process_pool_listens(const struct process *p);
+void process_pool_hand_on(struct process *p);
 /* Takes it out of its pool. */
 void process_pool_forget(struct process *p);
 /* Whose tree does a caller of the shared listener belong to? Its keeper, or 0. */

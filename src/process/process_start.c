@@ -213,6 +213,7 @@ process_prepare_by(struct process **ret, const struct sandbox_base *base,
     p->linger_ns = UINT64_MAX;
     p->look_ns = UINT64_MAX;
     p->rest_ns = UINT64_MAX;
+    p->rules_ns = UINT64_MAX;
 
     enum sy_code rc = start_keeper(p, base, way, err);
 
@@ -361,7 +362,8 @@ leave_template(struct process *p, struct sy_error *err)
         return SY_E_OK;
     }
     p->has_template_listener = listener_fd >= 0;
-    if (listener_fd >= 0) {
+    p->template_number = template_number(t);
+    if (listener_fd >= 0 && !(p->has_terminal && process_pool_listens(p))) {
         p->listener_fd = fcntl(listener_fd, F_DUPFD_CLOEXEC, 0);
         if (p->listener_fd < 0) {
             return sy_err_sys(err, errno, "a descriptor of the connect(2) listener");
@@ -394,14 +396,23 @@ process_base(const struct exec_env *env)
  * /dev/stdout does: each such command has a ruleset of its own, since no other's terminal is in it.
  */
 static enum sy_code
-make_own_rules(int *ret_fd, const struct process *p, const struct exec_env *env,
-               struct sy_error *err)
+make_own_rules(int *ret_fd, struct process *p, const struct exec_env *env, struct sy_error *err)
 {
     SY_FD terminal = ioctl(p->read_fd[STREAM_STDOUT], TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+    bool keeps = false;
 
-    return terminal >= 0
-               ? sandbox_ready_for_terminal(ret_fd, env->sandbox, env->plan, terminal, err)
-               : sy_err_sys(err, errno, "the other end of a pseudo terminal");
+    if (terminal < 0) {
+        return sy_err_sys(err, errno, "the other end of a pseudo terminal");
+    }
+
+    enum sy_code rc =
+        sandbox_ready_for_terminal(ret_fd, &keeps, env->sandbox, env->plan, terminal, err);
+
+    if (keeps) {
+        p->rules = env->sandbox;
+        p->rules_ns = sandbox_ready_rest(p->rules, p->started_ns);
+    }
+    return rc;
 }
 
 static enum sy_code

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -38,6 +39,7 @@ struct template
     int channel_fd;
     int listener_fd;
     unsigned refs;
+    uint64_t number;
     bool is_remote;             /* a process of its own, made by the launcher */
     int fds[LAUNCH_REPORT_FDS]; /* remote: what it sent; LAUNCH_DIAG_FD -1: its network is ours */
     bool has_told;              /* what follows */
@@ -111,6 +113,7 @@ make_keeper(const struct template_order *order, const int *fds)
     job->out_fd = fds[0];
     job->err_fd = fds[1];
     job->channel_fd = fds[2];
+    job->in_fd = job->has_terminal ? fds[0] : -1;
 
     long pid = sy_raw_spawn(SYS_clone, CLONE_VM | CLONE_PARENT | CLONE_PARENT_SETTID,
                             (long)order->stack_top, (long)&job->keeper_pid, keeper_main, job);
@@ -165,6 +168,7 @@ template_main(void *arg)
     int engine = keeper_lift((int)sy_raw2(SYS_pidfd_open, t->engine_pid, 0));
 
     sy_raw5(SYS_prctl, PR_SET_NAME, (long)"sy-template", 0, 0, 0);
+    keeper_reset_signals(); /* once for all that come of it */
     sy_raw3(SYS_dup3, channel, KEEPER_CHANNEL_FD, O_CLOEXEC);
     if (engine >= 0) {
         sy_raw3(SYS_dup3, engine, KEEPER_ENGINE_FD, O_CLOEXEC);
@@ -184,6 +188,8 @@ template_main(void *arg)
     }
     return 0;
 }
+
+static atomic_uint_fast64_t next_number = 1;
 
 static enum sy_code
 start(struct template *t, struct sy_error *err)
@@ -219,6 +225,7 @@ template_start(struct template **ret, const struct sandbox_base *base, struct sy
         return sy_err_nomem(err);
     }
     t->refs = 1;
+    t->number = atomic_fetch_add(&next_number, 1);
     t->base = *base;
     t->channel_fd = -1;
     t->listener_fd = -1;
@@ -389,6 +396,12 @@ template_await(struct template *t, int *ret_fd, enum sandbox_stage *ret_stage, i
     *ret_stage = t->stage;
     *ret_sys = t->sys;
     return t->stage == STAGE_NONE;
+}
+
+uint64_t
+template_number(const struct template *t)
+{
+    return t->number;
 }
 
 const struct sandbox_base *

@@ -20,10 +20,10 @@ enum sy_code template_start(struct template **ret, const struct sandbox_base *ba
                             struct sy_error *err) SY_NODISCARD;
 /*
  * Has it make a keeper for `job` on `stack_top`; the job's three descriptors are
- * copied. The keeper's number appears in job->keeper_pid; where it can't be
- * made, job->stage and job->sys tell why. Either way the other end of
- * job->channel_fd ends when there is nothing more to come. False if the template is
- * gone: nothing has been done, start another.
+ * copied; a terminal is its input too. The keeper's number appears in job->keeper_pid; where it
+ * can't be made, job->stage and job->sys tell why. Either way the other end of job->channel_fd ends
+ * when there is nothing more to come. False if the template is gone: nothing has been done, start
+ * another.
  */
 bool template_make_keeper(struct template *t, struct keeper_job *job, void *stack_top) SY_NODISCARD;
 /*
@@ -53,6 +53,8 @@ int template_watch_fd(const struct template *t);
  * (any more). */
 void template_take_proxy(struct template *t, int *ret_http_fd, int *ret_socks_fd);
 const struct sandbox_base *template_base(const struct template *t);
+/* Of one that is not remote: no other ever had it. */
+uint64_t template_number(const struct template *t);
 /* One more owner; the same pointer. */
 struct template *template_ref(struct template *t);
 /* The last owner ends it. Keepers that it made live on. NULL is nothing. */

@@ -233,11 +233,17 @@ void sandbox_ready_free(struct sandbox_ready *ready);
 /*
  * A ruleset like that of `ready`, which must be one of this plan with something to enforce, for a
  * command with a terminal of its own, by a descriptor of it: it may open that by its name too.
- * *ret_fd is the caller's. SY_E_SANDBOX where a root was replaced meanwhile.
+ * *ret_fd is the caller's. SY_E_SANDBOX where a root was replaced meanwhile. Where several are
+ * made one after the other, what they grant stays open between them; *ret_keeps tells whoever began
+ * that: it has to ask sandbox_ready_rest.
  */
-enum sy_code sandbox_ready_for_terminal(int *ret_fd, const struct sandbox_ready *ready,
+enum sy_code sandbox_ready_for_terminal(int *ret_fd, bool *ret_keeps,
+                                        const struct sandbox_ready *ready,
                                         const struct sandbox_plan *plan, int terminal_fd,
                                         struct sy_error *err) SY_NODISCARD;
+/* Closes what stayed open, if no ruleset was made for a while (with UINT64_MAX: at once). Returns
+ * when to ask again, UINT64_MAX: nothing is open. */
+uint64_t sandbox_ready_rest(const struct sandbox_ready *ready, uint64_t now_ns);
 bool sandbox_ready_is_fresh(const struct sandbox_ready *ready);
 /* The i-th root that was left out because it does not exist ($TMPDIR, /tmp,
  * /dev/shm, a device; never one that the configuration names); NULL beyond. */

@@ -81,9 +81,10 @@ bool deny_view_is_fresh(const struct deny_view *v);
 
 /*
  * Grants reading by a ruleset for all but what is to hide: a rule for each name
- * of each split directory.
+ * of each split directory. What is granted is kept open in `keep`, if that is not NULL.
  */
-enum sy_code deny_view_grant(const struct deny_view *v, int ruleset_fd,
+struct grant_stock;
+enum sy_code deny_view_grant(const struct deny_view *v, int ruleset_fd, struct grant_stock *keep,
                              struct sy_error *err) SY_NODISCARD;
 
 #endif

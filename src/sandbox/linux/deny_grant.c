@@ -12,6 +12,7 @@
 #include "base/fd.h"
 #include "sandbox/linux/deny_expand.h"
 #include "sandbox/linux/deny_names.h"
+#include "sandbox/linux/grant_stock.h"
 #include "sandbox/linux/landlock.h"
 #include "sandbox/linux/raw_syscall.h"
 
@@ -52,6 +53,14 @@ close_later(struct batch *b, int fd)
     b->fds[b->n++] = fd;
 }
 
+/* A grant in the making. */
+struct granting {
+    const struct deny_view *v;
+    int ruleset_fd;
+    struct grant_stock *keep; /* NULL: nothing is kept */
+    struct batch later;
+};
+
 /* A second name, beside it, of a file that is to hide. */
 static bool
 is_hidden(const struct deny_view *v, int fd)
@@ -76,8 +85,7 @@ is_hidden(const struct deny_view *v, int fd)
 }
 
 static enum sy_code
-grant_name(const struct deny_view *v, const struct deny_dir *d, const char *name, int ruleset_fd,
-           struct batch *later)
+grant_name(struct granting *g, const struct deny_dir *d, const char *name)
 {
     long fd = sy_raw4(SYS_openat, d->fd, sy_raw_ptr(name), O_PATH | O_NOFOLLOW | O_CLOEXEC, 0);
 
@@ -85,20 +93,20 @@ grant_name(const struct deny_view *v, const struct deny_dir *d, const char *name
         /* Gone since, or shut to us: not granted. */
         return fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM ? SY_E_SYS : SY_E_OK;
     }
-    close_later(later, (int)fd);
-    if (is_hidden(v, (int)fd)) {
-        return SY_E_OK;
+
+    long added = is_hidden(g->v, (int)fd)
+                     ? -EBADFD
+                     : landlock_allow_beneath(g->ruleset_fd, (int)fd, LL_FS_READS);
+
+    if (added < 0 || g->keep == NULL || !grant_stock_take(g->keep, (int)fd, LL_FS_READS)) {
+        close_later(&g->later, (int)fd);
     }
-
-    long added = landlock_allow_beneath(ruleset_fd, (int)fd, LL_FS_READS);
-
     /* EBADFD: a file of the kernel's own, which Landlock does not judge. */
     return added < 0 && added != -EBADFD ? SY_E_SYS : SY_E_OK;
 }
 
 static enum sy_code
-grant_dir(const struct deny_view *v, const struct deny_dir *d, int ruleset_fd, struct batch *later,
-          struct sy_error *err)
+grant_dir(struct granting *g, const struct deny_dir *d, struct sy_error *err)
 {
     const char *name = NULL;
     unsigned char type = DT_UNKNOWN;
@@ -109,7 +117,7 @@ grant_dir(const struct deny_view *v, const struct deny_dir *d, int ruleset_fd, s
         if (type == DENY_KEPT_BACK || type == DT_LNK) {
             continue;
         }
-        if (grant_name(v, d, name, ruleset_fd, later) != SY_E_OK) {
+        if (grant_name(g, d, name) != SY_E_OK) {
             return sy_err_set(err, SY_E_SANDBOX,
                               "Landlock rules for reading what is in '%.120s' can't be made: out "
                               "of descriptors or memory",
@@ -120,16 +128,17 @@ grant_dir(const struct deny_view *v, const struct deny_dir *d, int ruleset_fd, s
 }
 
 enum sy_code
-deny_view_grant(const struct deny_view *v, int ruleset_fd, struct sy_error *err)
+deny_view_grant(const struct deny_view *v, int ruleset_fd, struct grant_stock *keep,
+                struct sy_error *err)
 {
-    struct batch later = {.n = 0};
+    struct granting g = {.v = v, .ruleset_fd = ruleset_fd, .keep = keep};
     enum sy_code rc = SY_E_OK;
 
     for (size_t i = 0; i < v->n_dirs && rc == SY_E_OK; i++) {
         if (v->dirs[i].is_split && v->dirs[i].fd >= 0) {
-            rc = grant_dir(v, &v->dirs[i], ruleset_fd, &later, err);
+            rc = grant_dir(&g, &v->dirs[i], err);
         }
     }
-    close_batch(&later);
+    close_batch(&g.later);
     return rc;
 }

@@ -22,6 +22,7 @@ sandbox_ready_free(struct sandbox_ready *ready)
     deny_view_fini(&ready->denied);
     strv_fini(&ready->unheld);
     fd_close(&ready->ruleset_fd);
+    grant_stock_free(ready->stock);
     mem_free(ready);
 }
 
@@ -211,9 +212,9 @@ unusable(const struct plan_rule *rule, int failed, struct sy_error *err)
                       root_advice(rule->origin, failed));
 }
 
-static enum sy_code
-allow_root(int ruleset_fd, int fd, uint64_t access, bool is_dir, const char *name,
-           struct sy_error *err)
+enum sy_code
+ready_allow_root(int ruleset_fd, int fd, uint64_t access, bool is_dir, const char *name,
+                 struct sy_error *err)
 {
     uint64_t possible = is_dir ? access : access & landlock_file_rights();
     long added = possible != 0 ? landlock_allow_beneath(ruleset_fd, fd, possible) : 0;
@@ -260,8 +261,8 @@ add_rule(struct sandbox_ready *ready, const struct plan_rule *rule, struct walk 
         return sy_err_sys(err, failed, "inspecting writable root '%.160s'", rule->path);
     }
 
-    return allow_root(ready->ruleset_fd, fd, rule->access & ready->handled_fs, is_dir, rule->path,
-                      err);
+    return ready_allow_root(ready->ruleset_fd, fd, rule->access & ready->handled_fs, is_dir,
+                            rule->path, err);
 }
 
 static enum sy_code
@@ -310,7 +311,7 @@ make_ruleset(struct sandbox_ready *ready, const struct sandbox_plan *plan, struc
         rc = add_rule(ready, &plan->rules[i], &walks[i], err);
     }
     if (rc == SY_E_OK && (ruleset.handled_fs & LL_FS_READS) != 0) {
-        rc = deny_view_grant(&ready->denied, ready->ruleset_fd, err);
+        rc = deny_view_grant(&ready->denied, ready->ruleset_fd, NULL, err);
     }
     return rc;
 }
@@ -327,69 +328,17 @@ prepare(struct sandbox_ready *ready, const struct sandbox_plan *plan, struct sy_
     }
     ready->base = sandbox_plan_base(plan);
     ready->roots = mem_alloc_zero(plan->n_rules, sizeof(ready->roots[0]));
+    ready->stock = mem_alloc_zero(1, sizeof(*ready->stock));
 
     struct walk *walks = mem_alloc_zero(plan->n_rules, sizeof(walks[0]));
-    enum sy_code rc = ready->roots != NULL && walks != NULL ? make_ruleset(ready, plan, walks, err)
-                                                            : sy_err_nomem(err);
+    enum sy_code rc = ready->roots != NULL && ready->stock != NULL && walks != NULL
+                          ? make_ruleset(ready, plan, walks, err)
+                          : sy_err_nomem(err);
 
     for (size_t i = 0; walks != NULL && i < plan->n_rules; i++) {
         walk_fini(&walks[i]);
     }
     mem_free(walks);
-    return rc;
-}
-
-/* The same root once more, if it still is that file. */
-static enum sy_code
-allow_again(int ruleset_fd, const struct sandbox_ready *ready, size_t i, uint64_t access,
-            struct sy_error *err)
-{
-    const struct ready_root *root = &ready->roots[i];
-    struct file_id now;
-    bool is_dir = false;
-
-    if (root->is_skipped) {
-        return SY_E_OK;
-    }
-
-    int opened = walk_open(root->real);
-    SY_FD fd = opened;
-
-    if (fd < 0 || file_id_of_fd(&now, fd, &is_dir) != 0 || now.dev != root->id.dev ||
-        now.ino != root->id.ino || now.mount != root->id.mount) {
-        return sy_err_set(err, SY_E_SANDBOX, "'%.120s' was replaced just now: call once more",
-                          root->path);
-    }
-    return allow_root(ruleset_fd, fd, access, is_dir, root->path, err);
-}
-
-enum sy_code
-sandbox_ready_for_terminal(int *ret_fd, const struct sandbox_ready *ready,
-                           const struct sandbox_plan *plan, int terminal_fd, struct sy_error *err)
-{
-    struct landlock_ruleset ruleset = plan->ruleset;
-    enum sy_code rc = SY_E_OK;
-
-    ruleset.handled_fs = ready->handled_fs;
-
-    SY_FD made = (int)landlock_create(&ruleset);
-
-    if (made < 0) {
-        return sy_err_sys(err, -made, "making a Landlock ruleset (ABI %d)", plan->abi);
-    }
-    for (size_t i = 0; rc == SY_E_OK && i < ready->n_roots; i++) {
-        rc = allow_again(made, ready, i, plan->rules[i].access & ready->handled_fs, err);
-    }
-    if (rc == SY_E_OK && (ready->handled_fs & LL_FS_READS) != 0) {
-        rc = deny_view_grant(&ready->denied, made, err);
-    }
-    if (rc == SY_E_OK) {
-        rc = allow_root(made, terminal_fd, PLAN_DEVICE_RIGHTS & ready->handled_fs, false,
-                        "the command's terminal", err);
-    }
-    if (rc == SY_E_OK) {
-        *ret_fd = fd_take(&made);
-    }
     return rc;
 }
 

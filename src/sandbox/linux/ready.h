@@ -2,6 +2,7 @@
 #define SY_SANDBOX_LINUX_READY_H
 
 #include "sandbox/linux/deny_expand.h"
+#include "sandbox/linux/grant_stock.h"
 #include "sandbox/linux/seccomp_program.h"
 #include "sandbox/linux/walk.h"
 #include "sandbox/sandbox_internal.h"
@@ -22,10 +23,14 @@ struct sandbox_ready {
     size_t n_roots;
     uint64_t handled_fs; /* of the plan's rights, those that the ruleset handles */
     struct deny_view denied;
-    bool hides_by_mount; /* `denied` is for mounts */
-    struct strv unheld;  /* what of it is not held, as sandbox_ready_unheld tells it */
+    bool hides_by_mount;       /* `denied` is for mounts */
+    struct strv unheld;        /* what of it is not held, as sandbox_ready_unheld tells it */
+    struct grant_stock *stock; /* for rulesets with a terminal (ready_terminal.c); NULL: none */
 };
 
+/* Rights on a root by a ruleset; of those, what a file can have. */
+enum sy_code ready_allow_root(int ruleset_fd, int fd, uint64_t access, bool is_dir,
+                              const char *name, struct sy_error *err) SY_NODISCARD;
 /* ready_deny.c: finds what is denied, by the walked rules of the plan. */
 enum sy_code ready_deny_find(struct sandbox_ready *ready, const struct sandbox_plan *plan,
                              const struct walk *walks, struct sy_error *err) SY_NODISCARD;

@@ -331,6 +331,144 @@ nothing_is_left_of_a_pool(void **state)
     fd_close(&after);
 }
 
+#define TERMINALS 3U
+
+/* Answers each line with what became of a connection. */
+static void
+terminal_start(struct command *ret, struct process_pool *pool, const struct world *w)
+{
+    static const char script[] = "while read -r line; do \"$0\" connect /var/tmp/sy-pool-none; "
+                                 "echo \"<$line $?>\"; done";
+    char *argv[] = {mem_unconst("/bin/bash"), mem_unconst("-c"), mem_unconst(script), self, NULL};
+    struct output_options options = {0};
+    const struct exec_env env = {.program = argv[0],
+                                 .argv = argv,
+                                 .envp = small_env,
+                                 .cwd = w->dir,
+                                 .sandbox = w->ready,
+                                 .plan = w->plan};
+    const struct process_input_way way = {.kind = INPUT_TERMINAL, .pool = pool};
+    struct sy_error err = {0};
+
+    ret->chain = output_new(&options);
+    assert_non_null(ret->chain);
+    assert_int_equal(process_prepare_input(&ret->process, &w->base, &way, &err), SY_E_OK);
+    assert_int_equal(process_go(ret->process, &env, ret->chain, &err), SY_E_OK);
+    /* The strings are borrowed until it runs. */
+    for (int i = 0; i < 20000 && !process_has_executed(ret->process); i++) {
+        (void)poll(NULL, 0, 1);
+    }
+    assert_true(process_has_executed(ret->process));
+}
+
+static size_t
+watch_all(const struct command *commands, size_t n, struct pollfd *ret)
+{
+    struct process_watch watches[PROCESS_WATCHES];
+    size_t n_fds = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        const size_t n_watches = process_watches(commands[i].process, watches);
+
+        for (size_t k = 0; k < n_watches; k++) {
+            ret[n_fds++] = (struct pollfd){.fd = watches[k].fd, .events = watches[k].events};
+        }
+    }
+    return n_fds;
+}
+
+/* Types a line, and looks after all of them until it is answered. */
+static void
+ask(struct command *commands, size_t n, size_t which, const char *line, const char *answer)
+{
+    const uint64_t give_up_ns = clock_mono_ns() + 20 * SECOND_NS;
+    struct pollfd fds[TERMINALS * PROCESS_WATCHES];
+
+    assert_int_equal(process_write(commands[which].process, line, strlen(line), NULL), SY_E_OK);
+    for (;;) {
+        SY_AUTO(buf_fini) struct buf said = {.max = 65536};
+        bool is_done = false;
+
+        for (size_t i = 0; i < n; i++) {
+            assert_int_equal(process_step(commands[i].process, clock_mono_ns(), &is_done, NULL),
+                             SY_E_OK);
+            assert_false(is_done);
+        }
+        assert_int_equal(output_text_all(commands[which].chain, &said), SY_E_OK);
+        if (strstr(buf_view(&said), answer) != NULL) {
+            return;
+        }
+        assert_true(clock_mono_ns() < give_up_ns);
+        (void)poll(fds, watch_all(commands, n, fds), 20000);
+    }
+}
+
+/* Who waits for one thing more than the others; where nobody does, the first. */
+static size_t
+holder(const struct command *commands, size_t n)
+{
+    struct process_watch watches[PROCESS_WATCHES];
+
+    for (size_t i = 0; i < n; i++) {
+        if (process_watches(commands[i].process, watches) > 2) {
+            return i;
+        }
+    }
+    return 0;
+}
+
+/* A descriptor for each would be one more for hours, and wake all of them at each call. */
+static void
+terminals_of_a_pool_share_one_listener(void **state)
+{
+    const struct world *w = *state;
+    struct process_pool *pool = NULL;
+    struct command t[TERMINALS];
+    struct pollfd fds[TERMINALS * PROCESS_WATCHES];
+
+    assert_int_equal(process_pool_new(&pool, true, NULL), SY_E_OK);
+    for (size_t i = 0; i < TERMINALS; i++) {
+        terminal_start(&t[i], pool, w);
+    }
+
+    const bool has_broker = process_has_broker(t[0].process);
+    const char *answer = has_broker ? " 2>" : ">"; /* ENOENT; else whatever the filter says */
+    const size_t shared = has_broker ? 1 : 0;
+
+    /* Its terminal and its channel. */
+    assert_int_equal(watch_all(t, TERMINALS, fds), 2 * TERMINALS + shared);
+    for (size_t i = 0; i < TERMINALS; i++) {
+        ask(t, TERMINALS, i, "one\n", answer);
+    }
+
+    /* Whoever has it goes: another has it at once, and is told. */
+    for (size_t left = TERMINALS - 1; left > 0; left--) {
+        const size_t which = holder(t, left + 1);
+        const struct command gone = t[which];
+
+        t[which] = t[left];
+
+        const size_t n = watch_all(t, left, fds);
+
+        process_free(gone.process);
+        output_free(gone.chain);
+        if (has_broker) {
+            assert_int_equal(poll(fds, n, 20000), 1);
+        }
+        assert_int_equal(watch_all(t, left, fds), 2 * left + shared);
+        for (size_t i = 0; i < left; i++) {
+            ask(t, left, i, left > 1 ? "two\n" : "three\n",
+                !has_broker ? ">"
+                : left > 1  ? "<two 2>"
+                            : "<three 2>");
+        }
+    }
+    process_free(t[0].process);
+    output_free(t[0].chain);
+    process_pool_free(pool);
+    assert_no_child_is_left();
+}
+
 static void
 a_pool_dies_with_the_engine_at_any_moment(void **state)
 {
@@ -424,6 +562,7 @@ main(int argc, char **argv)
         cmocka_unit_test(a_socket_of_another_command_is_out_of_reach),
         cmocka_unit_test(a_template_that_was_killed_is_replaced),
         cmocka_unit_test(nothing_is_left_of_a_pool),
+        cmocka_unit_test(terminals_of_a_pool_share_one_listener),
         cmocka_unit_test(a_pool_dies_with_the_engine_at_any_moment),
         cmocka_unit_test(an_ancestor_is_found_and_a_stranger_not),
         cmocka_unit_test(each_failing_allocation_is_told),

@@ -8,9 +8,11 @@
 
 #include <cmocka.h>
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -108,6 +110,35 @@ judge_terminals(const struct terminal_question *q, int ruleset_fd)
                : 5;
 }
 
+static size_t
+open_fds(void)
+{
+    DIR *d = opendir("/proc/self/fd");
+    size_t n = 0;
+
+    assert_non_null(d);
+    while (readdir(d) != NULL) {
+        n++;
+    }
+    closedir(d);
+    return n;
+}
+
+/* 0: nothing is wrong in that ruleset (judge_terminals). */
+static int
+judge_apart(const struct terminal_question *q, int ruleset_fd)
+{
+    int status = 0;
+    pid_t pid = fork();
+
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        _exit(judge_terminals(q, ruleset_fd));
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return status;
+}
+
 static void
 a_command_may_open_its_own_terminal_and_no_other(void **state)
 {
@@ -116,24 +147,17 @@ a_command_may_open_its_own_terminal_and_no_other(void **state)
     struct terminal other = terminal_open();
     const struct terminal_question q = {p, own.name, other.name};
     struct sy_error err = {0};
-    int status = 0;
+    bool keeps = false;
     SY_FD ruleset = -1;
 
     p->policy.closes_devices = true;
     p->policy.max_tier = TIER_NO_NAMESPACE;
     place_ready(p);
-    assert_int_equal(sandbox_ready_for_terminal(&ruleset, p->ready, p->plan, own.slave, &err),
-                     SY_E_OK);
+    assert_int_equal(
+        sandbox_ready_for_terminal(&ruleset, &keeps, p->ready, p->plan, own.slave, &err), SY_E_OK);
     assert_int_equal(fcntl(ruleset, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
 
-    pid_t pid = fork();
-
-    assert_true(pid >= 0);
-    if (pid == 0) {
-        _exit(judge_terminals(&q, ruleset));
-    }
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_int_equal(status, 0);
+    assert_int_equal(judge_apart(&q, ruleset), 0);
     /* Outside nothing refuses it; in a sandbox without a terminal both are shut. */
     assert_int_equal(open_all_ways(other.name, false), 0);
     assert_int_equal(place_run(p, true, act_open, own.name), EACCES);
@@ -144,10 +168,102 @@ a_command_may_open_its_own_terminal_and_no_other(void **state)
     fd_close(&ruleset);
     assert_int_equal(rename(place_path(p, "W"), place_path(p, "W.old")), 0);
     place_mkdir(p, "W");
-    assert_int_equal(sandbox_ready_for_terminal(&ruleset, p->ready, p->plan, own.slave, &err),
-                     SY_E_SANDBOX);
+    assert_int_equal(
+        sandbox_ready_for_terminal(&ruleset, &keeps, p->ready, p->plan, own.slave, &err),
+        SY_E_SANDBOX);
     assert_non_null(strstr(err.msg, "replaced"));
     assert_int_equal(ruleset, -1);
+    terminal_close(&own);
+    terminal_close(&other);
+}
+
+/* What was granted stays open for those that follow at once; that makes no difference but in time.
+ */
+static void
+rulesets_made_one_after_the_other_are_alike(void **state)
+{
+    struct place *p = *state;
+    struct terminal own = terminal_open();
+    struct terminal other = terminal_open();
+    const struct terminal_question forth = {p, own.name, other.name};
+    const struct terminal_question back = {p, other.name, own.name};
+    struct sy_error err = {0};
+    bool keeps = false;
+
+    p->policy.closes_devices = true;
+    p->policy.max_tier = TIER_NO_NAMESPACE;
+    place_ready(p);
+    assert_true(sandbox_ready_rest(p->ready, 0) == UINT64_MAX);
+
+    const size_t before = open_fds();
+
+    /* The first of them keeps nothing; on a busy machine the next may come too late as well. */
+    while (!keeps) {
+        SY_FD ruleset = -1;
+
+        assert_int_equal(
+            sandbox_ready_for_terminal(&ruleset, &keeps, p->ready, p->plan, other.slave, &err),
+            SY_E_OK);
+        assert_int_equal(judge_apart(&back, ruleset), 0);
+    }
+    assert_true(open_fds() > before);
+    for (int i = 0; i < 2; i++) {
+        const struct terminal *t = i == 0 ? &own : &other;
+        SY_FD ruleset = -1;
+
+        assert_int_equal(
+            sandbox_ready_for_terminal(&ruleset, &keeps, p->ready, p->plan, t->slave, &err),
+            SY_E_OK);
+        assert_false(keeps); /* it is kept already */
+        assert_int_equal(judge_apart(i == 0 ? &forth : &back, ruleset), 0);
+    }
+
+    const uint64_t until = sandbox_ready_rest(p->ready, 0);
+
+    assert_true(until > 0 && until < UINT64_MAX);
+    assert_true(sandbox_ready_rest(p->ready, until - 1) == until);
+    assert_true(open_fds() > before);
+    assert_true(sandbox_ready_rest(p->ready, until) == UINT64_MAX);
+    assert_int_equal(open_fds(), before);
+    terminal_close(&own);
+    terminal_close(&other);
+}
+
+/* Then each is made anew. */
+static void
+nothing_is_kept_where_descriptors_are_few(void **state)
+{
+    struct place *p = *state;
+    struct terminal own = terminal_open();
+    struct terminal other = terminal_open();
+    const struct terminal_question q = {p, own.name, other.name};
+    struct rlimit limit = {0};
+    struct sy_error err = {0};
+
+    p->policy.closes_devices = true;
+    p->policy.max_tier = TIER_NO_NAMESPACE;
+    place_ready(p);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+
+    const struct rlimit few = {.rlim_cur = 72, .rlim_max = limit.rlim_max};
+
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+
+    const size_t before = open_fds();
+
+    for (int i = 0; i < 4; i++) {
+        bool keeps = true;
+        SY_FD ruleset = -1;
+
+        assert_int_equal(
+            sandbox_ready_for_terminal(&ruleset, &keeps, p->ready, p->plan, own.slave, &err),
+            SY_E_OK);
+        assert_false(keeps);
+        assert_int_equal(judge_apart(&q, ruleset), 0);
+        fd_close(&ruleset);
+        assert_int_equal(open_fds(), before);
+    }
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
     terminal_close(&own);
     terminal_close(&other);
 }
@@ -156,6 +272,10 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(rulesets_made_one_after_the_other_are_alike, place_setup,
+                                        place_teardown),
+        cmocka_unit_test_setup_teardown(nothing_is_kept_where_descriptors_are_few, place_setup,
+                                        place_teardown),
         cmocka_unit_test_setup_teardown(a_command_may_open_its_own_terminal_and_no_other,
                                         place_setup, place_teardown),
     };

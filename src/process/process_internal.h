@@ -56,7 +56,7 @@ struct process {
     struct denial_list denials;
     struct sandbox_hidden *hidden; /* what is asked about with every open (observe.c) */
     bool knows_hidden;
-    uint32_t hidden_reads; /* that were asked about */
+    uint32_t hidden_reads;           /* that were asked about */
     const struct process_gate *gate; /* NULL: none */
     bool has_template_listener;
     uint64_t template_number; /* of that template */

@@ -155,6 +155,12 @@ eachFront('git works in the full tier', async (t, { yard, open }) => {
 
   assert.equal(r.exitCode, 0, r.output);
   assert.match(r.output, /2\n$/);
+
+  // Where .git is a link it leads where it led, and stays.
+  fs.renameSync(path.join(yard.ws, 'r/.git'), path.join(yard.ws, 'store'));
+  fs.symlinkSync('../store', path.join(yard.ws, 'r/.git'));
+  const linked = await front.run('cd r && git log --format=%s -1 && readlink .git && ! mv .git moved 2>/dev/null && ! rm .git 2>/dev/null && ! git config a.b c 2>/dev/null');
+  assert.deepEqual([linked.exitCode, linked.output], [0, 'two\n../store\n']);
 });
 
 const ATTACK = '(echo x >> .git/config) 2>/dev/null && echo config; (echo x > .git/hooks/post-checkout) 2>/dev/null && echo hook;'

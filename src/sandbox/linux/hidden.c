@@ -26,7 +26,12 @@ sandbox_hidden_new(struct sandbox_hidden **ret, const struct sandbox_plan *plan,
     }
 
     struct sandbox_hidden *h = mem_alloc_zero(1, sizeof(*h));
-    enum sy_code rc = h != NULL ? explain_find_denied(&h->view, plan, err) : sy_err_nomem(err);
+
+    if (h == NULL) {
+        return sy_err_nomem(err);
+    }
+
+    enum sy_code rc = explain_find_denied(&h->view, plan, err);
 
     if (rc != SY_E_OK || h->view.n_objects == 0) {
         sandbox_hidden_free(h);

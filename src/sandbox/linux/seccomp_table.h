@@ -111,9 +111,10 @@ enum seccomp_verdict {
 
 /*
  * What else `sandbox.report: full` has told before it goes on: calls that change a
- * name or a file, or open one to read where no mount hides it, and that some other wall may refuse. Nothing is decided by it. Each line: name,
- * number (as above), when; the operation, its directory's and its path's argument (-1: none, the
- * working directory); the same for a second path.
+ * name or a file, or open one to read where no mount hides it, and that some other wall may refuse.
+ * Nothing is decided by it. Each line: name, number (as above), when; the operation, its
+ * directory's and its path's argument (-1: none, the working directory); the same for a second
+ * path.
  */
 #define SECCOMP_OBSERVED(X)                                                                        \
     X(open, 0, SECCOMP_OPEN_1, OPERATION_WRITE, -1, 0, OPERATION_COUNT, -1, -1)                    \

@@ -185,6 +185,7 @@ guard_free(struct guard *g)
     if (g->journal != NULL) {
         placeholders_remove(g);
     }
+    fd_close(&g->inotify_fd); /* all watches at once, not one by one */
     for (size_t i = 0; g->root_nodes != NULL && i < g->roots.n; i++) {
         if (g->root_nodes[i] != NULL) {
             node_free(g, g->root_nodes[i]);
@@ -199,7 +200,6 @@ guard_free(struct guard *g)
     marks_forget(g);
     journal_close(g->journal);
     mem_free(g->state_dir);
-    fd_close(&g->inotify_fd);
     mem_free(g->by_wd);
     mem_free(g->extras);
     mem_free(g->lost);

@@ -33,7 +33,9 @@ void
 watch_remove(struct guard *g, struct guard_node *node)
 {
     if (node->wd >= 0) {
-        (void)inotify_rm_watch(g->inotify_fd, node->wd);
+        if (g->inotify_fd >= 0) {
+            (void)inotify_rm_watch(g->inotify_fd, node->wd);
+        }
         node_set_wd(g, node, -1);
     }
 }

@@ -436,7 +436,7 @@ terminals_of_a_pool_share_one_listener(void **state)
     const size_t shared = has_broker ? 1 : 0;
 
     /* Its terminal and its channel. */
-    assert_int_equal(watch_all(t, TERMINALS, fds), 2 * TERMINALS + shared);
+    assert_int_equal(watch_all(t, TERMINALS, fds), (size_t)2 * TERMINALS + shared);
     for (size_t i = 0; i < TERMINALS; i++) {
         ask(t, TERMINALS, i, "one\n", answer);
     }

@@ -123,6 +123,14 @@ want_of_extras(struct wanted *w)
     return rc;
 }
 
+/* A root that is the git directory of a repository (that of a linked worktree): nobody opens an
+ * editor or starts a shell in there, and git has all its names. */
+static bool
+is_gits_own(const struct guard_node *n)
+{
+    return n->kind == NODE_GIT && str_eq(path_base(n->name), ".git");
+}
+
 static enum sy_code
 want_of_node(struct wanted *w, const struct guard_node *n)
 {
@@ -131,7 +139,7 @@ want_of_node(struct wanted *w, const struct guard_node *n)
     if (n->is_new || n->is_gone || n->ino == 0 || (n->is_placeholder && n->kind != NODE_INFO)) {
         return SY_E_OK;
     }
-    if (n->parent == NULL || n->is_home) {
+    if ((n->parent == NULL || n->is_home) && !is_gits_own(n)) {
         rc = want_of_top(w, n, n->parent == NULL);
     }
     if (rc == SY_E_OK && n->kind == NODE_GIT) {

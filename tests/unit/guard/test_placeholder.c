@@ -78,6 +78,31 @@ a_repository_gets_what_it_lacks_and_git_does_not_mind(void **state)
         0);
 }
 
+/* As the repository of a linked worktree is one. */
+static void
+a_git_directory_as_a_root_gets_no_names_of_editors(void **state)
+{
+    struct yard *y = *state;
+    char *roots[] = {mem_unconst(yard_path(y, "W/.git")), NULL};
+    const struct guard_options o = {
+        .roots = roots,
+        .state_dir = yard_path(y, "S"),
+        .has_mounts = true,
+    };
+
+    yard_run(y, "git init -q && rm -r .git/hooks");
+    yard_guard_options(y, &o);
+    yard_begin(y);
+
+    const char *marks = yard_marks_now(y);
+
+    assert_non_null(strstr(marks, "W/.git/config ro\nW/.git/config.worktree ro?\n"
+                                  "W/.git/hooks ro/?\n"));
+    assert_null(strstr(marks, "W/.git/.git"));
+    assert_null(strstr(marks, "W/.git/.vscode"));
+    assert_false(yard_exists(y, "W/.git/.claude"));
+}
+
 static void
 attributes_of_a_repository_get_a_placeholder_that_is_empty(void **state)
 {
@@ -463,6 +488,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         IN_YARD(missing_names_at_the_top_become_placeholders_for_a_run),
         IN_YARD(a_repository_gets_what_it_lacks_and_git_does_not_mind),
+        IN_YARD(a_git_directory_as_a_root_gets_no_names_of_editors),
         IN_YARD(attributes_of_a_repository_get_a_placeholder_that_is_empty),
         IN_YARD(a_person_s_files_survive),
         IN_YARD(two_engines_share_them_and_the_last_removes_them),

@@ -172,6 +172,9 @@ enum sy_code cli_engine_load_for(struct cli_engine *ret, const struct cli_args *
 enum sy_code cli_engine_try(struct config *ret, const struct cli_engine *e, const char *override,
                             struct sy_error *err) SY_NODISCARD;
 enum sy_code cli_engine_turn(struct cli_engine *e, struct sy_error *err) SY_NODISCARD;
+/* The same for who looks at its policy and makes no call, with the roots that each call finds
+ * (sandbox/linux/linked.h). */
+enum sy_code cli_engine_turn_found(struct cli_engine *e, struct sy_error *err) SY_NODISCARD;
 void cli_engine_fini(struct cli_engine *e);
 
 /*

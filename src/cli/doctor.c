@@ -113,7 +113,7 @@ check_config(struct doctor *d)
     enum sy_code rc = cli_engine_load(&d->engine, d->args, NULL, NULL, &err);
 
     if (rc == SY_E_OK) {
-        rc = cli_engine_turn(&d->engine, &err);
+        rc = cli_engine_turn_found(&d->engine, &err);
     }
     if (rc != SY_E_OK) {
         find(d, LEVEL_FAIL, "configuration", "correct the file, variable or flag it names", "%s",

@@ -132,9 +132,14 @@ cli_engine_load_for(struct cli_engine *ret, const struct cli_args *args, const c
 enum sy_code
 cli_engine_turn(struct cli_engine *e, struct sy_error *err)
 {
-    enum sy_code rc = turn_from_config(&e->turn, &e->config, e->cwd, e->environ_list, err);
+    return turn_from_config(&e->turn, &e->config, e->cwd, e->environ_list, err);
+}
 
-    /* As each call of it does, for those who only look. */
+enum sy_code
+cli_engine_turn_found(struct cli_engine *e, struct sy_error *err)
+{
+    enum sy_code rc = cli_engine_turn(e, err);
+
     if (rc == SY_E_OK && sandbox_policy_find_linked(&e->turn.sandbox) != SY_E_OK) {
         rc = sy_err_nomem(err);
     }

@@ -421,7 +421,7 @@ check_main(const struct cli_args *args)
     struct sy_error err = {0};
 
     if (cli_engine_load(&engine, args, NULL, "workspace-write", &err) != SY_E_OK ||
-        cli_engine_turn(&engine, &err) != SY_E_OK) {
+        cli_engine_turn_found(&engine, &err) != SY_E_OK) {
         return cli_fail(&err);
     }
 
@@ -516,7 +516,7 @@ explain_main(const struct cli_args *args)
         rc = cli_engine_load(&engine, args, cli_get(args, "cwd"), cli_get(args, "sandbox"), &err);
     }
     if (rc == SY_E_OK) {
-        rc = cli_engine_turn(&engine, &err);
+        rc = cli_engine_turn_found(&engine, &err);
     }
     if (rc == SY_E_OK) {
         probe_tiers(&caps, &engine.turn.sandbox);

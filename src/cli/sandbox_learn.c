@@ -115,7 +115,7 @@ start(struct learning *l, const struct cli_args *args, struct sy_error *err)
         cli_engine_load(&l->engine, args, cli_get(args, "cwd"), cli_get(args, "sandbox"), err);
 
     if (rc == SY_E_OK) {
-        rc = cli_engine_turn(&l->engine, err);
+        rc = cli_engine_turn_found(&l->engine, err);
     }
     if (rc != SY_E_OK) {
         return rc;

@@ -81,7 +81,7 @@ prepare(struct telling *t, struct sy_error *err)
                          t->platform == PLATFORM_LINUX ? cli_get(t->args, "cwd") : NULL,
                          cli_get(t->args, "sandbox"), err);
     if (rc == SY_E_OK) {
-        rc = cli_engine_turn(&t->engine, err);
+        rc = cli_engine_turn_found(&t->engine, err);
     }
     if (rc == SY_E_OK) {
         rc = use_cwd(t, err);

@@ -304,9 +304,14 @@ config_imply_requirements(struct config_layers *layers, const char *system_path,
 {
     struct config_layer *system = &layers->of[CONFIG_FROM_SYSTEM];
     size_t line = config_layer_required_line(system, key_of("sandbox.writable_roots"));
+
+    if (line == 0) {
+        return SY_E_OK;
+    }
+
     size_t key = key_of("sandbox.linked_worktrees");
 
-    if (line == 0 || config_layer_value(system, key) != NULL) {
+    if (config_layer_value(system, key) != NULL) {
         return SY_E_OK;
     }
 

@@ -268,6 +268,12 @@ strv_has(const struct strv *s, const char *text)
     return false;
 }
 
+enum sy_code
+strv_add_once(struct strv *s, const char *text)
+{
+    return strv_has(s, text) ? SY_E_OK : strv_add(s, text);
+}
+
 char *const *
 strv_view(const struct strv *s)
 {

@@ -63,6 +63,8 @@ enum sy_code strv_add_all(struct strv *s, char *const *list) SY_NODISCARD;
 /* Removes (and frees) element i. */
 void strv_remove(struct strv *s, size_t i);
 bool strv_has(const struct strv *s, const char *text);
+/* Appends a text that is not there yet. */
+enum sy_code strv_add_once(struct strv *s, const char *text) SY_NODISCARD;
 /* The same texts in the same order. */
 bool strv_eq(const struct strv *a, const struct strv *b);
 /* A NULL-terminated array, never NULL itself. */

@@ -23,12 +23,6 @@ learned_fini(struct learned *l)
     strv_fini(&l->never);
 }
 
-static enum sy_code
-add_once(struct strv *list, const char *text)
-{
-    return strv_has(list, text) ? SY_E_OK : strv_add(list, text);
-}
-
 /* A path makes those below it unnecessary. */
 static enum sy_code
 add_path(struct strv *roots, const char *root)
@@ -65,7 +59,7 @@ add_never(struct learned *l, const struct denial *d)
     SY_AUTO(buf_fini) struct buf text = {.max = 4 * (size_t)LIMIT_PATH};
     enum sy_code rc = buf_addf(&text, "%s %s", d->operation, d->object);
 
-    return rc == SY_E_OK ? add_once(&l->never, buf_view(&text)) : rc;
+    return rc == SY_E_OK ? strv_add_once(&l->never, buf_view(&text)) : rc;
 }
 
 static enum sy_code
@@ -88,7 +82,7 @@ add_line(struct learned *l, const char *line)
     enum sy_code rc =
         buf_add(&text, line, comment != NULL ? (size_t)(comment - line) : strlen(line));
 
-    return rc == SY_E_OK ? add_once(&l->lines, buf_view(&text)) : rc;
+    return rc == SY_E_OK ? strv_add_once(&l->lines, buf_view(&text)) : rc;
 }
 
 /* The line of one denial, which `c` has taken. */
@@ -102,10 +96,10 @@ add_taken(struct learned *l, const struct denial *d, const struct config *c)
         return add_each(&l->reads, &c->sandbox.allow_read, add_path);
     }
     if (str_starts(d->fix, "sandbox.unprotected_names:")) {
-        return add_each(&l->names, &c->sandbox.unprotected_names, add_once);
+        return add_each(&l->names, &c->sandbox.unprotected_names, strv_add_once);
     }
     if (str_starts(d->fix, "network.allow:")) {
-        return add_each(&l->hosts, &c->network.allow, add_once);
+        return add_each(&l->hosts, &c->network.allow, strv_add_once);
     }
     if (str_starts(d->fix, "sandbox.mode:") || str_starts(d->fix, "sandbox.network_access:")) {
         return add_line(l, d->fix + strlen("sandbox."));
@@ -147,7 +141,7 @@ static enum sy_code
 leave_read_only(struct learned *l, const struct sandbox_policy *p)
 {
     struct strv kept = {.max = l->roots.max};
-    enum sy_code rc = l->roots.n > 0 ? add_once(&l->lines, "mode: workspace-write") : SY_E_OK;
+    enum sy_code rc = l->roots.n > 0 ? strv_add_once(&l->lines, "mode: workspace-write") : SY_E_OK;
 
     for (size_t i = 0; i < l->roots.n && rc == SY_E_OK; i++) {
         rc = is_root_anyway(p, l->roots.v[i]) ? SY_E_OK : strv_add(&kept, l->roots.v[i]);

@@ -61,12 +61,6 @@ access_copy(struct access *ret, const struct access *from)
     return SY_E_OK;
 }
 
-static enum sy_code
-add_once(struct strv *list, const char *text)
-{
-    return strv_has(list, text) ? SY_E_OK : strv_add(list, text);
-}
-
 /* A default that a variable names is a pattern of its own, the others are rows of a table. */
 static enum sy_code
 lift(struct sandbox_policy *p, const char *rule)
@@ -78,7 +72,7 @@ lift(struct sandbox_policy *p, const char *rule)
             return SY_E_OK;
         }
     }
-    return add_once(&p->allow_read, rule);
+    return strv_add_once(&p->allow_read, rule);
 }
 
 /* What configuration has as a root stays one of configuration's. */
@@ -86,7 +80,7 @@ static enum sy_code
 grant_root(struct sandbox_policy *p, const char *path)
 {
     size_t before = p->writable_roots.n;
-    enum sy_code rc = add_once(&p->writable_roots, path);
+    enum sy_code rc = strv_add_once(&p->writable_roots, path);
 
     p->n_granted_roots += p->writable_roots.n - before;
     return rc;
@@ -101,7 +95,7 @@ access_widen(struct sandbox_policy *p, const struct access *a)
     case ACCESS_WRITE:
         return grant_root(p, a->object);
     case ACCESS_CONNECT:
-        return add_once(&p->network_allow, a->object);
+        return strv_add_once(&p->network_allow, a->object);
     case ACCESS_READ:
     case ACCESS_RUN:
         for (size_t i = 0; i < a->lifts.n && rc == SY_E_OK; i++) {

@@ -136,8 +136,7 @@ add_own(struct strv *ret, const char *dir, const char *below)
     if (rc == SY_E_OK) {
         rc = path_normalize(&normal, buf_view(&path));
     }
-    return rc == SY_E_OK && !strv_has(ret, buf_view(&normal)) ? strv_add(ret, buf_view(&normal))
-                                                              : rc;
+    return rc == SY_E_OK ? strv_add_once(ret, buf_view(&normal)) : rc;
 }
 
 /* Where Shellyard has its state and its configuration, for whoever these homes are. */

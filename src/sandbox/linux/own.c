@@ -92,8 +92,8 @@ own_add_above(struct strv *ret, const struct strv *roots, const char *path)
             SY_AUTO(buf_fini) struct buf above = {.max = LIMIT_PATH};
 
             rc = buf_add(&above, path, (size_t)(at - path));
-            if (rc == SY_E_OK && !strv_has(ret, buf_view(&above))) {
-                rc = strv_add(ret, buf_view(&above));
+            if (rc == SY_E_OK) {
+                rc = strv_add_once(ret, buf_view(&above));
             }
         }
     }

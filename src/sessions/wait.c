@@ -93,7 +93,7 @@ static bool
 is_prompted(struct live *l, const struct live_wait *w, const struct live_terminal *t, bool is_quiet)
 {
     bool is_marked = l->prompted_ns >= w->began_ns;
-    bool is_settled = is_quiet && is_taken(l);
+    bool is_settled = is_quiet && !t->works && is_taken(l);
 
     if (w->has_more && !is_settled) {
         return false;
@@ -109,6 +109,15 @@ is_prompted(struct live *l, const struct live_wait *w, const struct live_termina
     }
     return is_behind_text(l) ||
            clock_mono_ns() >= later(l->heard_ns, w->began_ns) + LIVE_BLANK_MS * NS_PER_MS;
+}
+
+/* The first of a pipeline may work for long while its last waits for a key: `find / | less`. */
+static bool
+is_at_work(const struct live *l, const struct live_wait *w, const struct live_terminal *t,
+           uint64_t now_ns)
+{
+    return t->works &&
+           (t->is_shell || now_ns < later(l->heard_ns, w->began_ns) + LIVE_BLANK_MS * NS_PER_MS);
 }
 
 static bool
@@ -131,7 +140,7 @@ is_met(struct live *l, struct live_wait *w, uint64_t now_ns, enum live_reason *r
         *ret_reason = LIVE_PROMPT;
         return true;
     }
-    if (w->until_input && t.is_waiting && is_quiet) {
+    if (w->until_input && t.is_waiting && is_quiet && !is_at_work(l, w, &t, now_ns)) {
         *ret_reason = LIVE_INPUT;
         return true;
     }
@@ -244,7 +253,8 @@ static bool
 begin(struct live *l, struct live_wait *w)
 {
     struct live_terminal t;
-    bool is_busy = w->until_prompt && live_get_terminal(l, &t) && !t.is_waiting;
+    bool is_busy =
+        w->until_prompt && live_get_terminal(l, &t) && (!t.is_waiting || t.works || !is_taken(l));
 
     w->scanned = w->has_since ? w->since_seq : transcript_unread(l->transcript);
     if (w->begin != NULL && !w->begin(w->arg, l)) {

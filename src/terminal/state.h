@@ -69,6 +69,12 @@ enum state_answer state_group_reads(pid_t leader, const char *name);
  * has sizes that are not known. Best effort, as above.
  */
 enum state_answer state_reads_commands(pid_t pid, const char *name);
+/*
+ * Is this process's first thread at work, whatever its terminal is set to: it runs, wants to (state
+ * R of proc(5)), or waits for a disk (D)? False where the kernel does not tell, and when it is
+ * stopped or gone.
+ */
+bool state_works(pid_t pid);
 /* Has the process the name of a shell (/proc/PID/comm)? */
 bool state_is_shell(pid_t pid);
 

@@ -236,6 +236,22 @@ state_group_reads(pid_t leader, const char *name)
     return ret;
 }
 
+/* "PID (NAME) STATE ...", where the name may hold anything, a parenthesis as well. */
+bool
+state_works(pid_t pid)
+{
+    char path[64];
+    char text[128];
+    const char *end = NULL;
+
+    (void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    if (pid <= 0 || !read_file(text, sizeof(text), path)) {
+        return false;
+    }
+    end = strrchr(text, ')');
+    return end != NULL && (strncmp(end, ") R ", 4) == 0 || strncmp(end, ") D ", 4) == 0);
+}
+
 bool
 state_is_shell(pid_t pid)
 {

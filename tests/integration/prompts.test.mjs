@@ -249,6 +249,39 @@ test('several lines are answered at the prompt behind the last', { timeout: STUC
   }
 });
 
+// It has read what was typed, has shown it, and is at work with its terminal set as at a prompt: bash
+// on a busy machine between the end of a line and its command.
+const WORKS_RAW = `import ctypes, os, sys, time, tty
+ctypes.CDLL(None).prctl(15, sys.argv[1].encode(), 0, 0, 0)
+tty.setraw(0)
+os.write(1, b'$ ')
+while os.read(0, 100) != b'q':
+    os.write(1, b'typed\\r\\n')
+    end = time.monotonic() + 0.4
+    while time.monotonic() < end:
+        pass
+    os.write(1, b'done\\r\\n$ ')
+`;
+
+test('a program that works with its terminal set as at a prompt does not wait yet', { timeout: STUCK_MS }, async (t) => {
+  if (!mustRun(t, has('python3'), 'no python3')) {
+    return;
+  }
+  const s = await openDrive(t);
+
+  fs.writeFileSync(path.join(s.yard.ws, 'works.py'), WORKS_RAW);
+  for (const [name, until] of [['bash', 'prompt'], ['bash', 'input'], ['editor', 'input']]) {
+    const p = await s.run(`/usr/bin/python3 works.py ${name}`, { until, yield_time_ms: 30_000 });
+
+    assert.match(p.last.output, /^\$/, p.show());
+    await p.type('x', { until, yield_time_ms: 30_000 });
+    assert.equal(p.last.reason, until, p.show());
+    assert.match(p.last.output, /typed\ndone\n\$/, name + until);
+    await p.type('q');
+    await p.ends();
+  }
+});
+
 test('rc files have their way with the prompt, and a script has no mark', { timeout: STUCK_MS }, async (t) => {
   const s = await openDrive(t);
 

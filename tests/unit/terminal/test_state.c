@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <termios.h>
 #include <unistd.h>
@@ -228,6 +229,38 @@ sees_that_a_child_of_the_leader_reads(void **state)
     pty_close(&p);
 }
 
+static void
+tells_work_from_rest(void **state)
+{
+    int ends[2];
+    char name[16] = "";
+    pid_t pid = 0;
+
+    (void)state;
+    /* Ourselves, as we look, whatever we are called. */
+    assert_true(state_works(getpid()));
+    assert_int_equal(prctl(PR_GET_NAME, name), 0);
+    assert_int_equal(prctl(PR_SET_NAME, "a) S (b"), 0);
+    assert_true(state_works(getpid()));
+    assert_int_equal(prctl(PR_SET_NAME, name), 0);
+
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        child_reads(ends[0]);
+    }
+    while (state_works(pid)) {
+        (void)sched_yield();
+    }
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    assert_false(state_works(pid));
+    assert_false(state_works(0));
+    assert_int_equal(close(ends[0]), 0);
+    assert_int_equal(close(ends[1]), 0);
+}
+
 /* In the child: a shell without a line editor reads commands, or one line by its own read. */
 static void
 child_is_shell(int fd, const char *const *words)
@@ -299,6 +332,7 @@ main(void)
         cmocka_unit_test(sees_a_process_that_reads_the_terminal),
         cmocka_unit_test(sees_that_a_child_of_the_leader_reads),
         cmocka_unit_test(tells_a_shell_that_waits_from_its_read),
+        cmocka_unit_test(tells_work_from_rest),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "guard/judge.h"
+#include "guard/place.h"
 #include "guard/quarantine.h"
 
 struct looking {
@@ -98,7 +99,8 @@ is_removal_harmful(enum guard_name rule)
 static void
 on_gone(struct looking *l, int dir_fd, const struct guard_file *f)
 {
-    if (l->g->has_mounts || f->was.ino == 0 || !is_removal_harmful(f->rule)) {
+    if (l->g->has_mounts || f->was.ino == 0 || !is_removal_harmful(f->rule) ||
+        place_has_time(f->was.mode, f->was.size, f->was.mtime_ns)) {
         return;
     }
     buf_reset(&l->lies);
@@ -138,13 +140,21 @@ on_changed(struct looking *l, const struct guard_node *n, int dir_fd, const stru
     return SY_E_OK;
 }
 
+/* Of whatever engine. */
+static bool
+is_placeholder(const struct looking *l, int dir_fd, const char *name, ino_t ino)
+{
+    return place_looks_like_one(dir_fd, name) ||
+           placeholder_is_listed(l->g, buf_view(&l->dir), name, ino);
+}
+
 static enum sy_code
 on_new(struct looking *l, const struct guard_node *n, int dir_fd, const struct guard_file *f)
 {
     bool is_harmful = false;
 
     if (guard_was_lost(l->g, f) ||
-        (f->id.size == 0 && placeholder_is_listed(l->g, buf_view(&l->dir), f->name, f->id.ino))) {
+        (f->id.size == 0 && is_placeholder(l, dir_fd, f->name, f->id.ino))) {
         return SY_E_OK;
     }
 
@@ -226,7 +236,7 @@ look_at_whole(struct looking *l, const struct guard_node *n)
 
     buf_reset(&l->dir);
     if (fd < 0 || node_path(&l->dir, n->parent) != SY_E_OK ||
-        placeholder_is_listed(l->g, buf_view(&l->dir), n->name, n->ino)) {
+        is_placeholder(l, fd, n->name, n->ino)) {
         return false;
     }
     buf_reset(&l->lies);
@@ -241,7 +251,7 @@ look_at_whole(struct looking *l, const struct guard_node *n)
 static void
 make_gone(const struct guard *g, const struct guard_node *n)
 {
-    SY_FD fd = n->is_gone ? node_open(g, n->parent, O_RDONLY | O_DIRECTORY) : -1;
+    SY_FD fd = n->is_gone && !n->is_held ? node_open(g, n->parent, O_RDONLY | O_DIRECTORY) : -1;
 
     if (fd >= 0 && mkdirat(fd, n->name, 0755) != 0) {
         return; /* something is there: its files say what becomes of it */

@@ -71,6 +71,7 @@ struct guard_node {
     bool is_seen;
     bool is_queued;
     bool is_placeholder;
+    bool is_held; /* a placeholder of whatever engine, by its time: it goes when that wants it to */
     bool is_home;
     char name[]; /* of a root: its path */
 };

@@ -1,5 +1,6 @@
 #include "guard/place.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -102,6 +103,13 @@ place_make(struct journal_entry *e)
     bool is_owned = geteuid() != 0 || parent.st_uid == 0 ||
                     fchownat(dir, e->temp, parent.st_uid, parent.st_gid, AT_SYMLINK_NOFOLLOW) == 0;
 
+    const struct timespec times[2] = {
+        {.tv_sec = PLACE_TIME_S, .tv_nsec = PLACE_TIME_NS},
+        {.tv_sec = PLACE_TIME_S, .tv_nsec = PLACE_TIME_NS},
+    };
+
+    /* Without it, it is one for our journal alone. */
+    (void)utimensat(dir, e->temp, times, AT_SYMLINK_NOFOLLOW);
     if (!is_owned || !look(dir, e->temp, e, &st)) {
         (void)unlinkat(dir, e->temp, e->is_dir ? AT_REMOVEDIR : 0);
         return false;
@@ -122,6 +130,47 @@ place_move(const struct journal_entry *e)
     }
     (void)unlinkat(dir, e->temp, e->is_dir ? AT_REMOVEDIR : 0);
     return false;
+}
+
+bool
+place_has_time(mode_t mode, int64_t size, int64_t mtime_ns)
+{
+    return (S_ISDIR(mode) || (S_ISREG(mode) && size == 0)) &&
+           mtime_ns == PLACE_TIME_S * (int64_t)NS_PER_S + PLACE_TIME_NS;
+}
+
+/* No entries but its own two. */
+static bool
+is_empty(int dir_fd, const char *name)
+{
+    SY_FD fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+    unsigned n = 0;
+
+    if (d == NULL) {
+        return false;
+    }
+    (void)fd_take(&fd);
+    errno = 0;
+    while (n < 3 && readdir(d) != NULL) {
+        n++;
+    }
+
+    bool ret = n == 2 && errno == 0;
+
+    (void)closedir(d);
+    return ret;
+}
+
+bool
+place_looks_like_one(int dir_fd, const char *name)
+{
+    struct stat st;
+
+    return fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+           place_has_time(st.st_mode, (int64_t)st.st_size,
+                          (int64_t)st.st_mtim.tv_sec * (int64_t)NS_PER_S + st.st_mtim.tv_nsec) &&
+           (!S_ISDIR(st.st_mode) || is_empty(dir_fd, name));
 }
 
 bool

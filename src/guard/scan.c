@@ -14,6 +14,7 @@
 #include "base/str.h"
 #include "guard/guard_internal.h"
 #include "guard/meaning.h"
+#include "guard/place.h"
 
 /* Protected directories that are known however few may be searched. */
 #define ROOM_MORE 256U
@@ -480,6 +481,7 @@ scan_one(struct guard *g, struct guard_node *node)
         node->is_placeholder = placeholder_is_ours(g, node->dev, node->ino);
         tree_touch(g);
     }
+    node->is_held = place_has_time(id.mode, id.size, id.mtime_ns);
     if (sealed) {
         return node->is_placeholder ? SY_E_OK : follow_sealed(g, node);
     }

@@ -19,6 +19,7 @@
 #include "base/fd.h"
 #include "base/mem.h"
 #include "fault.h"
+#include "guard/place.h"
 #include "yard.h"
 
 static const char tops[] = "W/.agents ro/?\nW/.claude ro/?\nW/.codex ro/?\nW/.cursor ro/?\n"
@@ -162,6 +163,92 @@ two_engines_share_them_and_the_last_removes_them(void **state)
     guard_free(y->g);
     y->g = NULL;
     assert_int_equal(yard_hash(y), before);
+}
+
+static struct guard *
+guard_of_another_user(struct yard *y, bool has_mounts)
+{
+    char *roots[] = {mem_unconst(yard_path(y, "W")), NULL};
+    const struct guard_options o = {
+        .roots = roots,
+        .state_dir = yard_path(y, "S2"),
+        .has_mounts = has_mounts,
+    };
+    struct guard *mine = y->g;
+    struct guard *ret = NULL;
+
+    yard_guard_options(y, &o);
+    ret = y->g;
+    y->g = mine;
+    return ret;
+}
+
+static void
+begin_other(struct guard *g)
+{
+    struct guard_marks m = {0};
+
+    assert_int_equal(guard_begin(g, &m, NULL), SY_E_OK);
+    guard_marks_fini(&m);
+}
+
+/* Its journal is not ours. */
+static void
+what_another_user_s_engine_holds_is_nobody_s_doing(void **state)
+{
+    struct yard *y = *state;
+
+    yard_run(y, "git init -q && rm -r .git/hooks");
+    for (int i = 0; i < 4; i++) {
+        bool is_first = i % 2 != 0;
+        unsigned long before = yard_hash(y);
+        struct guard *other = guard_of_another_user(y, true);
+
+        yard_guard(y, i / 2 != 0);
+        if (is_first) {
+            begin_other(other);
+            yard_begin(y);
+            guard_free(other);
+        } else {
+            yard_begin(y);
+            begin_other(other);
+        }
+        assert_string_equal(yard_after(y), "");
+        assert_true(is_first || yard_exists(y, "W/.codex"));
+        assert_true(is_first || yard_exists(y, "W/.git/config.worktree"));
+        guard_free(y->g);
+        y->g = NULL;
+        if (!is_first) {
+            guard_free(other);
+        }
+        assert_int_equal(yard_hash(y), before);
+    }
+}
+
+static void
+what_only_looks_like_a_placeholder_is_judged(void **state)
+{
+    struct yard *y = *state;
+    char touch[96];
+    char line[512];
+
+    (void)snprintf(touch, sizeof(touch), "touch -h -d @%lld.%09ld", (long long)PLACE_TIME_S,
+                   PLACE_TIME_NS);
+    yard_guard(y, false);
+    yard_begin(y);
+    (void)snprintf(
+        line, sizeof(line),
+        "mkdir .vscode && echo 1 >.vscode/tasks.json && %s .vscode .vscode/tasks.json && "
+        "echo 1 >.envrc && %s .envrc && ln -s x .mcp.json && %s .mcp.json",
+        touch, touch, touch);
+    yard_run(y, line);
+
+    const char *told = yard_after(y);
+
+    assert_non_null(strstr(told, "quarantined create W/.vscode"));
+    assert_non_null(strstr(told, "quarantined create W/.envrc"));
+    assert_non_null(strstr(told, "quarantined create W/.mcp.json"));
+    assert_false(yard_exists(y, "W/.vscode"));
 }
 
 static void
@@ -492,6 +579,8 @@ main(void)
         IN_YARD(attributes_of_a_repository_get_a_placeholder_that_is_empty),
         IN_YARD(a_person_s_files_survive),
         IN_YARD(two_engines_share_them_and_the_last_removes_them),
+        IN_YARD(what_another_user_s_engine_holds_is_nobody_s_doing),
+        IN_YARD(what_only_looks_like_a_placeholder_is_judged),
         IN_YARD(what_was_removed_meanwhile_is_made_again_for_the_next_run),
         IN_YARD(a_killed_engine_leaves_what_the_next_one_clears),
         IN_YARD(two_hundred_runs_and_kills_at_any_moment_leave_the_tree_as_it_was),

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/git_pointer.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -215,24 +216,20 @@ extra_links_end(struct guard *g, const struct guard_node *node)
     return rc;
 }
 
-/* "gitdir: PATH" and the end of the line. */
-static ssize_t
-read_pointer(int dir_fd, const char *name, char *ret, size_t size)
+/* Where a link or a file `.git` leads, as it says it, in `text`. NULL: nowhere. */
+static const char *
+read_target(char text[LIMIT_PATH], int dir_fd, const char *name, bool is_link)
 {
-    static const char start[] = "gitdir: ";
-    SY_FD fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    ssize_t n = fd >= 0 ? read(fd, ret, size) : -1;
-    size_t skip = sizeof(start) - 1;
+    SY_FD fd = is_link ? -1 : openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    ssize_t n = is_link   ? readlinkat(dir_fd, name, text, LIMIT_PATH - 1)
+                : fd >= 0 ? read(fd, text, LIMIT_PATH - 1)
+                          : -1;
 
-    if (n <= (ssize_t)skip || memcmp(ret, start, skip) != 0) {
-        return -1;
+    if (n <= 0 || n >= LIMIT_PATH - 1) {
+        return NULL;
     }
-    n -= (ssize_t)skip;
-    memmove(ret, ret + skip, (size_t)n);
-    while (n > 0 && (ret[n - 1] == '\n' || ret[n - 1] == '\r')) {
-        n--;
-    }
-    return n;
+    text[n] = '\0';
+    return is_link ? text : git_pointer_path(text, (size_t)n);
 }
 
 /* A link that is only passed: where it leads is protected no further than what was named. */
@@ -256,19 +253,17 @@ enum sy_code
 extra_link(struct guard *g, const struct guard_node *node, int dir_fd, const char *name,
            const struct guard_file *like)
 {
-    char target[LIMIT_PATH];
+    char text[LIMIT_PATH];
     SY_AUTO(buf_fini) struct buf dir = {.max = LIMIT_PATH};
     SY_AUTO(buf_fini) struct buf plain = {.max = LIMIT_PATH};
     const struct guard_extra extra = {.rule = like->rule, .owner = node, .is_link = true};
     size_t before = g->n_extras;
-    ssize_t n = S_ISLNK(like->id.mode) ? readlinkat(dir_fd, name, target, sizeof(target) - 1)
-                                       : read_pointer(dir_fd, name, target, sizeof(target) - 1);
+    const char *target = read_target(text, dir_fd, name, S_ISLNK(like->id.mode));
     enum sy_code rc = SY_E_OK;
 
-    if (n <= 0 || n >= (ssize_t)sizeof(target) - 1) {
+    if (target == NULL) {
         return SY_E_OK;
     }
-    target[n] = '\0';
     rc = node_path(&dir, node);
     if (rc == SY_E_OK) {
         rc = buf_addf(&dir, "/%s", name);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/git_pointer.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -109,14 +110,6 @@ says_nothing(const struct buf *text)
     return true;
 }
 
-static void
-cut_end(struct buf *text)
-{
-    while (text->len > 0 && strchr(" \t\r\n", text->data[text->len - 1]) != NULL) {
-        text->data[--text->len] = '\0';
-    }
-}
-
 /* "gitdir: PATH" must lead to a git directory that is looked after as well. */
 static enum sy_code
 judge_pointer(const struct guard *g, const struct guard_node *n, struct buf *text,
@@ -126,16 +119,17 @@ judge_pointer(const struct guard *g, const struct guard_node *n, struct buf *tex
     SY_AUTO(buf_fini) struct buf joined = {.max = LIMIT_PATH};
     SY_AUTO(buf_fini) struct buf plain = {.max = LIMIT_PATH};
 
-    cut_end(text);
+    const char *path = git_pointer_path(text->data, text->len);
+
     *ret_harmful = true;
-    if (!str_starts(buf_view(text), "gitdir: ") || strlen(buf_view(text)) != text->len) {
+    if (path == NULL) {
         return SY_E_OK;
     }
 
     enum sy_code rc = node_path(&dir, n);
 
     if (rc == SY_E_OK) {
-        rc = path_join(&joined, buf_view(&dir), text->data + strlen("gitdir: "));
+        rc = path_join(&joined, buf_view(&dir), path);
     }
     if (rc == SY_E_OK) {
         rc = path_normalize(&plain, buf_view(&joined));
@@ -165,7 +159,7 @@ judge_content(const struct guard *g, const struct guard_node *n, const struct gu
         return rc == SY_E_OK ? buf_add_str(why, "names a git directory that is not known") : rc;
     }
     if (f->rule == GUARD_GIT_COMMONDIR) {
-        cut_end(text);
+        text->len = git_pointer_cut(text->data, text->len);
         *ret_harmful = n->kind != NODE_WORKTREE || !str_eq(buf_view(text), "../..");
         return buf_add_str(why, "git would take its configuration from elsewhere");
     }

@@ -12,6 +12,7 @@
 #include <linux/openat2.h>
 
 #include "base/fd.h"
+#include "base/git_pointer.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -21,7 +22,6 @@
 #include "sandbox/sandbox_internal.h"
 
 #define POINTER   ".git"
-#define GITDIR    "gitdir: "
 #define WORKTREES "/worktrees"
 
 /* "gitdir: ", a path, a line end. */
@@ -81,9 +81,7 @@ read_line(struct buf *ret, int dir_fd, const char *name, uid_t owner)
     if (rc != SY_E_OK) {
         return rc == SY_E_NOMEM ? rc : SY_E_NOTFOUND;
     }
-    while (ret->len > 0 && (ret->data[ret->len - 1] == '\n' || ret->data[ret->len - 1] == '\r')) {
-        ret->data[--ret->len] = '\0';
-    }
+    ret->len = git_pointer_cut(ret->data, ret->len);
     /* Neither a second line nor a NUL is in what git writes here. */
     return ret->len > 0 && strlen(ret->data) == ret->len && strchr(ret->data, '\n') == NULL
                ? SY_E_OK
@@ -125,13 +123,13 @@ find_git_dir(struct linked *l, int root_fd)
     SY_AUTO(buf_fini) struct buf line = {0};
     enum sy_code rc = read_line(&line, root_fd, POINTER, l->owner);
 
-    if (rc == SY_E_OK && !str_starts(buf_view(&line), GITDIR)) {
-        return SY_E_NOTFOUND;
+    if (rc != SY_E_OK) {
+        return rc;
     }
-    if (rc == SY_E_OK) {
-        rc = resolve(&l->git_dir, buf_view(&l->root.path), buf_view(&line) + sizeof(GITDIR) - 1);
-    }
-    return rc;
+
+    const char *path = git_pointer_path(line.data, line.len);
+
+    return path != NULL ? resolve(&l->git_dir, buf_view(&l->root.path), path) : SY_E_NOTFOUND;
 }
 
 /* By text: what the path says that it is, before anything of it is opened. */

@@ -323,6 +323,11 @@ pointers_must_lead_to_what_is_looked_after(void **state)
     assert_string_equal(yard_after(y),
                         "quarantined create W/p/.git (names a git directory that is not known)\n");
     assert_true(yard_exists(y, "W/q/.git"));
+    /* A blank at the end is of the name, as git takes it. */
+    yard_begin(y);
+    yard_run(y, "mkdir t && ln -s ../../evil/.git 'r/.git ' && echo 'gitdir: ../r/.git ' >t/.git");
+    assert_string_equal(yard_after(y),
+                        "quarantined create W/t/.git (names a git directory that is not known)\n");
     yard_begin(y);
     yard_run(y, "echo ../../e/.git >r/.git/commondir");
     assert_non_null(strstr(yard_after(y), "quarantined create W/r/.git/commondir"));

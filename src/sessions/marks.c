@@ -130,14 +130,28 @@ marks_split(struct strv *ret, const char *script)
     return rc;
 }
 
+/*
+ * A line editor draws the prompt anew with its line, the mark too: readline does when a key takes
+ * the highlight off what was pasted, an Enter as well, whose command has yet to run. One that knows
+ * pastes says that it leaves (2004l) before each command, and comes back with the next prompt.
+ */
+static bool
+is_drawn_anew(const struct live *l)
+{
+    const struct terminal_state *state = terminal_state(l->screen);
+
+    return l->prompted_ns != 0 && state->keys.bracketed_paste && state->pastes == l->prompt_pastes;
+}
+
 static void
 on_mark(void *arg, enum terminal_mark mark, int exit_code)
 {
     struct live *l = arg;
 
     (void)exit_code;
-    if (mark == TERMINAL_INPUT) {
+    if (mark == TERMINAL_INPUT && !is_drawn_anew(l)) {
         l->prompted_ns = clock_mono_ns();
+        l->prompt_pastes = terminal_state(l->screen)->pastes;
     }
 }
 

@@ -89,7 +89,8 @@ struct live {
     struct typed typed;
     char nonce[MARKS_NONCE]; /* of the marks that count; "": none do */
     enum marks_shell shell;
-    uint64_t prompted_ns;    /* when the last mark came; 0: none yet */
+    uint64_t prompted_ns;    /* when the last mark of a new prompt came; 0: none yet */
+    uint64_t prompt_pastes;  /* terminal_state.pastes at that mark */
     size_t dropped;          /* of what was typed, by the interrupt that came last, if one did */
     uint64_t typed_ns;       /* when something was typed last */
     uint64_t seen;           /* live_seen */

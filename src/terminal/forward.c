@@ -222,6 +222,9 @@ keep_mode(struct terminal *t, enum mode_bit mode, bool is_on)
     if (mode == MODE_FRAME && was_on && !is_on) {
         t->state.frames++;
     }
+    if (mode == MODE_PASTE && was_on && !is_on) {
+        t->state.pastes++;
+    }
     if ((MODE_ALTS & 1U << mode) != 0) {
         t->modes = is_on ? t->modes | MODE_ALTS : t->modes & ~MODE_ALTS;
     }

@@ -69,6 +69,7 @@ struct terminal_state {
     bool wants_mouse; /* a mode that reports the mouse is on */
     uint64_t bytes;   /* that were fed */
     uint64_t frames;  /* of synchronised output that ended */
+    uint64_t pastes;  /* how often bracketed paste (2004) was switched off */
     uint64_t bells;
     uint64_t lost;       /* how often the screen was lost for want of memory */
     uint64_t unanswered; /* queries whose answer was dropped */

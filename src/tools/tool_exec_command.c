@@ -12,16 +12,27 @@ matches_kind(enum payload_kind payload)
     return payload == PAYLOAD_FUNCTION || payload == PAYLOAD_MCP;
 }
 
+/* As the caller calls it: exec_command's is `cmd`, the specification's and the shell tool's
+ * `command`. */
+static const char *
+command_name(const struct js *args)
+{
+    bool is_command = js_get(args, "command") != NULL || js_get(args, "action") != NULL;
+
+    return is_command && js_get(args, "cmd") == NULL ? "command" : "cmd";
+}
+
 /* A script for the user's shell (Codex), or an argument list (the specification). */
 static enum sy_code
 fill_command(struct exec_request *request, const struct invocation *inv, struct sy_error *err)
 {
     static const char *const names[] = {"cmd", "command", NULL};
+    const char *name = command_name(inv->arguments);
     const struct js *v = NULL;
     enum sy_code rc = request_pick(&v, inv->arguments, names, err);
 
     if (rc == SY_E_OK && js_type(v) == JS_ARRAY && js_count(v) > 0) {
-        return request_fill_argv(&request->params.argv, v, "cmd", err);
+        return request_fill_argv(&request->params.argv, v, name, err);
     }
     if (rc != SY_E_OK) {
         return rc;
@@ -31,8 +42,9 @@ fill_command(struct exec_request *request, const struct invocation *inv, struct 
 
     if (text == NULL || text[0] == '\0') {
         return sy_err_set(err, SY_E_ARG,
-                          "'cmd' must be a script for the shell, e.g. \"python3 -i\", or a list of "
+                          "'%s' must be a script for the shell, e.g. \"python3 -i\", or a list of "
                           "program and arguments, not %s",
+                          name,
                           v == NULL                 ? "absent"
                           : js_type(v) == JS_ARRAY  ? "an empty one"
                           : js_type(v) == JS_STRING ? "empty or with a NUL character"

@@ -445,18 +445,18 @@ test('a paste is one, for a program that knows pastes, and lines for any other',
   const s = await open(t);
   const show = (modes) => s.exec(`stty raw -echo; printf '${modes}set'; cat -v`, { tty: true, pattern: 'set', yield_time_ms: 30_000 });
   const text = 'a\nb\u001b[201~c\n';
-  const seen = async (modes, args) => {
+  const seen = async (modes, end, args) => {
     const r = await show(modes);
 
-    return (await s.type(r.session_id, text, { idle_ms: 100, ...args })).output;
+    return (await s.type(r.session_id, text, { pattern: end, yield_time_ms: 30_000, ...args })).output;
   };
 
-  assert.equal(await seen('\\033[?2004h', { paste: true, keys: ['Enter'] }), '^[[200~a\nbc\n^[[201~^M');
-  assert.equal(await seen('', { paste: true }), 'a^Mb^[[201~c^M');
-  assert.equal(await seen('\\033[?2004h', {}), 'a\nb^[[201~c\n');
+  assert.equal(await seen('\\033[?2004h', '~\\^M', { paste: true, keys: ['Enter'] }), '^[[200~a\nbc\n^[[201~^M');
+  assert.equal(await seen('', 'c\\^M', { paste: true }), 'a^Mb^[[201~c^M');
+  assert.equal(await seen('\\033[?2004h', 'c\\n', {}), 'a\nb^[[201~c\n');
 
   const bash = await s.exec(['bash', '--norc', '-i'], { tty: true, term: 'xterm-256color', until: 'prompt', yield_time_ms: 30_000 });
-  const waits = await s.type(bash.session_id, 'touch one\ntouch two', { paste: true, idle_ms: 100 });
+  const waits = await s.type(bash.session_id, 'touch one\ntouch two', { paste: true, pattern: 'touch two', yield_time_ms: 30_000 });
 
   assert.equal(waits.waiting_for_input, true);
   assert.equal(fs.existsSync(path.join(s.yard.ws, 'one')), false);

@@ -282,6 +282,25 @@ test('a program that works with its terminal set as at a prompt does not wait ye
   }
 });
 
+test('a prompt that is only drawn anew is none: readline takes the mark off what was pasted', { timeout: STUCK_MS }, async (t) => {
+  const s = await openDrive(t);
+  const p = await s.run(['bash', '--norc', '-i'], { until: 'prompt', term: 'xterm-256color', yield_time_ms: 30_000 });
+
+  for (const [text, made] of [['sleep 0.4; touch one', 'one'], ['sleep 0.4\ntouch two', 'two']]) {
+    await p.type(text, { paste: true, idle_ms: 100 });
+    await p.type('', { enter: true, until: 'prompt', yield_time_ms: 30_000 });
+    assert.equal(p.last.reason, 'prompt', p.show());
+    assert.equal(fs.existsSync(path.join(s.yard.ws, made)), true, JSON.stringify(p.last));
+  }
+  await p.type('clear\r', { until: 'prompt', yield_time_ms: 30_000 });
+  assert.equal(p.last.reason, 'prompt');
+  await p.type('\r', { until: 'prompt', yield_time_ms: 30_000 });
+  assert.equal(p.last.reason, 'prompt');
+  await p.type('sleep 300', { enter: true, idle_ms: 100 });
+  await p.send({ keys: ['C-c'], until: 'prompt', yield_time_ms: 30_000 });
+  assert.equal(p.last.reason, 'prompt');
+});
+
 test('rc files have their way with the prompt, and a script has no mark', { timeout: STUCK_MS }, async (t) => {
   const s = await openDrive(t);
 

@@ -106,7 +106,7 @@ for (const [title, action, args, message] of [
   ['an id that is unknown', 'wait', { session_id: 'nope' }, /no session nope/],
   ['a key that is none', 'send_keys', { session_id: 'x', keys: ['Entr'] }, /Entr.*Enter/],
   ['no size', 'resize', { session_id: 'x' }, /needs 'rows' or 'cols'/],
-  ['no command', 'spawn', {}, /'cmd' must be/],
+  ['no command', 'spawn', {}, /'command' must be/],
 ]) {
   test(`${title} is an error that says what would be right`, limit, async (t) => {
     const shell = await open(t);
@@ -135,6 +135,10 @@ test('a session that has gone says how, and one without a terminal has no size',
 
   assert.equal(gone.isError, true);
   assert.match(gone.text, /session n0 exited with code 0, and made room/);
+
+  for (const [command, says] of [['', /'command' must be a script.*not empty/], [[], /'command'.*not an empty one/], [undefined, /'command'.*not absent/], [['a', 1], /'command/]]) {
+    assert.match((await shell('spawn', { command })).text, says);
+  }
 
   const plain = await shell('spawn', { command: ['sleep', '300'] });
   const sized = await shell('resize', { session_id: plain.session_id, rows: 10, cols: 20 });

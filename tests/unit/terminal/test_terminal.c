@@ -160,6 +160,11 @@ knows_the_modes_without_a_look(void **state)
     feed(t, "\x1b[?2026l");
     assert_true(!s->is_in_frame);
     assert_int_equal(s->frames, 1);
+    assert_int_equal(s->pastes, 1);
+    feed(t, "\x1b[?2004l\x1b[?2004h\x1b[?2004h");
+    assert_int_equal(s->pastes, 1);
+    feed(t, "\x1b[?2004l\x1b[?2004l");
+    assert_int_equal(s->pastes, 2);
     assert_null(t->vt);
     terminal_free(t);
 }

@@ -22,6 +22,7 @@ build|library|libuv|libuv1-dev|libuv-devel libuv-static|libuv
 build|library|jansson|libjansson-dev|jansson-devel|jansson
 build|library|yaml-0.1|libyaml-dev|libyaml-devel|libyaml
 build|library|sqlite3|libsqlite3-dev|sqlite-devel|sqlite
+build|library|zlib|zlib1g-dev|zlib-devel zlib-static|zlib
 build|library|libsodium|libsodium-dev|libsodium-devel|libsodium
 build|library|libcurl|libcurl4-openssl-dev|libcurl-devel|curl
 build|library|libseccomp|libseccomp-dev|libseccomp-devel|libseccomp

@@ -249,6 +249,21 @@ is_way_only(const struct guard *g, const char *path)
     return is_way;
 }
 
+/* The configuration of the git directory to which a link or pointer leads, or in which it leads to
+ * a linked work tree: whichever of them is met last, relative hook paths count in both. */
+static enum sy_code
+read_git_dir(struct guard *g, struct buf *path)
+{
+    char *own = strstr(path->data, "/worktrees/");
+    struct guard_node *git = node_at(g, buf_view(path));
+
+    if ((git == NULL || git->kind != NODE_GIT) && own != NULL) {
+        *own = '\0';
+        git = node_at(g, buf_view(path));
+    }
+    return git != NULL && git->kind == NODE_GIT ? extra_read(g, git) : SY_E_OK;
+}
+
 enum sy_code
 extra_link(struct guard *g, const struct guard_node *node, int dir_fd, const char *name,
            const struct guard_file *like)
@@ -282,9 +297,7 @@ extra_link(struct guard *g, const struct guard_node *node, int dir_fd, const cha
     }
     if (rc == SY_E_OK && g->n_extras > before && like->rule == GUARD_GIT_FILE) {
         /* Now it is known where its work tree is. */
-        struct guard_node *git = node_at(g, buf_view(&plain));
-
-        rc = git != NULL && git->kind == NODE_GIT ? extra_read(g, git) : SY_E_OK;
+        rc = read_git_dir(g, &plain);
     }
     return rc == SY_E_NOMEM ? rc : SY_E_OK;
 }

@@ -170,6 +170,9 @@ relative_hooks_begin_at_each_work_tree(void **state)
     yard_guard(y, true);
     assert_non_null(strstr(yard_marks_now(y), "W/r/h ro/\n"));
     assert_non_null(strstr(yard_marks_now(y), "W/w/h ro/\n"));
+    /* Also of one that is met after the configuration was read. */
+    yard_run(y, "cd r && git worktree add -q ../late && mkdir ../late/h");
+    assert_non_null(strstr(yard_refresh(y), "W/late/h ro/\n"));
 }
 
 static void

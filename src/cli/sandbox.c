@@ -32,7 +32,8 @@ static const struct {
     {3, FEATURE_FS_TRUNCATE,   "6.2",  "truncate(2) outside of writable roots refused"},
     {4, FEATURE_NETWORK,       "6.7",  "TCP bind and connect by port"                 },
     {5, FEATURE_DEVICE_IOCTL,  "6.10", "ioctl on devices"                             },
-    {6, FEATURE_UNIX_ABSTRACT, "6.12", "signals and abstract Unix sockets kept inside"},
+    {6, FEATURE_SIGNAL_SCOPE,  "6.12", "signals kept inside"                          },
+    {6, FEATURE_UNIX_ABSTRACT, "6.12", "abstract Unix sockets kept inside"            },
     {7, FEATURE_COUNT,         "6.15", "denials in the audit log"                     },
     {9, FEATURE_UNIX_PATH,     "7.1",  "named Unix sockets of others unreachable"     },
 };

@@ -194,7 +194,8 @@ set_features(struct sandbox_plan *plan, const struct sandbox_caps *caps)
     f[FEATURE_FS_METADATA] = state_if(is_full);
     f[FEATURE_PID_NAMESPACE] = state_if(is_full);
     f[FEATURE_PRIVATE_TMP] = state_if(is_full);
-    f[FEATURE_UNIX_ABSTRACT] = state_if(is_on && (abi >= 6 || (is_full && !plan->has_network)));
+    f[FEATURE_UNIX_ABSTRACT] =
+        state_if(is_on && (abi >= 6 || plan->has_broker || (is_full && !plan->has_network)));
     f[FEATURE_UNIX_PATH] =
         state_if(is_on && (abi >= 9 || plan->has_broker || plan->has_own_network));
     f[FEATURE_SIGNAL_SCOPE] = state_if(is_full || (is_on && abi >= 6));

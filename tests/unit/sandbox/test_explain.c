@@ -162,7 +162,7 @@ connections_are_judged_by_their_kind(void **state)
     said = place_ask(p, OPERATION_CONNECT, "[::1]:80");
     assert_false(said.is_allowed);
     said = place_ask(p, OPERATION_CONNECT, "unix:@other");
-    assert_int_equal(said.is_allowed, p->caps.landlock_abi < 6);
+    assert_int_equal(said.is_allowed, p->caps.landlock_abi < 6 && !p->caps.has_seccomp_notify);
     assert_int_equal(sandbox_explain(&said, p->plan, OPERATION_CONNECT, "example.org", &err),
                      SY_E_ARG);
     assert_int_equal(sandbox_explain(&said, p->plan, OPERATION_CONNECT, "example.org:99999", &err),
@@ -266,6 +266,34 @@ named_sockets_are_told_by_what_the_kernel_restricts(void **state)
 }
 
 static void
+abstract_sockets_are_told_by_who_holds_them(void **state)
+{
+    static const struct {
+        int abi;
+        bool has_network;
+        bool is_held;
+    } rows[] = {
+        {2, false, true }, /* by the broker */
+        {2, true,  false},
+        {6, true,  true },
+    };
+    struct place *p = *state;
+
+    p->caps.has_seccomp_notify = true;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct sandbox_plan *plan = NULL;
+
+        p->caps.landlock_abi = rows[i].abi;
+        p->policy.has_network = rows[i].has_network;
+        assert_int_equal(sandbox_plan_new(&plan, &p->policy, &p->caps, NULL), SY_E_OK);
+        assert_int_equal(ask_plan(plan, "unix:@other").is_allowed, !rows[i].is_held);
+        assert_int_equal(sandbox_plan_feature(plan, FEATURE_UNIX_ABSTRACT) == FEATURE_ENFORCED,
+                         rows[i].is_held);
+        sandbox_plan_free(plan);
+    }
+}
+
+static void
 loops_and_endless_names_are_errors(void **state)
 {
     struct place *p = *state;
@@ -317,6 +345,7 @@ main(void)
         IN_A_PLACE(connections_are_judged_by_their_kind),
         IN_A_PLACE(a_network_of_its_own_is_its_own_loopback),
         IN_A_PLACE(named_sockets_are_told_by_what_the_kernel_restricts),
+        IN_A_PLACE(abstract_sockets_are_told_by_who_holds_them),
         IN_A_PLACE(loops_and_endless_names_are_errors),
         IN_A_PLACE(explaining_survives_each_failed_allocation),
     };

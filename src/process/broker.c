@@ -266,8 +266,11 @@ connect_for(const struct call *c, const void *address, size_t length)
 static int
 hold_own(struct call *c, const struct listener_key *key, int denied, int *ret_fd)
 {
-    uint64_t until_ns = clock_mono_ns() + BROKER_SEARCH_NS;
     struct listener l = {0};
+
+    listener_prepare();
+
+    uint64_t until_ns = clock_mono_ns() + BROKER_SEARCH_NS;
 
     switch (listener_find(key, c->place->diag_fd, until_ns, &l)) {
     case LISTENER_NONE:

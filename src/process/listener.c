@@ -87,6 +87,18 @@ forget_answers(int diag_fd)
     }
 }
 
+void
+listener_prepare(void)
+{
+    static atomic_flag is_asked = ATOMIC_FLAG_INIT;
+
+    if (!atomic_flag_test_and_set(&is_asked)) {
+        SY_FD fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+
+        (void)!(fd >= 0 && ask(fd, 0));
+    }
+}
+
 enum listener_answer
 listener_find(const struct listener_key *key, int diag_fd, uint64_t until_ns, struct listener *ret)
 {

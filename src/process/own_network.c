@@ -94,13 +94,15 @@ bool
 own_network_is_served_outside(const struct broker_address *a)
 {
     static const int families[] = {AF_INET, AF_INET6};
-    uint64_t until_ns = clock_mono_ns() + SEARCH_NS;
+    uint64_t until_ns = 0;
     bool is_found = false;
 
     for (size_t i = 0; i < 2 && !is_found; i++) {
         SY_FD fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_SOCK_DIAG);
         bool is_over = fd < 0 || !ask(fd, families[i], a->port);
 
+        /* The first question may load modules of the kernel, which takes longer than a search. */
+        until_ns = i == 0 ? clock_mono_ns() + SEARCH_NS : until_ns;
         while (!is_over && clock_mono_ns() < until_ns) {
             is_over = take(fd, a, &is_found);
         }

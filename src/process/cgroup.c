@@ -32,6 +32,8 @@
 #define NAME_ROOM    64
 #define REMOVE_TRIES 200
 #define NAME_TRIES   16
+/* How far below its limit the peak of a full group may stay: what was asked for at once. */
+#define PEAK_SLACK ((uint64_t)1 << 20)
 
 /* A hierarchy's directory of one command. */
 struct group_place {
@@ -69,7 +71,8 @@ put_number(int dir_fd, const char *file, uint64_t number, struct sy_error *err)
     return put(dir_fd, file, text, err);
 }
 
-/* What stands behind `word` at the beginning of a line; 0 if it stands nowhere. */
+/* What stands behind `word` at the beginning of a line, or all of the first line without one; 0 if
+ * it stands nowhere. */
 static uint64_t
 get_number(int dir_fd, const char *file, const char *word)
 {
@@ -83,8 +86,8 @@ get_number(int dir_fd, const char *file, const char *word)
     }
     for (char *line = text.data; line != NULL; line = strchr(line, '\n')) {
         line += *line == '\n' ? 1 : 0;
-        if (strncmp(line, word, n) == 0 && line[n] == ' ') {
-            line += n + 1;
+        if (n == 0 || (strncmp(line, word, n) == 0 && line[n] == ' ')) {
+            line += n == 0 ? 0 : n + 1;
             line[strcspn(line, "\n")] = '\0';
             return str_to_u64(&number, line, 0, UINT64_MAX) ? number : 0;
         }
@@ -302,6 +305,16 @@ cgroup_means(const struct cgroup *g, enum resource r)
     return p != NULL ? p->in->means : MEANS_ABSENT;
 }
 
+/* By its peaks: counters of failures are not kept for memory with swap by each kernel. */
+static bool
+was_full_v1(const struct group_place *p)
+{
+    uint64_t most = get_number(p->dir_fd, "memory.limit_in_bytes", "");
+
+    return get_number(p->dir_fd, "memory.max_usage_in_bytes", "") + PEAK_SLACK >= most ||
+           get_number(p->dir_fd, "memory.memsw.max_usage_in_bytes", "") + PEAK_SLACK >= most;
+}
+
 bool
 cgroup_was_hit(const struct cgroup *g, enum resource r)
 {
@@ -313,9 +326,12 @@ cgroup_was_hit(const struct cgroup *g, enum resource r)
     if (r == RESOURCE_PROCESSES) {
         return get_number(p->dir_fd, "pids.events", "max") > 0;
     }
-    return get_number(p->dir_fd,
-                      p->in->means == MEANS_CGROUP_V2 ? "memory.events" : "memory.oom_control",
-                      "oom_kill") > 0;
+    /* A kill is counted here too if a group around this one, or the machine, was full. */
+    if (p->in->means == MEANS_CGROUP_V2) {
+        return get_number(p->dir_fd, "memory.events", "oom_kill") > 0 &&
+               get_number(p->dir_fd, "memory.events", "oom") > 0;
+    }
+    return get_number(p->dir_fd, "memory.oom_control", "oom_kill") > 0 && was_full_v1(p);
 }
 
 void

@@ -196,6 +196,66 @@ a_group_holds_memory_and_tells(void **state)
     cgroup_home_free(home);
 }
 
+/* A group around those of a home, with a limit of its own; false where memory is no group's. */
+static bool
+make_around(struct cgroup_home **ret, char around[LIMIT_PATH], bool *ret_is_v2)
+{
+    struct cgroup_home *home = real_home();
+    char tail[64];
+    char own[64];
+    char mounts[128];
+    char text[2 * LIMIT_PATH];
+    const struct cgroup_place *p = NULL;
+
+    for (size_t i = 0; home != NULL && i < home->n; i++) {
+        p = home->places[i].holds[RESOURCE_MEMORY] ? &home->places[i] : p;
+    }
+    if (p == NULL) {
+        cgroup_home_free(home);
+        return false;
+    }
+    *ret_is_v2 = p->means == MEANS_CGROUP_V2;
+    (void)snprintf(around, LIMIT_PATH, "%s/shellyard-around-%d", p->path, (int)getpid());
+    (void)snprintf(tail, sizeof(tail), *ret_is_v2 ? "cgroup2 c rw" : "cgroup c rw,memory");
+    (void)snprintf(own, sizeof(own), *ret_is_v2 ? "0::/\n" : "1:memory:/\n");
+    cgroup_home_free(home);
+    assert_int_equal(mkdir(around, 0755), 0);
+    (void)snprintf(text, sizeof(text), "%s/%s", around,
+                   *ret_is_v2 ? "memory.max" : "memory.limit_in_bytes");
+    write_file(text, "33554432");
+    if (*ret_is_v2) {
+        (void)snprintf(text, sizeof(text), "%s/cgroup.subtree_control", around);
+        write_file(text, "+memory");
+    }
+    (void)snprintf(mounts, sizeof(mounts), "%s/mountinfo", directory);
+    (void)snprintf(text, sizeof(text), "30 1 0:30 / %s rw - %s\n", around, tail);
+    write_file(mounts, text);
+    (void)snprintf(text, sizeof(text), "%s/cgroup", directory);
+    write_file(text, own);
+    assert_int_equal(cgroup_home_new(ret, mounts, text, NULL), SY_E_OK);
+    return true;
+}
+
+static void
+a_limit_of_somebody_else_is_not_told_as_ours(void **state)
+{
+    struct cgroup_home *home = NULL;
+    struct cgroup *g = NULL;
+    char around[LIMIT_PATH];
+    bool is_v2 = false;
+
+    (void)state;
+    if (!make_around(&home, around, &is_v2)) {
+        return;
+    }
+    assert_int_equal(cgroup_new(&g, home, &both, NULL), SY_E_OK);
+    assert_int_equal(inside(g, many_bytes), 128 + SIGKILL);
+    assert_false(cgroup_was_hit(g, RESOURCE_MEMORY));
+    cgroup_free(g);
+    cgroup_home_free(home);
+    assert_int_equal(rmdir(around), 0);
+}
+
 static int
 fork_until_refused(void)
 {
@@ -339,6 +399,7 @@ main(void)
         cmocka_unit_test(files_that_are_not_there_are_named),
         cmocka_unit_test(nothing_is_held_by_no_home),
         cmocka_unit_test(a_group_holds_memory_and_tells),
+        cmocka_unit_test(a_limit_of_somebody_else_is_not_told_as_ours),
         cmocka_unit_test(a_group_holds_processes_and_tells),
         cmocka_unit_test(what_an_engine_left_behind_is_cleared_away_unless_it_lives),
         cmocka_unit_test(only_what_has_a_limit_gets_a_directory_and_none_stays),

@@ -58,7 +58,10 @@ enter_namespaces(struct yard *y, struct failure *f)
         return true;
     }
     if (unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) {
-        return failed(f, STAGE_NAMESPACES, errno, "user and mount namespace");
+        return failed(f, STAGE_NAMESPACES, errno,
+                      errno == ENOSPC ? "the sysctls user.max_user_namespaces and "
+                                        "user.max_mnt_namespaces allow no more"
+                                      : "user and mount namespace");
     }
     y->has_user_namespace = true;
     return map_self(uid, gid, f);

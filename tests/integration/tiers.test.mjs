@@ -43,6 +43,9 @@ test('sandbox check tells the tier and, where it is not the full one, why', (t) 
   assert.equal(none.features.pid_namespace.state, 'absent');
   assert.equal(none.features.fs_metadata.state, 'absent');
 
+  // Where they are used up the kernel says "No space left on device".
+  const spent = check(yard, ['unshare', '-Ur', 'sh', '-c', 'echo 0 >/proc/sys/user/max_mnt_namespaces; exec "$0" "$@"']);
+  assert.match(spent.full_tier_reason, /user\.max_user_namespaces and user\.max_mnt_namespaces allow no more/);
   const noUsers = check(yard, [mask, 'userns']);
   assert.equal(noUsers.tier, isRoot ? 'full' : 'no-namespace', 'real root needs no user namespace');
 

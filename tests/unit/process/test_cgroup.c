@@ -198,12 +198,13 @@ a_group_holds_memory_and_tells(void **state)
 
 /* A group around those of a home, with a limit of its own; false where memory is no group's. */
 static bool
-make_around(struct cgroup_home **ret, char around[LIMIT_PATH], bool *ret_is_v2)
+make_around(struct cgroup_home **ret, char around[LIMIT_PATH])
 {
     struct cgroup_home *home = real_home();
     char tail[64];
-    char own[64];
     char mounts[128];
+    char groups[128];
+    char path[2 * LIMIT_PATH];
     char text[2 * LIMIT_PATH];
     const struct cgroup_place *p = NULL;
 
@@ -214,25 +215,26 @@ make_around(struct cgroup_home **ret, char around[LIMIT_PATH], bool *ret_is_v2)
         cgroup_home_free(home);
         return false;
     }
-    *ret_is_v2 = p->means == MEANS_CGROUP_V2;
+
+    bool is_v2 = p->means == MEANS_CGROUP_V2;
+
     (void)snprintf(around, LIMIT_PATH, "%s/shellyard-around-%d", p->path, (int)getpid());
-    (void)snprintf(tail, sizeof(tail), *ret_is_v2 ? "cgroup2 c rw" : "cgroup c rw,memory");
-    (void)snprintf(own, sizeof(own), *ret_is_v2 ? "0::/\n" : "1:memory:/\n");
+    (void)snprintf(tail, sizeof(tail), is_v2 ? "cgroup2 c rw" : "cgroup c rw,memory");
     cgroup_home_free(home);
     assert_int_equal(mkdir(around, 0755), 0);
-    (void)snprintf(text, sizeof(text), "%s/%s", around,
-                   *ret_is_v2 ? "memory.max" : "memory.limit_in_bytes");
-    write_file(text, "33554432");
-    if (*ret_is_v2) {
-        (void)snprintf(text, sizeof(text), "%s/cgroup.subtree_control", around);
-        write_file(text, "+memory");
+    (void)snprintf(path, sizeof(path), "%s/%s", around,
+                   is_v2 ? "memory.max" : "memory.limit_in_bytes");
+    write_file(path, "33554432");
+    if (is_v2) {
+        (void)snprintf(path, sizeof(path), "%s/cgroup.subtree_control", around);
+        write_file(path, "+memory");
     }
     (void)snprintf(mounts, sizeof(mounts), "%s/mountinfo", directory);
     (void)snprintf(text, sizeof(text), "30 1 0:30 / %s rw - %s\n", around, tail);
     write_file(mounts, text);
-    (void)snprintf(text, sizeof(text), "%s/cgroup", directory);
-    write_file(text, own);
-    assert_int_equal(cgroup_home_new(ret, mounts, text, NULL), SY_E_OK);
+    (void)snprintf(groups, sizeof(groups), "%s/cgroup", directory);
+    write_file(groups, is_v2 ? "0::/\n" : "1:memory:/\n");
+    assert_int_equal(cgroup_home_new(ret, mounts, groups, NULL), SY_E_OK);
     return true;
 }
 
@@ -242,10 +244,9 @@ a_limit_of_somebody_else_is_not_told_as_ours(void **state)
     struct cgroup_home *home = NULL;
     struct cgroup *g = NULL;
     char around[LIMIT_PATH];
-    bool is_v2 = false;
 
     (void)state;
-    if (!make_around(&home, around, &is_v2)) {
+    if (!make_around(&home, around)) {
         return;
     }
     assert_int_equal(cgroup_new(&g, home, &both, NULL), SY_E_OK);

@@ -5,11 +5,11 @@ where nothing stands. The names of walls are those that answers use for features
 """
 
 WALLS = {
-    "fs_write": ("create-outside", "overwrite-outside", "open-truncate-outside", "unlink-outside", "mkdir-outside",
+    "fs_write": ("create-outside", "overwrite-outside", "unlink-outside", "mkdir-outside",
                  "rmdir-outside", "symlink-outside", "fifo-outside", "rename-outwards", "rename-inwards",
                  "link-inwards", "through-link", "through-proc", "proc-write", "host:made-outside",
                  "host:taken-away"),
-    "fs_truncate": ("truncate-outside", "host:changed-outside"),
+    "fs_truncate": ("truncate-outside", "open-truncate-outside", "host:changed-outside"),
     "fs_metadata": ("chmod-outside", "chown-outside", "times-outside", "attribute-outside"),
     "network": ("tcp", "tcp6", "mptcp", "fast-open", "udp", "listen", "unix-datagram", "host:internet-heard"),
     "unix_abstract": ("abstract", "host:abstract-heard"),
@@ -107,6 +107,16 @@ def judge_session_outside(tier, outcomes):
 def without_own_network(tier, outcomes):
     """The outcomes less what means something else in a network of one's own."""
     return {act: 1 if tier == "full" and act in OWN_NETWORK else n for act, n in outcomes.items()}
+
+
+def without_newer(tier, abi, outcomes):
+    """The outcomes less what a Landlock older than `abi` can not refuse in that tier. The keeper of the full tier is
+    process 1 there: what a command sends to it comes to nothing, so to be allowed to send is no way through."""
+    late = [(6, ("signal-parent",))]
+    if tier == "no-namespace":
+        late += [(3, WALLS["fs_truncate"]), (6, (*WALLS["signal_scope"], "steal-signal"))]
+    free = {act for least, acts in late if abi < least for act in acts}
+    return {act: 1 if act in free and n == 0 else n for act, n in outcomes.items()}
 
 
 def judge(outcomes, held, opened=()):

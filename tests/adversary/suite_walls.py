@@ -7,7 +7,7 @@ import itertools
 import sys
 
 from acts import (SESSION_WALLS, WALLS, held_walls, judge, judge_claims, judge_outside, judge_session,
-                  judge_session_outside, without_own_network)
+                  judge_session_outside, without_newer, without_own_network)
 from harness import Suite
 from world import Server
 
@@ -29,7 +29,7 @@ def outside(suite, world):
 def judge_inside(run, tier, outcomes):
     if run.tier != tier:
         return [f"the tier is {run.tier}: {run.brief()}"]
-    judged = without_own_network(tier, outcomes)
+    judged = without_newer(tier, run.sandbox["landlock_abi"], without_own_network(tier, outcomes))
     return judge(judged, held_walls(tier)) + judge_claims(run.sandbox, judged)
 
 
@@ -57,7 +57,7 @@ def on_terminals(suite, world, tier):
         outcomes = {**run.outcomes, **world.facts(), "host:stolen": stolen(server, session)}
         free = world.run([*world.probe_words([act for acts in SESSION_WALLS.values() for act in acts]), *words])
         control = {**free.outcomes, "host:stolen": stolen(server, session)}
-    wrong = judge_inside(run, tier, outcomes) + judge_session(tier, outcomes)
+    wrong = judge_inside(run, tier, outcomes) + judge_session(tier, without_newer(tier, run.sandbox["landlock_abi"], outcomes))
     # It has a terminal of its own, in which it may write and nothing else: the acts on it met the
     # terminal and were refused by the filter, not for want of one.
     wrong = [line for line in wrong if not line.startswith("terminal: ") and ", and terminal got through" not in line]

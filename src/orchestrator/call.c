@@ -1,9 +1,5 @@
-#include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
 
 #include "base/clock.h"
 #include "base/limits.h"
@@ -11,12 +7,6 @@
 #include "base/str.h"
 #include "orchestrator/call_internal.h"
 #include "sandbox/linux/linked.h"
-
-/* Exit codes of calls whose command gave none. */
-#define EXIT_TIMED_OUT   124
-#define EXIT_MACHINERY   125
-#define EXIT_CANCELLED   130
-#define EXIT_SIGNAL_BASE 128
 
 #define NS_PER_MS 1000000ULL
 
@@ -80,92 +70,6 @@ orch_submit(struct orch_call **ret, struct session *session, const struct turn_c
     c->tail.max = (size_t)LIMIT_STREAM_KEEP * 4;
     *ret = c;
     return SY_E_OK;
-}
-
-/* What became of it, but for what the kernel still writes down. */
-static void
-conclude(struct orch_call *c, enum exec_status status)
-{
-    c->output.status = status;
-    c->output.output = c->chain;
-    if (c->entry != NULL) {
-        c->output.plan = c->entry->plan;
-    }
-    switch (status) {
-    case EXEC_EXITED:
-        break;
-    case EXEC_SIGNALED:
-        c->output.exit_code = EXIT_SIGNAL_BASE + c->output.signal;
-        break;
-    case EXEC_TIMED_OUT:
-        c->output.exit_code = EXIT_TIMED_OUT;
-        c->output.is_timed_out = true;
-        break;
-    case EXEC_CANCELLED:
-        c->output.exit_code = EXIT_CANCELLED;
-        break;
-    case EXEC_DENIED:
-    case EXEC_PENDING:
-        c->output.exit_code = EXIT_MACHINERY;
-        break;
-    case EXEC_FAILED:
-        c->output.exit_code = sy_code_status(c->output.err.code);
-        if (c->output.exit_code < EXIT_MACHINERY) {
-            c->output.exit_code = EXIT_MACHINERY;
-        }
-        break;
-    }
-    if (c->chain != NULL && output_finish(c->chain) != SY_E_OK && c->output.note[0] == '\0') {
-        snprintf(c->output.note, sizeof(c->output.note), "memory ran out at the end of the output");
-    }
-    call_judge_limits(c, status);
-    call_take_denials(c);
-    call_protect_end(c);
-    call_gather_denials(c);
-}
-
-/* A process that could not become the command was none. */
-static bool
-has_begun(const struct orch_call *c)
-{
-    return c->has_begun &&
-           (c->request.work.run != NULL ||
-            (c->process != NULL && process_result(c->process)->outcome != PROCESS_FAILED));
-}
-
-/* The one exit: result final, everything given back, end event told. */
-static void
-end(struct orch_call *c)
-{
-    call_tell_denials(c);
-    call_leave_network(c);
-    lock_leave(session_lock(c->session), c);
-    grants_settle(session_grants(c->session), c, has_begun(c));
-    c->state = ORCH_DONE;
-    call_emit_end(c);
-}
-
-static void
-finish(struct orch_call *c, enum exec_status status)
-{
-    conclude(c, status);
-    end(c);
-}
-
-void
-call_fail(struct orch_call *c, enum exec_status status, const struct sy_error *why)
-{
-    c->output.err = *why;
-    finish(c, status);
-}
-
-void
-call_add_note(struct orch_call *c, const char *text)
-{
-    size_t used = strlen(c->output.note);
-
-    snprintf(c->output.note + used, sizeof(c->output.note) - used, "%s%s", used > 0 ? "; " : "",
-             text);
 }
 
 bool
@@ -240,7 +144,7 @@ on_work(struct orch_call *c)
     }
     c->output.duration_ns = clock_mono_ns() - c->started_ns;
     if (rc == SY_E_OK) {
-        finish(c, EXEC_EXITED);
+        call_finish(c, EXEC_EXITED);
     } else {
         call_fail(c, rc == SY_E_DENIED ? EXEC_DENIED : EXEC_FAILED, &err);
     }
@@ -257,56 +161,6 @@ on_sandbox(struct orch_call *c)
         return;
     }
     c->state = ORCH_SPAWN;
-}
-
-/* Leaves the snapshot state towards the spawn. */
-static void
-on_snapshot(struct orch_call *c, uint64_t now_ns)
-{
-    struct snapshot *snapshot = session_snapshot(c->session);
-
-    if (c->owns_snapshot) {
-        if (!snapshot_step(snapshot, now_ns)) {
-            return;
-        }
-        c->owns_snapshot = false;
-        session_wake_waiters(c->session);
-    }
-
-    struct sy_error err = {0};
-    char note[SY_ERR_MSG_MAX];
-
-    switch (snapshot_state(snapshot, c->shell, session_home(c->session))) {
-    case SNAPSHOT_NONE:
-        /* Profiles that change all the time must not keep the call here. */
-        if (!call_has_entry(c)) {
-            return;
-        }
-        if (c->snapshot_tries++ < 2 &&
-            snapshot_start(snapshot, c->session, &c->turn, c->entry, &err) == SY_E_OK) {
-            c->owns_snapshot = true;
-            return;
-        }
-        snprintf(note, sizeof(note), "no login environment: %.180s",
-                 err.msg[0] != '\0' ? err.msg : "the profile files keep changing");
-        call_add_note(c, note);
-        break;
-    case SNAPSHOT_RUNNING:
-        if (!c->is_waiting) {
-            c->is_waiting = true;
-            session_add_waiter(c->session, c);
-        }
-        return;
-    case SNAPSHOT_READY:
-        c->has_login_env = true;
-        break;
-    case SNAPSHOT_FAILED:
-        snprintf(note, sizeof(note), "login environment not used: %.180s",
-                 snapshot_reason(snapshot));
-        call_add_note(c, note);
-        break;
-    }
-    c->state = ORCH_APPROVAL;
 }
 
 static void
@@ -366,21 +220,21 @@ on_process_end(struct orch_call *c)
     if (c->kill_status != EXEC_EXITED) {
         c->output.signal = 0;
         if (c->kill_status == EXEC_FAILED) {
-            finish(c, EXEC_FAILED);
+            call_finish(c, EXEC_FAILED);
             return;
         }
-        finish(c, c->kill_status);
+        call_finish(c, c->kill_status);
         return;
     }
     /* The kernel answers while we look after the command. */
     call_audit_ask(c, clock_mono_ns());
     switch (r->outcome) {
     case PROCESS_EXITED:
-        conclude(c, EXEC_EXITED);
+        call_conclude(c, EXEC_EXITED);
         c->state = ORCH_SETTLE;
         return;
     case PROCESS_SIGNALED:
-        conclude(c, EXEC_SIGNALED);
+        call_conclude(c, EXEC_SIGNALED);
         c->state = ORCH_SETTLE;
         return;
     case PROCESS_RUNNING:
@@ -409,7 +263,7 @@ on_process(struct orch_call *c, uint64_t now_ns)
     if (rc != SY_E_OK) {
         /* Even ending it fails: process_free ends it by force. */
         c->output.err = err;
-        finish(c, EXEC_FAILED);
+        call_finish(c, EXEC_FAILED);
         return;
     }
     if (is_done) {
@@ -444,7 +298,7 @@ orch_step(struct orch_call *c, uint64_t now_ns)
             on_prepare(c);
             break;
         case ORCH_SNAPSHOT:
-            on_snapshot(c, now_ns);
+            call_snapshot_step(c, now_ns);
             break;
         case ORCH_APPROVAL:
             call_approve(c);
@@ -470,7 +324,7 @@ orch_step(struct orch_call *c, uint64_t now_ns)
             break;
         case ORCH_SETTLE:
             if (call_audit_settle(c, now_ns)) {
-                end(c);
+                call_end(c);
             }
             break;
         case ORCH_DONE:
@@ -492,21 +346,6 @@ orch_serve(struct orch_call *c, uint64_t now_ns)
     }
 }
 
-/* Gives up the snapshot: whoever waits for it takes over. */
-static void
-leave_snapshot(struct orch_call *c)
-{
-    if (c->is_waiting) {
-        session_remove_waiter(c->session, c);
-        c->is_waiting = false;
-    }
-    if (c->owns_snapshot) {
-        c->owns_snapshot = false;
-        snapshot_abandon(session_snapshot(c->session));
-        session_wake_waiters(c->session);
-    }
-}
-
 void
 orch_cancel(struct orch_call *c)
 {
@@ -519,11 +358,11 @@ orch_cancel(struct orch_call *c)
     case ORCH_LOCK:
     case ORCH_SANDBOX:
     case ORCH_SPAWN:
-        leave_snapshot(c);
+        call_leave_snapshot(c);
         call_hooks_leave(c);
         call_leave_review(c);
         sy_err_set(&c->output.err, SY_E_CANCELLED, "cancelled before it ran");
-        finish(c, EXEC_CANCELLED);
+        call_finish(c, EXEC_CANCELLED);
         break;
     case ORCH_RUN:
         if (process_result(c->process)->outcome == PROCESS_RUNNING) {
@@ -638,18 +477,6 @@ orch_call_id(const struct orch_call *c)
     return c->request.call_id != NULL ? c->request.call_id : "";
 }
 
-struct orch_call *
-call_next_waiter(struct orch_call *c)
-{
-    return c->next_waiter;
-}
-
-void
-call_set_next_waiter(struct orch_call *c, struct orch_call *next)
-{
-    c->next_waiter = next;
-}
-
 void
 call_wake(struct orch_call *c)
 {
@@ -673,13 +500,13 @@ orch_call_free(struct orch_call *c)
         return;
     }
     c->wake = NULL;
-    leave_snapshot(c);
+    call_leave_snapshot(c);
     call_leave_review(c);
     call_hooks_end(c);
     mem_free(c->client);
     lock_leave(session_lock(c->session), c);
     /* It asks the process. */
-    grants_settle(session_grants(c->session), c, has_begun(c));
+    call_settle_grants(c);
     process_free(c->process);
     network_leave(c->seat);
     call_hidden_end(c, false);

@@ -8,7 +8,7 @@
 /* Of the session's lock (lock.c). */
 enum lock_place { LOCK_OUTSIDE, LOCK_QUEUED, LOCK_INSIDE };
 
-/* One call. Shared by call.c (the machine), spawn.c and emit.c. */
+/* One call. Shared by call.c (the machine) and the files of its states and parts. */
 struct orch_call {
     struct session *session; /* borrowed, outlives the call */
     struct turn_context turn;
@@ -101,8 +101,26 @@ bool call_escalates(const struct orch_call *c);
 
 /* The sandbox of the call's policy, once needed; false: the call has failed (call.c). */
 bool call_has_entry(struct orch_call *c);
-/* Ends a call that never ran (call.c). */
+
+/* ORCH_SNAPSHOT (call_snapshot.c). Step: leaves it towards the approval. Leave: gives the snapshot
+ * up, and whoever waits for it takes over; any number of times. */
+void call_snapshot_step(struct orch_call *c, uint64_t now_ns);
+void call_leave_snapshot(struct orch_call *c);
+
+/*
+ * What became of a call (call_end.c). Conclude: all but what the kernel still writes down. End: the
+ * one exit; the result is final, everything given back, the end event told. Finish: both at once.
+ * Fail: the same for one that never ran.
+ */
+void call_conclude(struct orch_call *c, enum exec_status status);
+void call_end(struct orch_call *c);
+void call_finish(struct orch_call *c, enum exec_status status);
 void call_fail(struct orch_call *c, enum exec_status status, const struct sy_error *why);
+/* What it took of the session's grants is used up if its command has begun, else free again. Any
+ * number of times. */
+void call_settle_grants(struct orch_call *c);
+/* One more sentence of output.note. */
+void call_add_note(struct orch_call *c, const char *text);
 
 /* Environment, argument vector, program, output chain, start (spawn.c). */
 enum sy_code call_spawn(struct orch_call *c, struct sy_error *err) SY_NODISCARD;
@@ -127,9 +145,6 @@ void call_leave_network(struct orch_call *c);
 size_t call_network_watch(const struct orch_call *c, struct process_watch *out, size_t n);
 uint64_t call_network_deadline_ns(const struct orch_call *c);
 void call_network_step(struct orch_call *c);
-
-/* One more sentence of output.note (call.c). */
-void call_add_note(struct orch_call *c, const char *text);
 
 /* Protected paths: before the command starts, after the last of it ended (protect.c). The
  * second may be called any number of times. */

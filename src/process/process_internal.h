@@ -73,6 +73,15 @@ struct process_way {
 /* SY_E_NOTFOUND: the template is gone. */
 enum sy_code process_prepare_by(struct process **ret, const struct sandbox_base *base,
                                 const struct process_way *way, struct sy_error *err);
+/*
+ * Output (process_read.c). Read: what is there, but only so much that a flood keeps nobody waiting.
+ * Drain: once the whole tree is gone a pipe holds only what is in it; to its bottom, then it is
+ * closed, also if somebody outside was handed the other end.
+ */
+enum sy_code process_read(struct process *p, enum output_stream s,
+                          struct sy_error *err) SY_NODISCARD;
+enum sy_code process_drain(struct process *p, enum output_stream s,
+                           struct sy_error *err) SY_NODISCARD;
 /* Input (input.c). What waits is written as far as it is taken. */
 void process_feed(struct process *p);
 /* Adds to the n watches. Returns how many there are. */

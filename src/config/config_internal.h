@@ -82,6 +82,8 @@ struct config_row {
 
 extern const struct config_row config_rows[CONFIG_KEYS];
 
+/* --- key_names.c: keys by their names --- */
+
 /* The part of the key behind its section and the dot. */
 const char *config_short_name(const struct config_row *row);
 /* By "section.name"; CONFIG_KEYS when there is none. */

@@ -3,14 +3,12 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "approval/question.h"
 #include "approval/review_internal.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/str.h"
 #include "base/utf8.h"
 #include "store/grant.h"
 
@@ -146,8 +144,8 @@ word_of(const struct review_answer *a)
     return store_status_name(a->status);
 }
 
-static void
-settle(struct review_ticket *t, enum review_outcome outcome)
+void
+review_ticket_settle(struct review_ticket *t, enum review_outcome outcome)
 {
     t->state = TICKET_ANSWERED;
     t->answer.outcome = outcome;
@@ -160,12 +158,11 @@ void
 review_settle_failed(struct review_ticket *t, const struct sy_error *err)
 {
     t->answer.err = *err;
-    settle(t, REVIEW_FAILED);
+    review_ticket_settle(t, REVIEW_FAILED);
 }
 
-/* Runs one for the ticket, on the writer's thread; `done` drops the ticket's reference. */
-static void
-submit(struct review_ticket *t, store_job_fn *run, store_done_fn *done)
+void
+review_ticket_submit(struct review_ticket *t, store_job_fn *run, store_done_fn *done)
 {
     struct sy_error err = {0};
     const struct store_job job = {.run = run, .done = done, .arg = t};
@@ -199,7 +196,7 @@ done_take(void *arg, enum sy_code rc, const struct sy_error *err)
     if (rc != SY_E_OK) {
         review_settle_failed(t, err);
     } else if (t->may) {
-        settle(t, REVIEW_APPROVED);
+        review_ticket_settle(t, REVIEW_APPROVED);
     } else {
         (void)sy_err_set(&gone, SY_E_DENIED, "the approval was used already, or its time is over");
         review_settle_failed(t, &gone);
@@ -207,9 +204,8 @@ done_take(void *arg, enum sy_code rc, const struct sy_error *err)
     review_ticket_unref(t);
 }
 
-/* By what stands in the store. */
-static void
-apply(struct review_ticket *t, const struct store_request *q, bool is_remembered)
+void
+review_ticket_apply(struct review_ticket *t, const struct store_request *q, bool is_remembered)
 {
     t->answer.status = q->status;
     t->answer.is_remembered = is_remembered && q->status != STORE_PENDING;
@@ -226,17 +222,17 @@ apply(struct review_ticket *t, const struct store_request *q, bool is_remembered
     case STORE_APPROVED_FOR_SESSION:
     case STORE_APPROVED_WITH_RULE:
         t->state = TICKET_BUSY;
-        submit(t, run_take, done_take);
+        review_ticket_submit(t, run_take, done_take);
         return;
     case STORE_DENIED:
-        settle(t, REVIEW_DENIED);
+        review_ticket_settle(t, REVIEW_DENIED);
         return;
     case STORE_ABORTED:
-        settle(t, REVIEW_ABORTED);
+        review_ticket_settle(t, REVIEW_ABORTED);
         return;
     case STORE_TIMED_OUT:
     case STORE_CANCELLED:
-        settle(t, REVIEW_TIMED_OUT);
+        review_ticket_settle(t, REVIEW_TIMED_OUT);
         return;
     }
 }
@@ -251,23 +247,8 @@ refresh(struct review_ticket *t)
         review_settle_failed(t, &err);
         return;
     }
-    apply(t, &q, false);
+    review_ticket_apply(t, &q, false);
     store_request_fini(&q);
-}
-
-static enum sy_code
-run_create(struct store *st, void *arg, struct sy_error *err)
-{
-    struct review_ticket *t = arg;
-    const struct store_request_new q = {
-        .digest = t->digest,
-        .text = t->text,
-        .session = t->session,
-        .principal = t->review->principal,
-        .ttl_ms = t->review->ttl_ms,
-    };
-
-    return store_request_create(t->made_id, st, &q, err);
 }
 
 static enum sy_code
@@ -289,6 +270,12 @@ done_cancel(void *arg, enum sy_code rc, const struct sy_error *err)
     review_ticket_unref(arg);
 }
 
+void
+review_ticket_cancel(struct review_ticket *t)
+{
+    review_ticket_submit(t, run_cancel, done_cancel);
+}
+
 /* How long, from the moment at which a person can look at it. */
 void
 review_ticket_hold(struct review_ticket *t)
@@ -298,204 +285,17 @@ review_ticket_hold(struct review_ticket *t)
     review_ticket_wake(t);
 }
 
-static void
-open_ticket(struct review_ticket *t)
+void
+review_ticket_open(struct review_ticket *t)
 {
     t->state = TICKET_OPEN;
     t->expires_ns = clock_mono_ns() + t->review->ttl_ms * NS_PER_MS;
     review_ticket_begin_comment(t);
     if (t->hold_ms == 0) {
-        settle(t, REVIEW_PENDING);
+        review_ticket_settle(t, REVIEW_PENDING);
     } else if (!t->is_commenting || !t->asks_once) {
         review_ticket_hold(t);
     }
-}
-
-static void
-done_create(void *arg, enum sy_code rc, const struct sy_error *err)
-{
-    struct review_ticket *t = arg;
-
-    if (rc != SY_E_OK) {
-        review_settle_failed(t, err);
-        review_ticket_unref(t);
-        return;
-    }
-    memcpy(t->id, t->made_id, sizeof(t->id));
-    if (t->is_left && t->review->is_ending) {
-        review_ticket_unref(t); /* all of the session are taken back */
-        return;
-    }
-    if (t->is_left) {
-        submit(t, run_cancel, done_cancel);
-    } else {
-        open_ticket(t);
-    }
-    review_ticket_unref(t);
-}
-
-static bool
-is_held(const struct review *r, const struct review_ticket *self, const char *id)
-{
-    for (const struct review_ticket *t = r->tickets; t != NULL; t = t->next) {
-        if (t != self && !t->is_left && str_eq(t->id, id)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Has a person approved it for one of these sessions? */
-static enum sy_code
-find_grant(bool *ret, struct review_ticket *t, const char *const *sessions, struct sy_error *err)
-{
-    struct store_grant grant = {.keys = t->keys, .n = t->n_keys};
-    enum sy_code rc = SY_E_OK;
-
-    *ret = false;
-    for (; *sessions != NULL && rc == SY_E_OK && !*ret; sessions++) {
-        grant.session = *sessions;
-        rc = store_grant_has(ret, t->review->reader, &grant, err);
-    }
-    if (rc == SY_E_OK && *ret) {
-        t->answer.is_remembered = true;
-        t->answer.status = STORE_APPROVED_FOR_SESSION;
-        settle(t, REVIEW_APPROVED);
-    }
-    return rc;
-}
-
-/* A request of the first of the sessions, or what was denied to one above it: what was approved
- * once is for who asked. SY_E_NOTFOUND for none. */
-static enum sy_code
-find_request(struct store_request *ret, struct review_ticket *t, const char *const *sessions,
-             struct sy_error *err)
-{
-    struct store *st = t->review->reader;
-    enum sy_code rc = store_request_find(ret, st, sessions[0], t->digest, err);
-
-    for (size_t i = 1; sessions[i] != NULL && rc == SY_E_NOTFOUND; i++) {
-        rc = store_request_find(ret, st, sessions[i], t->digest, err);
-        if (rc == SY_E_OK && ret->status != STORE_DENIED && ret->status != STORE_ABORTED) {
-            store_request_fini(ret);
-            *ret = (struct store_request){0};
-            rc = SY_E_NOTFOUND;
-        }
-    }
-    return rc;
-}
-
-/* Was the same asked before? True: the ticket goes on with that. */
-static enum sy_code
-find_before(bool *ret, struct review_ticket *t, const char *const *sessions, struct sy_error *err)
-{
-    struct review *r = t->review;
-    struct store_request q = {0};
-    struct sy_error why = {0};
-    enum sy_code rc = find_grant(ret, t, sessions, err);
-
-    if (rc != SY_E_OK || *ret) {
-        return rc;
-    }
-    rc = find_request(&q, t, sessions, &why);
-    if (rc == SY_E_NOTFOUND) {
-        return SY_E_OK;
-    }
-    if (rc != SY_E_OK) {
-        return sy_err_set(err, rc, "%s", why.msg);
-    }
-    *ret = !is_held(r, t, q.id);
-    if (*ret) {
-        memcpy(t->id, q.id, sizeof(t->id));
-        rc = review_ticket_take_comment(t, err);
-    }
-    if (*ret && rc == SY_E_OK) {
-        apply(t, &q, true);
-        if (t->state == TICKET_OPEN) {
-            open_ticket(t);
-        }
-    }
-    store_request_fini(&q);
-    return rc;
-}
-
-static enum sy_code
-ticket_new(struct review_ticket **ret, struct review *r, const struct review_question *q,
-           const char *session, struct sy_error *err)
-{
-    SY_AUTO(buf_fini) struct buf text = {.max = LIMIT_STORE_TEXT};
-    struct review_ticket *t = mem_alloc_zero(1, sizeof(*t));
-
-    if (t == NULL) {
-        return sy_err_nomem(err);
-    }
-    t->review = r;
-    t->refs = 1;
-    t->next = r->tickets;
-    r->tickets = t;
-    t->hold_ms = q->hold_ms;
-    t->asks_once = q->asks_once;
-    t->hold_ns = UINT64_MAX;
-    t->expires_ns = UINT64_MAX;
-
-    enum sy_code rc = question_write(&text, q->question);
-
-    t->session = mem_strdup(session);
-    if (t->session == NULL) {
-        review_ticket_unref(t);
-        return sy_err_nomem(err);
-    }
-    t->text = rc == SY_E_OK ? buf_take(&text) : NULL;
-    if (t->text == NULL) {
-        review_ticket_unref(t);
-        return rc == SY_E_LIMIT ? sy_err_set(err, rc, "it is too long to be shown to a person")
-                                : sy_err_nomem(err);
-    }
-    t->n_keys = q->question->may_remember ? binding_keys(q->question) : 0;
-    t->keys = mem_alloc_zero(t->n_keys + 1, BINDING_SIZE);
-    if (t->keys == NULL) {
-        review_ticket_unref(t);
-        return sy_err_nomem(err);
-    }
-    for (size_t i = 0; i < t->n_keys; i++) {
-        binding_key(t->keys + i * BINDING_SIZE, q->question, i);
-    }
-    binding_digest(t->digest, q->question);
-    *ret = t;
-    return SY_E_OK;
-}
-
-static enum sy_code
-store_ask(struct review *r, struct review_ticket **ret, const struct review_question *q,
-          struct sy_error *err)
-{
-    struct review_ticket *t = NULL;
-    const char *const own[] = {r->session, NULL};
-    const char *const *sessions = q->sessions != NULL ? q->sessions : own;
-    bool is_known = false;
-    enum sy_code rc = review_open_store(r, err);
-
-    if (rc == SY_E_OK) {
-        rc = ticket_new(&t, r, q, sessions[0], err);
-    }
-    if (rc != SY_E_OK) {
-        return rc;
-    }
-    SY_ASSERT(t != NULL);
-    rc = find_before(&is_known, t, sessions, err);
-    if (rc != SY_E_OK) {
-        review_ticket_unref(t);
-        return rc;
-    }
-    if (!is_known) {
-        t->state = TICKET_BUSY;
-        submit(t, run_create, done_create);
-    }
-    /* From now on: whoever asks looks at the answer first. */
-    t->wake = q->wake;
-    t->arg = q->arg;
-    *ret = t;
-    return SY_E_OK;
 }
 
 static const struct review_answer *
@@ -562,7 +362,7 @@ store_reply(struct review_ticket *t, const struct review_reply *reply)
         return;
     }
     t->state = TICKET_BUSY;
-    submit(t, run_reply, done_reply);
+    review_ticket_submit(t, run_reply, done_reply);
 }
 
 static void
@@ -570,7 +370,7 @@ store_give_up(struct review_ticket *t)
 {
     t->hold_ms = 0; /* also for a request that is on its way to the store */
     if (t->state == TICKET_OPEN) {
-        settle(t, REVIEW_PENDING);
+        review_ticket_settle(t, REVIEW_PENDING);
     }
 }
 
@@ -581,7 +381,7 @@ store_leave(struct review_ticket *t)
 
     t->is_left = true;
     if (is_open) {
-        submit(t, run_cancel, done_cancel);
+        review_ticket_cancel(t);
     }
     review_ticket_unref(t);
 }
@@ -614,7 +414,7 @@ store_end(struct review *r, const char *session)
 }
 
 const struct review_ops review_store_ops = {
-    .ask = store_ask,
+    .ask = review_ask_store,
     .answer = store_answer,
     .id = store_id,
     .text = store_text,
@@ -649,7 +449,7 @@ look(struct review_ticket *t, uint64_t now_ns, bool has_changed)
         refresh(t);
     }
     if (t->state == TICKET_OPEN && now_ns >= t->hold_ns) {
-        settle(t, REVIEW_PENDING);
+        review_ticket_settle(t, REVIEW_PENDING);
     }
 }
 

@@ -79,6 +79,17 @@ void review_lose_store(struct review *r);
 void review_settle_failed(struct review_ticket *t, const struct sy_error *err);
 /* Frees it with its last holder. */
 void review_ticket_unref(struct review_ticket *t);
+/* The answer is there. */
+void review_ticket_settle(struct review_ticket *t, enum review_outcome outcome);
+/* Runs one for the ticket, on the writer's thread; `done` drops the ticket's reference. */
+void review_ticket_submit(struct review_ticket *t, store_job_fn *run, store_done_fn *done);
+/* By what stands in the store. */
+void review_ticket_apply(struct review_ticket *t, const struct store_request *q,
+                         bool is_remembered);
+/* Its request is in the store: it can be answered from now on. */
+void review_ticket_open(struct review_ticket *t);
+/* Takes its request back, whoever holds the ticket. */
+void review_ticket_cancel(struct review_ticket *t);
 /* Tells whoever asked, unless they left. */
 void review_ticket_wake(struct review_ticket *t);
 /* Its call waits from now on. */
@@ -87,5 +98,12 @@ void review_ticket_hold(struct review_ticket *t);
 void review_ticket_begin_comment(struct review_ticket *t);
 /* What stands in the store of a request that was asked before. */
 enum sy_code review_ticket_take_comment(struct review_ticket *t, struct sy_error *err) SY_NODISCARD;
+
+/* review_ask.c */
+
+/* review_ops.ask: a ticket for the question, which goes on with what was asked or granted before
+ * where that is the same, and is a new request in the store otherwise. */
+enum sy_code review_ask_store(struct review *r, struct review_ticket **ret,
+                              const struct review_question *q, struct sy_error *err) SY_NODISCARD;
 
 #endif

@@ -4,15 +4,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "approval/assess.h"
-#include "approval/inner.h"
+#include "approval/assess_internal.h"
 #include "approval/rules_read.h"
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/place.h"
 #include "base/str.h"
-#include "command/command.h"
 #include "command/danger.h"
 #include "command/safe.h"
 #include "guard/git_tame.h"
@@ -195,137 +193,6 @@ refresh_rules(struct assessor *a, const struct assess_input *in, struct sy_error
     return rc;
 }
 
-/* What the rules look at. */
-struct commands {
-    struct strv *v;
-    bool *is_trusted;
-    bool *is_allowed;
-    size_t n;
-    struct inner hidden; /* what they start in their turn */
-    bool is_whole;
-    bool is_script;
-    bool is_literal;    /* no word of them is made by the shell */
-    char cwd[PATH_MAX]; /* "" when it is not known */
-};
-
-static void
-commands_fini(struct commands *c)
-{
-    for (size_t i = 0; c->v != NULL && i < c->n; i++) {
-        strv_fini(&c->v[i]);
-    }
-    inner_fini(&c->hidden);
-    mem_free(c->v);
-    mem_free(c->is_trusted);
-    mem_free(c->is_allowed);
-}
-
-static enum sy_code
-commands_make(struct commands *c, size_t n)
-{
-    c->v = mem_alloc_zero(n + 1, sizeof(*c->v));
-    c->is_trusted = mem_alloc_zero(n + 1, sizeof(*c->is_trusted));
-    c->is_allowed = mem_alloc_zero(n + 1, sizeof(*c->is_allowed));
-    if (c->v == NULL || c->is_trusted == NULL || c->is_allowed == NULL) {
-        return SY_E_NOMEM;
-    }
-    c->n = n;
-    for (size_t i = 0; i < n; i++) {
-        c->v[i].max = LIMIT_ARGV;
-    }
-    return SY_E_OK;
-}
-
-/* To which command an assignment belongs is not kept: each that has one gets them all. A rule
- * that allows must name them, so that errs on the side of asking. */
-static enum sy_code
-copy_command(struct strv *ret, const struct script *s, const struct script_command *from)
-{
-    enum sy_code rc = SY_E_OK;
-
-    for (size_t i = 0; i < s->n_assigned && rc == SY_E_OK; i++) {
-        if ((from->flags & COMMAND_ASSIGNS) != 0) {
-            rc = strv_add(ret, s->assigned[i].text);
-        }
-    }
-    return rc == SY_E_OK ? inner_add_words(ret, from->words, from->n) : rc;
-}
-
-static bool
-is_literal(const struct script_command *c)
-{
-    for (size_t i = 0; i < c->n; i++) {
-        if ((c->words[i].flags & (WORD_DYNAMIC | WORD_GLOB | WORD_TILDE | WORD_BRACE)) != 0) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static enum sy_code
-commands_of_script(struct commands *c, struct assessor *a, const char *text, struct sy_error *err)
-{
-    struct sy_error why = {0};
-    enum sy_code rc = script_read(a->reader, &a->script, SCRIPT_BASH, text, strlen(text), &why);
-
-    if (rc == SY_E_NOMEM) {
-        return sy_err_nomem(err);
-    }
-    c->is_script = true;
-    c->is_whole = (a->script.form == SCRIPT_PLAIN || a->script.form == SCRIPT_HEREDOC) &&
-                  a->script.n_redirects == 0;
-    rc = commands_make(c, a->script.n_commands);
-    for (size_t i = 0; i < c->n && rc == SY_E_OK; i++) {
-        rc = copy_command(&c->v[i], &a->script, &a->script.commands[i]);
-        c->is_literal = c->is_literal && is_literal(&a->script.commands[i]);
-    }
-    return rc == SY_E_LIMIT ? sy_err_set(err, rc, "a command has more than %u words", LIMIT_ARGV)
-           : rc != SY_E_OK  ? sy_err_nomem(err)
-                            : rc;
-}
-
-static enum sy_code
-find_trusted(struct commands *c, const struct judge_world *world)
-{
-    for (size_t i = 0; i < c->n; i++) {
-        SY_AUTO(buf_fini) struct buf path = {.max = LIMIT_PATH};
-        size_t at = c->is_script ? rule_assignments(&c->v[i]) : 0;
-
-        if (at >= c->v[i].n) {
-            continue;
-        }
-        if (judge_find_program(NULL, &path, &c->is_trusted[i], c->v[i].v[at], world) ==
-            SY_E_NOMEM) {
-            return SY_E_NOMEM;
-        }
-    }
-    return SY_E_OK;
-}
-
-static enum sy_code
-commands_find(struct commands *c, struct assessor *a, const struct assess_input *in,
-              const struct judge_world *world, struct sy_error *err)
-{
-    const char *text = shell_script_of(in->argv);
-    enum sy_code rc = SY_E_OK;
-
-    c->is_literal = true;
-    if (text != NULL) {
-        rc = commands_of_script(c, a, text, err);
-    } else {
-        c->is_whole = true;
-        rc = commands_make(c, 1);
-        if (rc == SY_E_OK) {
-            rc = strv_add_all(&c->v[0], in->argv);
-        }
-        rc = rc == SY_E_OK ? rc : sy_err_nomem(err);
-    }
-    if (rc == SY_E_OK && find_trusted(c, world) != SY_E_OK) {
-        rc = sy_err_nomem(err);
-    }
-    return rc;
-}
-
 static void
 find_real_cwd(char ret[PATH_MAX], const char *cwd)
 {
@@ -335,7 +202,8 @@ find_real_cwd(char ret[PATH_MAX], const char *cwd)
 }
 
 static void
-ask_rules(struct rule_verdict *ret, const struct rules *rules, struct commands *c, const char *cwd)
+ask_rules(struct rule_verdict *ret, const struct rules *rules, struct assess_commands *c,
+          const char *cwd)
 {
     find_real_cwd(c->cwd, cwd);
 
@@ -357,8 +225,8 @@ ask_rules(struct rule_verdict *ret, const struct rules *rules, struct commands *
 
 /* The worst of the commands that no rule allows; all of them when any is not known. */
 static enum sy_code
-judge_rest(struct danger_verdict *ret, const struct commands *c, const struct judge_world *world,
-           struct sy_error *err)
+judge_rest(struct danger_verdict *ret, const struct assess_commands *c,
+           const struct judge_world *world, struct sy_error *err)
 {
     struct danger_verdict worst = {.level = DANGER_NONE, .verdict = ret->verdict};
 
@@ -384,7 +252,7 @@ judge_rest(struct danger_verdict *ret, const struct commands *c, const struct ju
 }
 
 static bool
-has_allowed(const struct commands *c)
+has_allowed(const struct assess_commands *c)
 {
     for (size_t i = 0; i < c->n; i++) {
         if (c->is_allowed[i]) {
@@ -444,7 +312,7 @@ gives_rights(const char *word)
 /* Wherever it stands among the words: behind wrappers (env, xargs, timeout), and where it is only
  * meant as text, which costs a word in what people read. */
 static bool
-asks_for_rights(const struct commands *c)
+asks_for_rights(const struct assess_commands *c)
 {
     for (size_t i = 0; i < c->n; i++) {
         for (size_t k = 0; k < c->v[i].n; k++) {
@@ -458,7 +326,7 @@ asks_for_rights(const struct commands *c)
 
 /* A rule is offered for one command alone, which stands by itself. */
 static enum sy_code
-propose(struct assessment *ret, const struct commands *c, const struct assess_input *in)
+propose(struct assessment *ret, const struct assess_commands *c, const struct assess_input *in)
 {
     if (!c->is_whole || !c->is_literal || c->n != 1 ||
         (c->is_script && rule_assignments(&c->v[0]) > 0) ||
@@ -469,7 +337,7 @@ propose(struct assessment *ret, const struct commands *c, const struct assess_in
 }
 
 static enum sy_code
-judge(struct assessment *ret, const struct assess_input *in, struct commands *c,
+judge(struct assessment *ret, const struct assess_input *in, struct assess_commands *c,
       const struct judge_world *world, struct sy_error *err)
 {
     struct danger_verdict danger = {0};
@@ -541,7 +409,7 @@ assessor_assess(void *arg, struct assessment *ret, const struct assess_input *in
         return sy_err_nomem(err);
     }
 
-    SY_AUTO(commands_fini) struct commands commands = {0};
+    SY_AUTO(assess_commands_fini) struct assess_commands commands = {0};
     struct rule_verdict rule = {0};
     const struct judge_world world = {
         .reader = a->reader,
@@ -559,7 +427,7 @@ assessor_assess(void *arg, struct assessment *ret, const struct assess_input *in
 
     *ret = (struct assessment){.prefix = {.max = LIMIT_ARGV}, .better = {.max = LIMIT_ARGV}};
     if (rc == SY_E_OK) {
-        rc = commands_find(&commands, a, in, &world, err);
+        rc = assess_commands_find(&commands, &a->script, in, &world, err);
     }
     if (rc == SY_E_OK && a->rules.n > 0) {
         rc = inner_find(&commands.hidden, &world, in->argv, commands.is_script, err);

@@ -32,17 +32,9 @@ no_resource(struct mcp *m, const struct mcp_request *r, const char *uri, const c
     struct jw w;
 
     out_begin(&m->base, &w);
-    rpc_reply_open(&w, &r->id);
-    jw_key(&w, "error");
-    jw_object(&w);
-    jw_key_int(&w, "code", RPC_NO_RESOURCE);
-    jw_key_str(&w, "message", why);
-    jw_key(&w, "data");
-    jw_object(&w);
+    rpc_error_data_open(&w, &r->id, RPC_NO_RESOURCE, why);
     jw_key_strn(&w, "uri", uri, strnlen(uri, URI_SHOWN));
-    jw_end_object(&w);
-    jw_end_object(&w);
-    jw_end_object(&w);
+    rpc_error_data_close(&w);
     if (jw_done(&w) == SY_E_OK) {
         mcp_deliver(m, r->batch);
     } else {

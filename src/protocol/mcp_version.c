@@ -58,13 +58,7 @@ refuse(struct mcp *m, const struct mcp_request *r, int code, const char *asked, 
     (void)snprintf(text, sizeof(text), "%s: begin with initialize (versions %s to %s)", why,
                    versions[0].name, mcp_version_newest()->name);
     out_begin(&m->base, &w);
-    rpc_reply_open(&w, &r->id);
-    jw_key(&w, "error");
-    jw_object(&w);
-    jw_key_int(&w, "code", code);
-    jw_key_str(&w, "message", text);
-    jw_key(&w, "data");
-    jw_object(&w);
+    rpc_error_data_open(&w, &r->id, code, text);
     jw_key(&w, "supported");
     jw_array(&w);
     for (size_t i = 0; i < N_VERSIONS; i++) {
@@ -74,9 +68,7 @@ refuse(struct mcp *m, const struct mcp_request *r, int code, const char *asked, 
     if (asked != NULL) {
         jw_key_strn(&w, "requested", asked, strnlen(asked, SHOWN));
     }
-    jw_end_object(&w);
-    jw_end_object(&w);
-    jw_end_object(&w);
+    rpc_error_data_close(&w);
     /* OUT_RESERVE holds it. */
     SY_ASSERT(jw_done(&w) == SY_E_OK);
     mcp_deliver(m, r->batch);

@@ -170,14 +170,41 @@ rpc_notification_open(struct jw *w, const char *method)
     jw_object(w);
 }
 
-void
-rpc_error(struct jw *w, const struct rpc_id *id, int code, const char *message)
+static void
+error_open(struct jw *w, const struct rpc_id *id, int code, const char *message)
 {
     rpc_reply_open(w, id);
     jw_key(w, "error");
     jw_object(w);
     jw_key_int(w, "code", code);
     jw_key_str(w, "message", message);
+}
+
+static void
+error_close(struct jw *w)
+{
     jw_end_object(w);
     jw_end_object(w);
+}
+
+void
+rpc_error(struct jw *w, const struct rpc_id *id, int code, const char *message)
+{
+    error_open(w, id, code, message);
+    error_close(w);
+}
+
+void
+rpc_error_data_open(struct jw *w, const struct rpc_id *id, int code, const char *message)
+{
+    error_open(w, id, code, message);
+    jw_key(w, "data");
+    jw_object(w);
+}
+
+void
+rpc_error_data_close(struct jw *w)
+{
+    jw_end_object(w);
+    error_close(w);
 }

@@ -47,5 +47,8 @@ void rpc_reply_open(struct jw *w, const struct rpc_id *id);
 void rpc_notification_open(struct jw *w, const char *method);
 /* A whole error reply. */
 void rpc_error(struct jw *w, const struct rpc_id *id, int code, const char *message);
+/* One with data: an object, whose members the caller writes between the two. */
+void rpc_error_data_open(struct jw *w, const struct rpc_id *id, int code, const char *message);
+void rpc_error_data_close(struct jw *w);
 
 #endif

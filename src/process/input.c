@@ -76,30 +76,13 @@ open_terminal(int *ret_master, int *ret_slave, const struct process_input_way *w
     return SY_E_OK;
 }
 
-static enum sy_code
-prepare(struct process **ret, const struct sandbox_base *base, const int stdio[3],
-        bool has_terminal, struct sy_error *err)
-{
-    const struct process_way way = {
-        .template = base != NULL ? base->template : NULL,
-        .stdio = stdio,
-        .has_terminal = has_terminal,
-    };
-    enum sy_code rc = process_prepare_by(ret, base, &way, err);
-
-    return rc == SY_E_NOTFOUND && way.template != NULL
-               ? sy_err_set(err, SY_E_SANDBOX,
-                            "the sandbox's process was killed just now: call once more")
-               : rc;
-}
-
 /* A run with a tree of its own has terminals of its own, which alone have names there. */
 static enum sy_code
 prepare_far_terminal(struct process **ret, const struct sandbox_base *base,
                      const struct process_input_way *way, struct sy_error *err)
 {
     struct process *p = NULL;
-    enum sy_code rc = prepare(&p, base, NULL, true, err);
+    enum sy_code rc = process_prepare_in(&p, base, NULL, true, err);
 
     if (rc != SY_E_OK) {
         return rc;
@@ -130,7 +113,7 @@ prepare_terminal(struct process **ret, const struct sandbox_base *base,
         const int stdio[3] = {slave, slave, slave};
 
         rc = way->pool != NULL ? process_pool_make_terminal(way->pool, &p, base, stdio, err)
-                               : prepare(&p, base, stdio, true, err);
+                               : process_prepare_in(&p, base, stdio, true, err);
     }
     if (rc == SY_E_OK) {
         p->read_fd[STREAM_STDOUT] = fd_take(&master);
@@ -152,7 +135,7 @@ prepare_pipe(struct process **ret, const struct sandbox_base *base, struct sy_er
         rc = fd_set_nonblock(write_end, err);
     }
     if (rc == SY_E_OK) {
-        rc = prepare(&p, base, (const int[3]){read_end, -1, -1}, false, err);
+        rc = process_prepare_in(&p, base, (const int[3]){read_end, -1, -1}, false, err);
     }
     if (rc == SY_E_OK) {
         p->write_fd = fd_take(&write_end);
@@ -176,7 +159,7 @@ process_prepare_input(struct process **ret, const struct sandbox_base *base,
                    ? prepare_far_terminal(ret, base, way, err)
                    : prepare_terminal(ret, base, way, err);
     }
-    return prepare(ret, base, NULL, false, err);
+    return process_prepare_in(ret, base, NULL, false, err);
 }
 
 /* Where input goes; -1: nowhere. */

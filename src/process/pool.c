@@ -85,12 +85,7 @@ make(struct process_pool *pool, struct process **ret, const struct sandbox_base 
     enum sy_code rc = SY_E_NOTFOUND;
 
     if (base != NULL && base->template != NULL) {
-        way.template = base->template;
-        rc = process_prepare_by(ret, base, &way, err);
-        return rc == SY_E_NOTFOUND
-                   ? sy_err_set(err, SY_E_SANDBOX,
-                                "the sandbox's process was killed just now: call once more")
-                   : rc;
+        return process_prepare_in(ret, base, way.stdio, way.has_terminal, err);
     }
     bool may_share =
         pool->uses_templates && base != NULL && base->program != NULL && !base->is_observed;

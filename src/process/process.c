@@ -390,8 +390,7 @@ process_await_terminal(struct process *p, struct sy_error *err)
             continue;
         }
         if (got != (ssize_t)sizeof(r)) {
-            return sy_err_set(err, SY_E_SANDBOX,
-                              "the sandbox's process was killed just now: call once more");
+            return process_was_killed(err);
         }
         if (r.kind == KEEPER_FAILED && r.stage == STAGE_PTY) {
             return process_no_terminal(err, r.sys);

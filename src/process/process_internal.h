@@ -73,6 +73,11 @@ struct process_way {
 /* SY_E_NOTFOUND: the template is gone. */
 enum sy_code process_prepare_by(struct process **ret, const struct sandbox_base *base,
                                 const struct process_way *way, struct sy_error *err);
+/* By the base's template, if it has one, and no other instead; as process_way has the rest. */
+enum sy_code process_prepare_in(struct process **ret, const struct sandbox_base *base,
+                                const int stdio[3], bool has_terminal, struct sy_error *err);
+/* What is told where that template is gone: SY_E_SANDBOX. */
+enum sy_code process_was_killed(struct sy_error *err);
 /*
  * Output (process_read.c). Read: what is there, but only so much that a flood keeps nobody waiting.
  * Drain: once the whole tree is gone a pipe holds only what is in it; to its bottom, then it is

@@ -232,18 +232,31 @@ process_prepare(struct process **ret, const struct sandbox_base *base, struct sy
 }
 
 enum sy_code
-process_prepare_on(struct process **ret, const struct sandbox_base *base, const int stdio[3],
-                   struct sy_error *err)
+process_was_killed(struct sy_error *err)
+{
+    return sy_err_set(err, SY_E_SANDBOX,
+                      "the sandbox's process was killed just now: call once more");
+}
+
+enum sy_code
+process_prepare_in(struct process **ret, const struct sandbox_base *base, const int stdio[3],
+                   bool has_terminal, struct sy_error *err)
 {
     const struct process_way way = {
         .template = base != NULL ? base->template : NULL,
         .stdio = stdio,
+        .has_terminal = has_terminal,
     };
     enum sy_code rc = process_prepare_by(ret, base, &way, err);
 
-    return rc == SY_E_NOTFOUND && way.template != NULL
-               ? sy_err_set(err, SY_E_SANDBOX, "the sandbox's process was killed just now")
-               : rc;
+    return rc == SY_E_NOTFOUND && way.template != NULL ? process_was_killed(err) : rc;
+}
+
+enum sy_code
+process_prepare_on(struct process **ret, const struct sandbox_base *base, const int stdio[3],
+                   struct sy_error *err)
+{
+    return process_prepare_in(ret, base, stdio, false, err);
 }
 
 bool

@@ -3,7 +3,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -30,6 +32,31 @@ fd_take(int *fd)
 
     *fd = -1;
     return taken;
+}
+
+void
+fd_take_passed(struct msghdr *message, int *fds, size_t n)
+{
+    size_t i = 0;
+
+    for (struct cmsghdr *m = CMSG_FIRSTHDR(message); m != NULL; m = CMSG_NXTHDR(message, m)) {
+        if (m->cmsg_level != SOL_SOCKET || m->cmsg_type != SCM_RIGHTS) {
+            continue;
+        }
+        for (size_t at = CMSG_LEN(0); at + sizeof(int) <= m->cmsg_len; at += sizeof(int)) {
+            int fd = -1;
+
+            memcpy(&fd, (const char *)m + at, sizeof(fd));
+            while (i < n && fds[i] >= 0) {
+                i++;
+            }
+            if (i < n) {
+                fds[i] = fd;
+            } else {
+                fd_close(&fd);
+            }
+        }
+    }
 }
 
 enum sy_code

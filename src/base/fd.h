@@ -19,6 +19,10 @@
 void fd_close(int *fd);
 /* Moves the descriptor out of *fd, leaving -1. */
 int fd_take(int *fd);
+/* The descriptors that came along with a message, in their order to those of fds[n] that are -1.
+ * One for which there is no room is closed. */
+struct msghdr;
+void fd_take_passed(struct msghdr *message, int *fds, size_t n);
 /* A close-on-exec pipe; both ends blocking. */
 enum sy_code fd_pipe(int *ret_read, int *ret_write, struct sy_error *err) SY_NODISCARD;
 enum sy_code fd_set_nonblock(int fd, struct sy_error *err) SY_NODISCARD;

@@ -95,29 +95,6 @@ on_timer(uv_timer_t *timer)
     caller_close(c);
 }
 
-/* Descriptors that came along; more than two are nobody's. */
-static void
-take_descriptors(struct caller *c, struct msghdr *message)
-{
-    for (struct cmsghdr *m = CMSG_FIRSTHDR(message); m != NULL; m = CMSG_NXTHDR(message, m)) {
-        if (m->cmsg_level != SOL_SOCKET || m->cmsg_type != SCM_RIGHTS) {
-            continue;
-        }
-        for (size_t at = CMSG_LEN(0); at + sizeof(int) <= m->cmsg_len; at += sizeof(int)) {
-            int fd = -1;
-
-            memcpy(&fd, (const char *)m + at, sizeof(fd));
-            if (c->fds[0] < 0) {
-                c->fds[0] = fd;
-            } else if (c->fds[1] < 0) {
-                c->fds[1] = fd;
-            } else {
-                fd_close(&fd);
-            }
-        }
-    }
-}
-
 /* Reads a piece of the hello. 0: the client has ended; -1 with errno. */
 static ssize_t
 receive(struct caller *c)
@@ -141,7 +118,7 @@ receive(struct caller *c)
     ssize_t n = recvmsg(c->fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 
     if (n > 0) {
-        take_descriptors(c, &message);
+        fd_take_passed(&message, c->fds, sizeof(c->fds) / sizeof(c->fds[0]));
         c->in.len += (size_t)n;
         c->in.data[c->in.len] = '\0';
     }

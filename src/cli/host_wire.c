@@ -38,22 +38,6 @@ host_send(int fd, const struct host_message *m, const int *fds, size_t n)
     return sent == (ssize_t)sizeof(copy);
 }
 
-static void
-take_fds(struct msghdr *message, int ret_fds[HOST_FDS])
-{
-    size_t n = 0;
-
-    for (struct cmsghdr *m = CMSG_FIRSTHDR(message); m != NULL; m = CMSG_NXTHDR(message, m)) {
-        if (m->cmsg_level != SOL_SOCKET || m->cmsg_type != SCM_RIGHTS) {
-            continue;
-        }
-        for (size_t at = CMSG_LEN(0); at + sizeof(int) <= m->cmsg_len && n < HOST_FDS;
-             at += sizeof(int)) {
-            memcpy(&ret_fds[n++], (const char *)m + at, sizeof(int));
-        }
-    }
-}
-
 int
 host_receive(int fd, struct host_message *ret, int ret_fds[HOST_FDS])
 {
@@ -72,7 +56,7 @@ host_receive(int fd, struct host_message *ret, int ret_fds[HOST_FDS])
         return 0;
     }
     if (n > 0) {
-        take_fds(&message, ret_fds);
+        fd_take_passed(&message, ret_fds, HOST_FDS);
     }
     if (n == (ssize_t)sizeof(*ret) && ret->version == HOST_VERSION) {
         ret->build[sizeof(ret->build) - 1] = '\0';

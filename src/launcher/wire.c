@@ -21,7 +21,6 @@ receive_with_fds(int channel_fd, void *bytes, size_t n, int fds[LAUNCH_FDS])
                              .msg_control = &control,
                              .msg_controllen = sizeof(control.room)};
     ssize_t got = recvmsg(channel_fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-    size_t count = 0;
 
     for (size_t i = 0; i < LAUNCH_FDS; i++) {
         fds[i] = -1;
@@ -29,13 +28,7 @@ receive_with_fds(int channel_fd, void *bytes, size_t n, int fds[LAUNCH_FDS])
     if (got < 0) {
         return got;
     }
-
-    const struct cmsghdr *c = CMSG_FIRSTHDR(&message);
-
-    if (c != NULL && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS) {
-        count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-        memcpy(fds, CMSG_DATA(c), count * sizeof(int));
-    }
+    fd_take_passed(&message, fds, LAUNCH_FDS);
     if ((message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) {
         for (size_t i = 0; i < LAUNCH_FDS; i++) {
             fd_close(&fds[i]);

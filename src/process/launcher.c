@@ -201,11 +201,7 @@ await(int channel_fd, int fds[LAUNCH_REPORT_FDS], struct sy_error *err)
         return sy_err_set(err, SY_E_NOTFOUND, "the launcher ended before it answered");
     }
 
-    const struct cmsghdr *c = CMSG_FIRSTHDR(&message);
-
-    if (c != NULL && c->cmsg_type == SCM_RIGHTS) {
-        memcpy(fds, CMSG_DATA(c), c->cmsg_len - CMSG_LEN(0));
-    }
+    fd_take_passed(&message, fds, LAUNCH_REPORT_FDS);
     if (got != (ssize_t)sizeof(r) || r.version != LAUNCH_VERSION) {
         return sy_err_set(err, SY_E_SANDBOX,
                           "shellyard-launch is of another version than this program: install both "

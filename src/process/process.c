@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -351,13 +350,9 @@ receive(struct process *p, struct keeper_report *ret)
     ssize_t got = recvmsg(p->channel_fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 
     if (got > 0) {
-        const struct cmsghdr *c = CMSG_FIRSTHDR(&message);
-
         SY_FD came = -1;
 
-        if (c != NULL && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(int))) {
-            memcpy(&came, CMSG_DATA(c), sizeof(int));
-        }
+        fd_take_passed(&message, &came, 1);
         if (came >= 0 && ret->kind == KEEPER_BORN) {
             p->keeper_ino = inode_of(came);
         } else if (came >= 0 && ret->kind == KEEPER_TERMINAL) {

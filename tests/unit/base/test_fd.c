@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -217,6 +218,79 @@ read_once(void *arg)
     return fd_read_file(arg, &b, NULL);
 }
 
+/* One byte, with n times standard input. */
+static void
+pass(int to, size_t n)
+{
+    union {
+        struct cmsghdr header;
+        char room[CMSG_SPACE(3 * sizeof(int))];
+    } control = {0};
+    struct iovec part = {.iov_base = (char[1]){'x'}, .iov_len = 1};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+    const int zero[3] = {0};
+
+    if (n > 0) {
+        message.msg_control = &control;
+        message.msg_controllen = CMSG_SPACE(n * sizeof(int));
+        control.header = (struct cmsghdr){.cmsg_len = CMSG_LEN(n * sizeof(int)),
+                                          .cmsg_level = SOL_SOCKET,
+                                          .cmsg_type = SCM_RIGHTS};
+        memcpy(CMSG_DATA(&control.header), zero, n * sizeof(int));
+    }
+    assert_int_equal(sendmsg(to, &message, MSG_NOSIGNAL), 1);
+}
+
+static void
+take(int from, int *fds, size_t n)
+{
+    union {
+        struct cmsghdr header;
+        char room[CMSG_SPACE(3 * sizeof(int))];
+    } control;
+    char byte = 0;
+    struct iovec part = {.iov_base = &byte, .iov_len = 1};
+    struct msghdr message = {.msg_iov = &part,
+                             .msg_iovlen = 1,
+                             .msg_control = &control,
+                             .msg_controllen = sizeof(control.room)};
+
+    assert_int_equal(recvmsg(from, &message, MSG_CMSG_CLOEXEC), 1);
+    fd_take_passed(&message, fds, n);
+}
+
+static int
+lowest_free(void)
+{
+    SY_FD fd = fcntl(0, F_DUPFD_CLOEXEC, 0);
+
+    return fd;
+}
+
+static void
+descriptors_that_come_fill_empty_places_and_are_closed_beyond(void **state)
+{
+    int ends[2];
+
+    (void)state;
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+
+    int lowest = lowest_free();
+    int fds[2] = {ends[0], -1};
+
+    pass(ends[0], 3);
+    take(ends[1], fds, 2);
+    assert_int_equal(fds[0], ends[0]);
+    assert_int_equal(fds[1], lowest);
+    fd_close(&fds[1]);
+    assert_int_equal(lowest_free(), lowest);
+    pass(ends[0], 0);
+    take(ends[1], fds, 2);
+    assert_int_equal(fds[1], -1);
+    fd_close(&ends[0]);
+    fd_close(&ends[1]);
+}
+
 static void
 reading_survives_each_failed_allocation(void **state)
 {
@@ -237,6 +311,7 @@ main(void)
         cmocka_unit_test(writing_fails_with_its_errno),
         cmocka_unit_test(a_file_is_read_up_to_the_maximum_and_not_beyond),
         cmocka_unit_test(missing_files_are_told_from_unreadable_ones),
+        cmocka_unit_test(descriptors_that_come_fill_empty_places_and_are_closed_beyond),
         cmocka_unit_test(reading_survives_each_failed_allocation),
     };
 

@@ -54,56 +54,6 @@ skip_quoted(const char *s, size_t len, size_t at)
     return 0;
 }
 
-/* The place after a value that begins at `at`: the first newline or comment
- * outside of strings and brackets; 0 if it does not end. */
-static size_t
-skip_toml_value(const char *s, size_t len, size_t at)
-{
-    size_t depth = 0;
-
-    while (at < len) {
-        char c = s[at];
-
-        if (c == '"' || c == '\'') {
-            at = skip_quoted(s, len, at);
-            if (at == 0) {
-                return 0;
-            }
-            continue;
-        }
-        if (depth == 0 && (c == '\n' || c == '#')) {
-            return at;
-        }
-        if (c == '#') {
-            at += strcspn(s + at, "\n");
-            continue;
-        }
-        if (c == '[' || c == '{') {
-            depth++;
-        } else if ((c == ']' || c == '}') && depth > 0) {
-            depth--;
-        }
-        at++;
-    }
-    return depth == 0 ? at : 0;
-}
-
-/* The place after a date, a number or a boolean that begins at `at`. */
-static size_t
-skip_bare(const char *s, size_t at)
-{
-    static const char bare[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+-._:";
-    size_t n = strspn(s + at, bare);
-
-    /* "1979-05-27 07:32:00" */
-    if (n == 10 && s[at + 4] == '-' && s[at + n] == ' ' && strchr("012", s[at + n + 1]) != NULL &&
-        s[at + n + 1] != '\0') {
-        n += 1 + strspn(s + at + n + 1, bare);
-    }
-    return at + n;
-}
-
 /* The place after the bracket that closes the one at `at`; strings and comments are skipped. */
 static size_t
 skip_brackets(const char *s, size_t end, size_t at)
@@ -132,6 +82,42 @@ skip_brackets(const char *s, size_t end, size_t at)
         }
     }
     return 0;
+}
+
+/* The place after a value that begins at `at`: the first newline or comment
+ * outside of strings and brackets; 0 if it does not end. */
+static size_t
+skip_toml_value(const char *s, size_t len, size_t at)
+{
+    while (at < len && s[at] != '\n' && s[at] != '#') {
+        if (s[at] == '"' || s[at] == '\'') {
+            at = skip_quoted(s, len, at);
+        } else if (s[at] == '[' || s[at] == '{') {
+            at = skip_brackets(s, len, at);
+        } else {
+            at++;
+        }
+        if (at == 0) {
+            return 0;
+        }
+    }
+    return at;
+}
+
+/* The place after a date, a number or a boolean that begins at `at`. */
+static size_t
+skip_bare(const char *s, size_t at)
+{
+    static const char bare[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+-._:";
+    size_t n = strspn(s + at, bare);
+
+    /* "1979-05-27 07:32:00" */
+    if (n == 10 && s[at + 4] == '-' && s[at + n] == ' ' && strchr("012", s[at + n + 1]) != NULL &&
+        s[at + n + 1] != '\0') {
+        n += 1 + strspn(s + at + n + 1, bare);
+    }
+    return at + n;
 }
 
 /* Is s[at, end) one value, with nothing behind it? */

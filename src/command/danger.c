@@ -73,11 +73,7 @@ judge_redirects(struct danger *d, const struct script *script)
 void
 danger_script(struct danger *d, struct words w, const char *text, size_t len)
 {
-    const struct script *outer = d->script;
-    bool outer_is_known = d->has_known_variables;
-    size_t outer_at = d->at;
-    struct downloads *outer_downloads = d->downloads;
-    bool outer_has_looked = d->has_looked;
+    const struct danger_in outer = d->in;
     struct script script = {0};
     struct sy_error err = {.code = SY_E_OK};
     enum sy_code rc = SY_E_OK;
@@ -95,10 +91,8 @@ danger_script(struct danger *d, struct words w, const char *text, size_t len)
     } else if (script.form == SCRIPT_UNREADABLE) {
         danger_found(d, DANGER_UNKNOWN, "script.unreadable", w, NULL, script.reason);
     }
-    d->script = &script;
-    d->has_known_variables = has_known_variables(&script);
-    d->downloads = NULL;
-    d->has_looked = false;
+    d->in =
+        (struct danger_in){.script = &script, .has_known_variables = has_known_variables(&script)};
     d->layers++;
     for (size_t i = 0; i < script.n_commands && d->rc == SY_E_OK; i++) {
         const struct script_command *c = &script.commands[i];
@@ -106,18 +100,14 @@ danger_script(struct danger *d, struct words w, const char *text, size_t len)
         places_next(&d->places, c->flags);
         d->reads_pipe = (c->flags & COMMAND_READS_PIPE) != 0;
         d->before = d->reads_pipe && i > 0 ? &script.commands[i - 1] : NULL;
-        d->at = i;
+        d->in.at = i;
         danger_words(d, (struct words){c->words, c->n});
     }
     places_next(&d->places, 0);
     judge_redirects(d, &script);
     d->layers--;
-    d->script = outer;
-    d->has_known_variables = outer_is_known;
-    danger_download_free(d->downloads);
-    d->downloads = outer_downloads;
-    d->has_looked = outer_has_looked;
-    d->at = outer_at;
+    danger_download_free(d->in.downloads);
+    d->in = outer;
     d->reads_pipe = false;
     d->before = NULL;
     script_fini(&script);
@@ -127,7 +117,7 @@ danger_script(struct danger *d, struct words w, const char *text, size_t len)
 static void
 judge_input(struct danger *d, struct words w)
 {
-    const struct script *s = d->script;
+    const struct script *s = d->in.script;
     const struct script_command *before = d->before;
     bool has_pipe = d->reads_pipe;
 

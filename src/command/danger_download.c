@@ -129,7 +129,7 @@ spread(struct downloads *l, const struct script *s)
 static struct downloads *
 find(const struct danger *d, enum sy_code *ret_rc)
 {
-    const struct script *s = d->script;
+    const struct script *s = d->in.script;
     struct downloads *l = NULL;
 
     for (size_t i = 0; i < s->n_commands; i++) {
@@ -170,25 +170,26 @@ danger_download_free(struct downloads *l)
 static bool
 look(struct danger *d)
 {
-    if (!d->has_looked) {
-        d->has_looked = true;
-        d->downloads = find(d, &d->rc);
+    if (!d->in.has_looked) {
+        d->in.has_looked = true;
+        d->in.downloads = find(d, &d->rc);
     }
-    return d->downloads != NULL;
+    return d->in.downloads != NULL;
 }
 
 static bool
 pipe_brings(const struct danger *d)
 {
-    return d->reads_pipe && d->at > 0 && (d->downloads->of_command[d->at - 1] & PIPE_BRINGS) != 0;
+    return d->reads_pipe && d->in.at > 0 &&
+           (d->in.downloads->of_command[d->in.at - 1] & PIPE_BRINGS) != 0;
 }
 
 /* In a substitution among its words or as its input. */
 static bool
 substitution_brings(const struct danger *d)
 {
-    return d->at + 1 < d->script->n_commands &&
-           (d->downloads->of_command[d->at + 1] & INNER_BRINGS) != 0;
+    return d->in.at + 1 < d->in.script->n_commands &&
+           (d->in.downloads->of_command[d->in.at + 1] & INNER_BRINGS) != 0;
 }
 
 /* Was a file of this name brought by the script? */
@@ -199,7 +200,7 @@ was_brought(const struct danger *d, const char *path)
     uint64_t h = hash_of_file(path, len);
 
     return len > 0 && path[len - 1] != '/' &&
-           bsearch(&h, d->downloads->hashes, d->downloads->n, sizeof(h), by_value) != NULL;
+           bsearch(&h, d->in.downloads->hashes, d->in.downloads->n, sizeof(h), by_value) != NULL;
 }
 
 static bool
@@ -277,7 +278,7 @@ danger_download(struct danger *d, const char *name, struct words w)
 {
     bool runs = false;
 
-    if (d->script == NULL) {
+    if (d->in.script == NULL) {
         return;
     }
     /* Most commands run nothing, and are found to by little. */

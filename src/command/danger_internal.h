@@ -4,13 +4,21 @@
 #include "command/danger.h"
 #include "command/judge_internal.h"
 
+/* The script whose commands are judged. */
+struct danger_in {
+    const struct script *script; /* NULL: an argument list */
+    bool has_known_variables;    /* what it assigns is not changed behind our back */
+    size_t at;                   /* the command at hand, or the one around it */
+    struct downloads *downloads; /* NULL: none, or has_looked is false */
+    bool has_looked;
+};
+
 /* One judgement on its way. */
 struct danger {
     struct danger_verdict *out;
     const struct judge_world *world;
     struct places places;
-    const struct script *script; /* the one whose commands are judged; NULL: an argument list */
-    bool has_known_variables;    /* what it assigns is not changed behind our back */
+    struct danger_in in;
     danger_fn *fn;
     danger_seen_fn *seen;
     void *arg;                           /* of either */
@@ -18,10 +26,7 @@ struct danger {
     unsigned layers;                     /* scripts in scripts, programs in programs */
     bool reads_pipe;                     /* the command at hand */
     const struct script_command *before; /* what writes into that pipe; NULL: not known */
-    size_t at;                           /* the script's command around it */
-    struct downloads *downloads;         /* of the script; NULL: none, or has_looked is false */
-    bool has_looked;
-    enum sy_code rc; /* the first failure */
+    enum sy_code rc;                     /* the first failure */
 };
 
 /* Remembers and tells. `argument` may be NULL. */

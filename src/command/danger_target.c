@@ -78,7 +78,7 @@ static const char *
 assigned_value(const struct danger *d, const char *name, size_t len)
 {
     const char *value = NULL;
-    const struct script *s = d->has_known_variables ? d->script : NULL;
+    const struct script *s = d->in.has_known_variables ? d->in.script : NULL;
 
     for (size_t i = 0; s != NULL && i < s->n_assigned; i++) {
         const struct script_word *w = &s->assigned[i];

@@ -9,74 +9,8 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "command/danger.h"
+#include "danger_yard.h"
 #include "fault.h"
-#include "world.h"
-
-static struct script_reader *reader;
-
-static int
-make_reader(void **state)
-{
-    (void)state;
-    reader = script_reader_new();
-    assert_non_null(reader);
-    return 0;
-}
-
-static int
-free_reader(void **state)
-{
-    (void)state;
-    script_reader_free(reader);
-    return 0;
-}
-
-static struct danger_verdict
-judge(const struct judge_world *world, char *const *argv)
-{
-    struct danger_verdict v;
-
-    assert_int_equal(danger_judge(&v, world, argv, NULL, NULL, NULL), SY_E_OK);
-    assert_non_null(v.verdict.rule);
-    return v;
-}
-
-static void
-check(struct danger_verdict v, const char *what, enum danger_level level, const char *rule)
-{
-    if (v.level != level || (rule != NULL && strcmp(v.verdict.rule, rule) != 0)) {
-        fail_msg("%s: %s, not %s: %s %s (%s), wanted rule %s", what, danger_level_name(v.level),
-                 danger_level_name(level), v.verdict.rule, v.verdict.argument, v.verdict.why,
-                 rule != NULL ? rule : "any");
-    }
-    assert_true(v.level == DANGER_NONE || v.verdict.why[0] != '\0');
-}
-
-static void
-expect_words(const struct judge_world *world, const char *line, enum danger_level level,
-             const char *rule)
-{
-    struct strv argv = {.max = 64};
-
-    for (const char *s = line + strspn(line, " "); *s != '\0'; s += strspn(s, " ")) {
-        size_t len = strcspn(s, " ");
-
-        assert_int_equal(strv_addn(&argv, s, len), SY_E_OK);
-        s += len;
-    }
-    check(judge(world, strv_view(&argv)), line, level, rule);
-    strv_fini(&argv);
-}
-
-static void
-expect(const char *script, enum danger_level level, const char *rule)
-{
-    struct judge_world world = test_world(reader);
-    char *argv[] = {mem_unconst("bash"), mem_unconst("-lc"), mem_unconst(script), NULL};
-
-    check(judge(&world, argv), script, level, rule);
-}
 
 static void
 forced_rm_is_dangerous(void **state)
@@ -119,7 +53,7 @@ forced_rm_is_dangerous(void **state)
         "repeat 3 rm -f x",
         "strace -o /tmp/t rm -f x",
     };
-    struct judge_world world = test_world(reader);
+    struct judge_world world = test_world(test_reader);
 
     (void)state;
     for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
@@ -152,7 +86,7 @@ forced_rm_is_dangerous(void **state)
 static void
 what_only_looks_like_it_is_not(void **state)
 {
-    struct judge_world world = test_world(reader);
+    struct judge_world world = test_world(test_reader);
 
     (void)state;
     expect_words(&world, "rm -r x", DANGER_NONE, "none");
@@ -175,13 +109,13 @@ what_only_looks_like_it_is_not(void **state)
 static void
 scripts_that_cannot_be_read_are_unknown(void **state)
 {
-    struct judge_world world = test_world(reader);
+    struct judge_world world = test_world(test_reader);
     char *argv[] = {mem_unconst("sh"), mem_unconst("-c"), mem_unconst("ls \xff"), NULL};
 
     (void)state;
     expect("if then rm -rf x", DANGER_UNKNOWN, "script.unreadable");
     expect("{rm,-rf,/}", DANGER_UNKNOWN, "script.unreadable");
-    check(judge(&world, argv), "invalid UTF-8", DANGER_UNKNOWN, "script.refused");
+    expect_verdict(danger_of(&world, argv), "invalid UTF-8", DANGER_UNKNOWN, "script.refused");
 }
 
 static void
@@ -422,95 +356,6 @@ what_is_below_is_dangerous_at_most(void **state)
 }
 
 static void
-windows_ways_are_dangerous(void **state)
-{
-    static const char *const powershell[] = {
-        "Start-Process 'https://x.y'",
-        "Start-Process('https://x.y');",
-        "saps HTTP://x.y",
-        "ii hTtPs://x.y",
-        "Remove-Item test -Force",
-        "Remove-Item test -Recurse -Force",
-        "Remove-Item -Path 'test' -Recurse -Force",
-        "ri test -Force",
-        "rm test -Force",
-        "Remove-Item test -Force; Write-Host done",
-        "if ($x) { Remove-Item test -Force }",
-        "[void]( Remove-Item test -Force )]",
-        "Write-Host hi;Remove-Item -Force C:\\tmp",
-        "del,-Force,C:\\foo",
-        "rm\ttest\t-Force",
-        "Remove-Item test -Force:$true",
-        "(New-Object -ComObject Shell.Application).ShellExecute('http://x')",
-    };
-    static const char *const cmd[] = {
-        "start https://x.y",
-        "start \"\" https://x.y",
-        "start \"title\" \"https://x.y\"",
-        "del /f x",
-        "erase /f x",
-        "DEL /F x",
-        "rd /s /q x",
-        "rmdir /s /q x",
-        "rd /s/q x",
-        "echo hello & del /f x",
-        "echo hi&del /f x",
-        "echo hi&&del /f x",
-        "echo hi||del /f x",
-        "echo hi&rmdir /s /q testdir",
-    };
-    struct judge_world world = test_world(reader);
-
-    (void)state;
-    world.is_windows = true;
-    for (size_t i = 0; i < sizeof(powershell) / sizeof(powershell[0]); i++) {
-        char *argv[] = {mem_unconst("powershell.exe"), mem_unconst("-Command"),
-                        mem_unconst(powershell[i]), NULL};
-
-        check(judge(&world, argv), powershell[i], DANGER_DANGEROUS, NULL);
-    }
-    for (size_t i = 0; i < sizeof(cmd) / sizeof(cmd[0]); i++) {
-        char *argv[] = {mem_unconst("cmd.exe"), mem_unconst("/c"), mem_unconst(cmd[i]), NULL};
-
-        check(judge(&world, argv), cmd[i], DANGER_DANGEROUS, NULL);
-    }
-    expect_words(&world, "cmd.exe /r del /f x", DANGER_DANGEROUS, "cmd.remove-forced");
-    expect_words(&world, "cmd /c start https://x.y", DANGER_DANGEROUS, "windows.opens-address");
-    expect_words(&world, "msedge.exe https://x.y", DANGER_DANGEROUS, "windows.opens-address");
-    expect_words(&world, "rundll32 url.dll,FileProtocolHandler https://x", DANGER_DANGEROUS, NULL);
-    expect_words(&world, "powershell -EncodedCommand AAAA", DANGER_UNKNOWN, "powershell.encoded");
-}
-
-static void
-harmless_windows_ways_are_not(void **state)
-{
-    static const char *const powershell[] = {
-        "Start-Process notepad.exe",
-        "Remove-Item test",
-        "Get-ChildItem -Force; Remove-Item test",
-        "Write-Host https://x.y",
-    };
-    static const char *const cmd[] = {"del test.txt", "rd /s test",  "del C:/foo/bar.txt",
-                                      "rd C:/source", "echo del /f", "start notepad"};
-    struct judge_world world = test_world(reader);
-
-    (void)state;
-    world.is_windows = true;
-    for (size_t i = 0; i < sizeof(powershell) / sizeof(powershell[0]); i++) {
-        char *argv[] = {mem_unconst("pwsh"), mem_unconst("-NoProfile"), mem_unconst("-Command"),
-                        mem_unconst(powershell[i]), NULL};
-
-        check(judge(&world, argv), powershell[i], DANGER_NONE, NULL);
-    }
-    for (size_t i = 0; i < sizeof(cmd) / sizeof(cmd[0]); i++) {
-        char *argv[] = {mem_unconst("cmd"), mem_unconst("/c"), mem_unconst(cmd[i]), NULL};
-
-        check(judge(&world, argv), cmd[i], DANGER_NONE, NULL);
-    }
-    expect_words(&world, "explorer.exe .", DANGER_NONE, NULL);
-}
-
-static void
 note(void *arg, enum danger_level level, const struct verdict *v)
 {
     struct buf *b = arg;
@@ -523,7 +368,7 @@ note(void *arg, enum danger_level level, const struct verdict *v)
 static void
 each_finding_is_told(void **state)
 {
-    struct judge_world world = test_world(reader);
+    struct judge_world world = test_world(test_reader);
     struct buf b = {.max = 4096};
     struct danger_verdict v;
     char *argv[] = {mem_unconst("sh"), mem_unconst("-c"),
@@ -544,7 +389,7 @@ each_finding_is_told(void **state)
 static void
 without_home_or_workspace_it_still_judges(void **state)
 {
-    struct judge_world world = {.reader = reader, .cwd = "/x"};
+    struct judge_world world = {.reader = test_reader, .cwd = "/x"};
 
     (void)state;
     expect_words(&world, "rm -rf /", DANGER_CATASTROPHIC, "catastrophe.system");
@@ -669,13 +514,11 @@ main(void)
         cmocka_unit_test(overwriting_in_the_workspace_is_only_noted),
         cmocka_unit_test(what_cannot_be_made_good_is_a_catastrophe),
         cmocka_unit_test(what_is_below_is_dangerous_at_most),
-        cmocka_unit_test(windows_ways_are_dangerous),
-        cmocka_unit_test(harmless_windows_ways_are_not),
         cmocka_unit_test(each_finding_is_told),
         cmocka_unit_test(running_what_the_network_brings_is_unknown),
         cmocka_unit_test(without_home_or_workspace_it_still_judges),
         cmocka_unit_test(each_allocation_may_fail),
     };
 
-    return cmocka_run_group_tests(tests, make_reader, free_reader);
+    return cmocka_run_group_tests(tests, test_reader_make, test_reader_free);
 }

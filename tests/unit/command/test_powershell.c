@@ -11,30 +11,11 @@
 #include "command/safe.h"
 #include "world.h"
 
-static struct script_reader *reader;
-
-static int
-make_reader(void **state)
-{
-    (void)state;
-    reader = script_reader_new();
-    assert_non_null(reader);
-    return 0;
-}
-
-static int
-free_reader(void **state)
-{
-    (void)state;
-    script_reader_free(reader);
-    return 0;
-}
-
 /* Up to eight words. */
 static void
 expect(bool is_windows, const char *const *words, bool is_safe)
 {
-    struct judge_world world = test_world(reader);
+    struct judge_world world = test_world(test_reader);
     struct safe_verdict v;
     char *argv[9] = {NULL};
 
@@ -201,5 +182,5 @@ main(void)
         cmocka_unit_test(elsewhere_aliases_are_programs),
     };
 
-    return cmocka_run_group_tests(tests, make_reader, free_reader);
+    return cmocka_run_group_tests(tests, test_reader_make, test_reader_free);
 }

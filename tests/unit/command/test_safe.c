@@ -13,25 +13,6 @@
 #include "fault.h"
 #include "world.h"
 
-static struct script_reader *reader;
-
-static int
-make_reader(void **state)
-{
-    (void)state;
-    reader = script_reader_new();
-    assert_non_null(reader);
-    return 0;
-}
-
-static int
-free_reader(void **state)
-{
-    (void)state;
-    script_reader_free(reader);
-    return 0;
-}
-
 static struct safe_verdict
 judge(const struct judge_world *world, char *const *argv)
 {
@@ -68,7 +49,7 @@ expect_words(const struct judge_world *world, const char *line, bool is_safe)
 static void
 expect_script(const char *script, bool is_safe)
 {
-    struct judge_world world = test_world(reader);
+    struct judge_world world = test_world(test_reader);
     char *argv[] = {mem_unconst("bash"), mem_unconst("-lc"), mem_unconst(script), NULL};
     struct safe_verdict v = judge(&world, argv);
 
@@ -136,7 +117,7 @@ programs_that_only_look_are_safe(void **state)
         "git log --format=%H",
         "sed -n 3p",
     };
-    struct judge_world world = test_world(reader);
+    struct judge_world world = test_world(test_reader);
 
     (void)state;
     for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
@@ -237,7 +218,7 @@ static const char *const not_known[] = {
 static void
 what_is_not_known_to_look_is_not_safe(void **state)
 {
-    struct judge_world world = test_world(reader);
+    struct judge_world world = test_world(test_reader);
 
     (void)state;
     for (size_t i = 0; i < sizeof(not_known) / sizeof(not_known[0]); i++) {
@@ -248,7 +229,7 @@ what_is_not_known_to_look_is_not_safe(void **state)
 static void
 a_program_is_the_file_that_would_run(void **state)
 {
-    struct judge_world world = test_world(reader);
+    struct judge_world world = test_world(test_reader);
 
     (void)state;
     expect_words(&world, "./cat a.txt", false);
@@ -388,7 +369,7 @@ scripts_are_safe_when_each_command_is(void **state)
 static void
 git_needs_its_environment_and_a_tame_repository(void **state)
 {
-    struct judge_world world = test_world(reader);
+    struct judge_world world = test_world(test_reader);
     char *argv[] = {mem_unconst("git"), mem_unconst("status"), NULL};
     char *ls[] = {mem_unconst("ls"), NULL};
     struct safe_verdict v = judge(&world, argv);
@@ -402,7 +383,7 @@ git_needs_its_environment_and_a_tame_repository(void **state)
     assert_false(v.is_safe);
     assert_string_equal(v.verdict.rule, "git.repository");
     assert_string_equal(v.verdict.argument, "/W/evil/sub");
-    world = test_world(reader);
+    world = test_world(test_reader);
     world.git_is_tame = NULL;
     assert_false(judge(&world, argv).is_safe);
 }
@@ -410,7 +391,7 @@ git_needs_its_environment_and_a_tame_repository(void **state)
 static void
 variables_of_the_call_may_change_programs(void **state)
 {
-    struct judge_world world = test_world(reader);
+    struct judge_world world = test_world(test_reader);
     char *good[] = {mem_unconst("LC_ALL=C"), mem_unconst("NO_COLOR=1"), NULL};
     char *bad[] = {mem_unconst("LC_ALL=C"), mem_unconst("LD_PRELOAD=/W/x.so"), NULL};
 
@@ -437,7 +418,7 @@ a_verdict_names_rule_command_and_argument(void **state)
         {"uniq a b",            "uniq.output",        "uniq a b",         "b"        },
         {"uniq a \xe2\x80\x8b", "uniq.output",        "uniq a \\u{200B}", "\\u{200B}"},
     };
-    struct judge_world world = test_world(reader);
+    struct judge_world world = test_world(test_reader);
 
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -464,7 +445,7 @@ count(void *arg, bool is_safe, const struct verdict *v)
 static void
 each_command_is_told_of(void **state)
 {
-    struct judge_world world = test_world(reader);
+    struct judge_world world = test_world(test_reader);
     char *argv[] = {mem_unconst("sh"), mem_unconst("-c"),
                     mem_unconst("ls; touch a; bash -c 'pwd | rm x'; id"), NULL};
     struct safe_verdict v;
@@ -480,7 +461,7 @@ each_command_is_told_of(void **state)
 static void
 windows_names_are_understood(void **state)
 {
-    struct judge_world world = test_world(reader);
+    struct judge_world world = test_world(test_reader);
     char *git[] = {mem_unconst("C:\\Program Files\\Git\\cmd\\GIT.exe"), mem_unconst("status"),
                    NULL};
 
@@ -497,7 +478,7 @@ windows_names_are_understood(void **state)
 static void
 hostile_scripts_are_not_safe_and_no_error(void **state)
 {
-    struct judge_world world = test_world(reader);
+    struct judge_world world = test_world(test_reader);
     struct buf b = {.max = (size_t)4 * 1024 * 1024};
     char *argv[] = {mem_unconst("sh"), mem_unconst("-c"), NULL, NULL};
 
@@ -521,7 +502,7 @@ hostile_scripts_are_not_safe_and_no_error(void **state)
 static void
 scripts_in_scripts_end_somewhere(void **state)
 {
-    struct judge_world world = test_world(reader);
+    struct judge_world world = test_world(test_reader);
     struct strv inner = {.max = 64};
     char *argv[] = {mem_unconst("sh"), mem_unconst("-c"), NULL, NULL};
 
@@ -594,5 +575,5 @@ main(void)
         cmocka_unit_test(each_allocation_may_fail),
     };
 
-    return cmocka_run_group_tests(tests, make_reader, free_reader);
+    return cmocka_run_group_tests(tests, test_reader_make, test_reader_free);
 }

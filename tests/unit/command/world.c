@@ -1,8 +1,33 @@
 #include "world.h"
 
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
+#include <cmocka.h>
+
 #include "base/str.h"
+
+struct script_reader *test_reader;
+
+int
+test_reader_make(void **state)
+{
+    (void)state;
+    test_reader = script_reader_new();
+    assert_non_null(test_reader);
+    return 0;
+}
+
+int
+test_reader_free(void **state)
+{
+    (void)state;
+    script_reader_free(test_reader);
+    return 0;
+}
 
 static enum sy_code
 find_program(void *arg, struct buf *ret_path, bool *ret_trusted, const char *name,

@@ -10,4 +10,9 @@
  */
 struct judge_world test_world(struct script_reader *reader);
 
+/* One reader for all tests of a program: set-up and teardown of cmocka's group. */
+extern struct script_reader *test_reader;
+int test_reader_make(void **state);
+int test_reader_free(void **state);
+
 #endif

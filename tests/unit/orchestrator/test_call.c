@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -15,166 +14,39 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "orchestrator/orchestrator.h"
+#include "call_yard.h"
+#include "fault.h"
 
-#include "../fault.h"
-
-/* A workspace and a home of the test's own, both removed at its end. */
-struct spot {
-    char root[64];
-    char home[96];
-    char work[96];
-    struct strv environ_list;
-};
-
-static int
-place_make(void **state)
-{
-    static struct spot p;
-
-    snprintf(p.root, sizeof(p.root), "/var/tmp/sy-call-XXXXXX");
-    if (mkdtemp(p.root) == NULL) {
-        return -1;
-    }
-    snprintf(p.home, sizeof(p.home), "%s/home", p.root);
-    snprintf(p.work, sizeof(p.work), "%s/work", p.root);
-    if (mkdir(p.home, 0700) != 0 || mkdir(p.work, 0700) != 0) {
-        return -1;
-    }
-    p.environ_list = (struct strv){.max = 64};
-    if (strv_addf(&p.environ_list, "HOME=%s", p.home) != SY_E_OK ||
-        strv_add(&p.environ_list, "PATH=/usr/bin:/bin:/private/tools") != SY_E_OK ||
-        strv_add(&p.environ_list, "LANG=C.UTF-8") != SY_E_OK) {
-        return -1;
-    }
-    *state = &p;
-    return 0;
-}
-
-static int
-place_remove(void **state)
-{
-    struct spot *p = *state;
-    char *argv[] = {mem_unconst("rm"), mem_unconst("-rf"), p->root, NULL};
-    struct exec_env env = {
-        .program = "/bin/rm", .argv = argv, .envp = strv_view(&p->environ_list), .cwd = "/"};
-    struct output_options options = {0};
-    struct output_chain *chain = output_new(&options);
-    struct process *process = NULL;
-    bool is_done = false;
-
-    if (chain != NULL && process_start(&process, &env, chain, NULL) == SY_E_OK) {
-        while (process_step(process, clock_mono_ns(), &is_done, NULL) == SY_E_OK && !is_done) {
-        }
-    }
-    process_free(process);
-    output_free(chain);
-    strv_fini(&p->environ_list);
-    return 0;
-}
-
-static void
-write_file(const char *dir, const char *name, const char *text)
-{
-    char path[256];
-
-    snprintf(path, sizeof(path), "%s/%s", dir, name);
-
-    FILE *f = fopen(path, "we");
-
-    assert_non_null(f);
-    assert_true(fputs(text, f) >= 0);
-    assert_int_equal(fclose(f), 0);
-}
-
-static enum sy_code
-session_of(struct session **ret, const struct spot *p)
-{
-    struct session_options options = {
-        .spare = SPARE_ALWAYS,
-        .session_id = "test",
-        .shell_path = "/bin/bash",
-        .login_snapshot = true,
-        .snapshot_timeout_ms = 1500,
-        .environ_list = strv_view(&p->environ_list),
-    };
-
-    return session_new(ret, &options, NULL);
-}
-
-static enum sy_code
-turn_of(struct turn_context *ret, const struct spot *p, enum sandbox_mode mode)
-{
-    *ret = (struct turn_context){
-        .cwd = mem_strdup(p->work),
-        .sandbox = {.mode = mode, .cwd = mem_strdup(p->work)},
-        .approval = APPROVAL_NEVER,
-        .env = {.default_excludes = true           },
-        .sandbox_required = true,
-    };
-    return ret->cwd != NULL && ret->sandbox.cwd != NULL ? SY_E_OK : SY_E_NOMEM;
-}
-
-static enum sy_code
-request_of(struct exec_request *ret, const struct spot *p, const char *script, bool login,
-           uint64_t timeout_ms)
-{
-    *ret = (struct exec_request){
-        .params = {.cwd = mem_strdup(p->work),
-                   .expiration = {.kind = EXPIRE_TIMEOUT, .timeout_ms = timeout_ms}},
-        .script = mem_strdup(script),
-        .login = login,
-        .call_id = mem_strdup("call_1"),
-        .tool = "shell_command",
-    };
-    return ret->params.cwd != NULL && ret->script != NULL && ret->call_id != NULL ? SY_E_OK
-                                                                                  : SY_E_NOMEM;
-}
-
-struct answer {
-    struct exec_output output;
-    struct buf text;
-};
-
-static void
-answer_fini(struct answer *a)
-{
-    buf_fini(&a->text);
-}
-
-static void
-run_in_session(struct answer *ret, // NOLINT(readability-function-size)
-               struct session *session, const struct spot *p, enum sandbox_mode mode,
-               const char *script, bool login, uint64_t timeout_ms)
-{
+/* One call of a session of its own. Between make and submit turn and request may be changed. */
+struct single {
+    struct session *session;
     struct turn_context turn;
     struct exec_request request;
-    struct orch_call *call = NULL;
+    struct orch_call *call;
+};
 
-    *ret = (struct answer){.text = {.max = 1U << 24}};
-    assert_int_equal(turn_of(&turn, p, mode), SY_E_OK);
-    assert_int_equal(request_of(&request, p, script, login, timeout_ms), SY_E_OK);
-    assert_int_equal(orch_submit(&call, session, &turn, &request, NULL), SY_E_OK);
-    orch_run(call, -1);
-    ret->output = *orch_output(call);
-    if (ret->output.output != NULL) {
-        assert_int_equal(output_text_all(ret->output.output, &ret->text), SY_E_OK);
-    }
-    ret->output.output = NULL;
-    ret->output.plan = NULL;
-    orch_call_free(call);
-    turn_context_fini(&turn);
+static void
+single_make(struct single *ret, const struct spot *p, const char *script, bool login,
+            uint64_t timeout_ms)
+{
+    *ret = (struct single){0};
+    assert_int_equal(session_of(&ret->session, p), SY_E_OK);
+    assert_int_equal(turn_of(&ret->turn, p, SANDBOX_WORKSPACE_WRITE), SY_E_OK);
+    assert_int_equal(request_of(&ret->request, p, script, login, timeout_ms), SY_E_OK);
 }
 
 static void
-run_script(struct answer *ret, const struct spot *p, enum sandbox_mode mode, const char *script,
-           bool login, uint64_t timeout_ms)
+single_submit(struct single *c)
 {
-    struct session *session = NULL;
+    assert_int_equal(orch_submit(&c->call, c->session, &c->turn, &c->request, NULL), SY_E_OK);
+}
 
-    assert_int_equal(session_of(&session, p), SY_E_OK);
-    run_in_session(ret, session, p, mode, script, login, timeout_ms);
-    session_free(session);
+static void
+single_fini(struct single *c)
+{
+    orch_call_free(c->call);
+    turn_context_fini(&c->turn);
+    session_free(c->session);
 }
 
 /* What a command did to a root is no reason to run the next one without a sandbox. */
@@ -182,24 +54,17 @@ static void
 a_root_that_is_gone_lifts_no_sandbox(void **state)
 {
     struct spot *p = *state;
-    struct session *session = NULL;
-    struct turn_context turn;
-    struct exec_request request;
-    struct orch_call *call = NULL;
+    struct single c;
 
-    assert_int_equal(session_of(&session, p), SY_E_OK);
-    assert_int_equal(turn_of(&turn, p, SANDBOX_WORKSPACE_WRITE), SY_E_OK);
-    turn.sandbox_required = false;
-    turn.sandbox.writable_roots.max = 1;
-    assert_int_equal(strv_addf(&turn.sandbox.writable_roots, "%s/gone", p->work), SY_E_OK);
-    assert_int_equal(request_of(&request, p, "touch ran", false, 5000), SY_E_OK);
-    assert_int_equal(orch_submit(&call, session, &turn, &request, NULL), SY_E_OK);
-    orch_run(call, -1);
-    assert_int_equal(orch_output(call)->status, EXEC_FAILED);
-    assert_non_null(strstr(orch_output(call)->err.msg, "can't be used"));
-    orch_call_free(call);
-    turn_context_fini(&turn);
-    session_free(session);
+    single_make(&c, p, "touch ran", false, 5000);
+    c.turn.sandbox_required = false;
+    c.turn.sandbox.writable_roots.max = 1;
+    assert_int_equal(strv_addf(&c.turn.sandbox.writable_roots, "%s/gone", p->work), SY_E_OK);
+    single_submit(&c);
+    orch_run(c.call, -1);
+    assert_int_equal(orch_output(c.call)->status, EXEC_FAILED);
+    assert_non_null(strstr(orch_output(c.call)->err.msg, "can't be used"));
+    single_fini(&c);
 }
 
 static void
@@ -259,128 +124,17 @@ a_signal_gives_128_and_its_number(void **state)
 static void
 a_missing_working_directory_is_named(void **state)
 {
-    struct spot *p = *state;
-    struct session *session = NULL;
-    struct turn_context turn;
-    struct exec_request request;
-    struct orch_call *call = NULL;
+    struct single c;
 
-    assert_int_equal(session_of(&session, p), SY_E_OK);
-    assert_int_equal(turn_of(&turn, p, SANDBOX_WORKSPACE_WRITE), SY_E_OK);
-    assert_int_equal(request_of(&request, p, "echo x", false, 1000), SY_E_OK);
-    mem_free(request.params.cwd);
-    request.params.cwd = mem_strdup("/nonexistent/gone");
-    assert_int_equal(orch_submit(&call, session, &turn, &request, NULL), SY_E_OK);
-    orch_run(call, -1);
-    assert_int_equal(orch_output(call)->status, EXEC_FAILED);
-    assert_int_equal(orch_output(call)->err.code, SY_E_CWD);
-    assert_non_null(strstr(orch_output(call)->err.msg, "'/nonexistent/gone' does not exist"));
-    orch_call_free(call);
-    turn_context_fini(&turn);
-    session_free(session);
-}
-
-static void
-the_login_environment_is_read_once_and_again_after_a_change(void **state)
-{
-    struct spot *p = *state;
-    struct session *session = NULL;
-    SY_AUTO(answer_fini) struct answer first;
-    SY_AUTO(answer_fini) struct answer second;
-    SY_AUTO(answer_fini) struct answer third;
-
-    write_file(
-        p->home, ".bash_profile",
-        "echo noise; echo noise >&2; date +%s%N > $HOME/../work/ran; export FROM_PROFILE=one; "
-        "PATH=/usr/bin:/bin\n");
-    assert_int_equal(session_of(&session, p), SY_E_OK);
-    run_in_session(&first, session, p, SANDBOX_WORKSPACE_WRITE,
-                   "echo $FROM_PROFILE $PATH; cat ran > ran1", true, 5000);
-    run_in_session(
-        &second, session, p, SANDBOX_WORKSPACE_WRITE,
-        "echo $FROM_PROFILE; cmp ran ran1 && shopt -q login_shell || echo same-and-no-login", true,
-        5000);
-    write_file(p->home, ".bash_profile", "export FROM_PROFILE=changed-now\n");
-    run_in_session(&third, session, p, SANDBOX_WORKSPACE_WRITE, "echo $FROM_PROFILE", true, 5000);
-    session_free(session);
-    assert_string_equal(buf_view(&first.text), "one /usr/bin:/bin:/private/tools\n");
-    assert_string_equal(buf_view(&second.text), "one\nsame-and-no-login\n");
-    assert_string_equal(buf_view(&third.text), "changed-now\n");
-}
-
-static void
-a_profile_may_print_much_and_end_slowly(void **state)
-{
-    static const char *const profiles[] = {
-        "export FROM_PROFILE=here\nhead -c 6000000 /dev/zero | tr '\\0' x\n",
-        "export FROM_PROFILE=here\nprintf 'SHELLYARD-'; head -c 40000 /dev/zero\n",
-        "export FROM_PROFILE=here\ntrap 'sleep 1000' EXIT\n",
-    };
-    struct spot *p = *state;
-
-    for (size_t i = 0; i < sizeof(profiles) / sizeof(profiles[0]); i++) {
-        SY_AUTO(answer_fini) struct answer a;
-
-        write_file(p->home, ".bash_profile", profiles[i]);
-        run_script(&a, p, SANDBOX_WORKSPACE_WRITE, "echo $FROM_PROFILE", true, 5000);
-        assert_string_equal(a.output.note, "");
-        assert_string_equal(buf_view(&a.text), "here\n");
-    }
-}
-
-static void
-a_login_environment_that_can_not_be_read_is_told_exactly(void **state)
-{
-    static const struct {
-        const char *profile;
-        const char *sentence;
-    } cases[] = {
-        {"exec >/dev/null\n",                                                         "sends standard output elsewhere"},
-        {"exec >&-\n",                                                                "sends standard output elsewhere"},
-        {"exit 9\n",                                                                  "ended the shell (status 9)"     },
-        {"exec sh\n",                                                                 "ended the shell (status 0)"     },
-        {"kill -9 $$\n",                                                              "ended the shell (signal 9)"     },
-        {"sleep 1000\n",                                                              "did not end within 1500 ms"     },
-        {"printf () { command printf '%s\\0' \"$2\"; head -c 3000000 /dev/zero; }\n",
-         "longer than 1048576 bytes"                                                                                   },
-    };
-    struct spot *p = *state;
-
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        SY_AUTO(answer_fini) struct answer a;
-
-        write_file(p->home, ".bash_profile", cases[i].profile);
-        run_script(&a, p, SANDBOX_WORKSPACE_WRITE, "echo hi", true, 5000);
-        assert_string_equal(buf_view(&a.text), "hi\n");
-        if (strstr(a.output.note, cases[i].sentence) == NULL) {
-            fail_msg("%s: '%s' is not in '%s'", cases[i].profile, cases[i].sentence, a.output.note);
-        }
-    }
-}
-
-static void
-profiles_that_misbehave_break_nothing(void **state)
-{
-    static const char *const profiles[] = {
-        "exec sh\n",
-        "sleep 1000\n",
-        "exit 9\n",
-        "while :; do echo flood; done\n",
-        "trap '' TERM; setsid sleep 1000 & exec sleep 1000\n",
-        "kill -9 $$\n",
-    };
-    struct spot *p = *state;
-
-    for (size_t i = 0; i < sizeof(profiles) / sizeof(profiles[0]); i++) {
-        SY_AUTO(answer_fini) struct answer a;
-
-        write_file(p->home, ".bash_profile", profiles[i]);
-        run_script(&a, p, SANDBOX_WORKSPACE_WRITE, "echo hi; exit 3", true, 5000);
-        assert_int_equal(a.output.status, EXEC_EXITED);
-        assert_int_equal(a.output.exit_code, 3);
-        assert_string_equal(buf_view(&a.text), "hi\n");
-        assert_non_null(strstr(a.output.note, "login environment not used"));
-    }
+    single_make(&c, *state, "echo x", false, 1000);
+    mem_free(c.request.params.cwd);
+    c.request.params.cwd = mem_strdup("/nonexistent/gone");
+    single_submit(&c);
+    orch_run(c.call, -1);
+    assert_int_equal(orch_output(c.call)->status, EXEC_FAILED);
+    assert_int_equal(orch_output(c.call)->err.code, SY_E_CWD);
+    assert_non_null(strstr(orch_output(c.call)->err.msg, "'/nonexistent/gone' does not exist"));
+    single_fini(&c);
 }
 
 static void
@@ -395,23 +149,16 @@ escalation_is_refused_with_the_reason(void **state)
                              "only possible when approval.policy is on-request"};
 
     for (size_t i = 0; i < 4; i++) {
-        struct session *session = NULL;
-        struct turn_context turn;
-        struct exec_request request;
-        struct orch_call *call = NULL;
+        struct single c;
 
-        assert_int_equal(session_of(&session, p), SY_E_OK);
-        assert_int_equal(turn_of(&turn, p, SANDBOX_WORKSPACE_WRITE), SY_E_OK);
-        turn.approval = policies[i];
-        assert_int_equal(request_of(&request, p, "touch escalated", false, 1000), SY_E_OK);
-        request.params.permissions = PERMISSIONS_REQUIRE_ESCALATED;
-        assert_int_equal(orch_submit(&call, session, &turn, &request, NULL), SY_E_OK);
-        orch_run(call, -1);
-        assert_int_equal(orch_output(call)->status, EXEC_DENIED);
-        assert_non_null(strstr(orch_output(call)->err.msg, reasons[i]));
-        orch_call_free(call);
-        turn_context_fini(&turn);
-        session_free(session);
+        single_make(&c, p, "touch escalated", false, 1000);
+        c.turn.approval = policies[i];
+        c.request.params.permissions = PERMISSIONS_REQUIRE_ESCALATED;
+        single_submit(&c);
+        orch_run(c.call, -1);
+        assert_int_equal(orch_output(c.call)->status, EXEC_DENIED);
+        assert_non_null(strstr(orch_output(c.call)->err.msg, reasons[i]));
+        single_fini(&c);
     }
 
     char path[256];
@@ -466,32 +213,24 @@ a_call_can_be_cancelled_in_every_state(void **state)
     /* n steps, then the cancel: from before the first to well into the run. */
     for (unsigned steps = 0; steps < 5; steps++) {
         for (int login = 0; login < 2; login++) {
-            struct session *session = NULL;
-            struct turn_context turn;
-            struct exec_request request;
-            struct orch_call *call = NULL;
+            struct single c;
             struct watcher w = {0};
             uint64_t start = clock_mono_ns();
 
-            assert_int_equal(session_of(&session, p), SY_E_OK);
-            assert_true(event_subscribe(session_bus(session), watch, &w) > 0);
-            assert_int_equal(turn_of(&turn, p, SANDBOX_WORKSPACE_WRITE), SY_E_OK);
-            assert_int_equal(request_of(&request, p, "echo a; sleep 1000", login == 1, 60000),
-                             SY_E_OK);
-            assert_int_equal(orch_submit(&call, session, &turn, &request, NULL), SY_E_OK);
+            single_make(&c, p, "echo a; sleep 1000", login == 1, 60000);
+            assert_true(event_subscribe(session_bus(c.session), watch, &w) > 0);
+            single_submit(&c);
             for (unsigned i = 0; i < steps; i++) {
-                assert_false(orch_step(call, clock_mono_ns()));
+                assert_false(orch_step(c.call, clock_mono_ns()));
             }
-            orch_cancel(call);
-            orch_run(call, -1);
-            assert_int_equal(orch_output(call)->status, EXEC_CANCELLED);
-            assert_int_equal(orch_output(call)->exit_code, 130);
+            orch_cancel(c.call);
+            orch_run(c.call, -1);
+            assert_int_equal(orch_output(c.call)->status, EXEC_CANCELLED);
+            assert_int_equal(orch_output(c.call)->exit_code, 130);
             assert_int_equal(w.ends, 1);
             assert_string_equal(w.status, "cancelled");
             assert_true(clock_mono_ns() - start < 3000000000ULL);
-            orch_call_free(call);
-            turn_context_fini(&turn);
-            session_free(session);
+            single_fini(&c);
         }
     }
 }
@@ -611,10 +350,6 @@ main(void)
         cmocka_unit_test(a_timeout_keeps_the_output_and_ends_the_tree),
         cmocka_unit_test(a_signal_gives_128_and_its_number),
         cmocka_unit_test(a_missing_working_directory_is_named),
-        cmocka_unit_test(the_login_environment_is_read_once_and_again_after_a_change),
-        cmocka_unit_test(a_profile_may_print_much_and_end_slowly),
-        cmocka_unit_test(a_login_environment_that_can_not_be_read_is_told_exactly),
-        cmocka_unit_test(profiles_that_misbehave_break_nothing),
         cmocka_unit_test(escalation_is_refused_with_the_reason),
         cmocka_unit_test(a_call_can_be_cancelled_in_every_state),
         cmocka_unit_test(events_come_as_begin_deltas_end),
@@ -622,5 +357,5 @@ main(void)
         cmocka_unit_test(a_call_survives_each_failing_allocation),
     };
 
-    return cmocka_run_group_tests(tests, place_make, place_remove);
+    return cmocka_run_group_tests(tests, spot_make, spot_remove);
 }

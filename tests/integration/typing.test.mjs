@@ -1,0 +1,229 @@
+// What is typed to a session: signals, keys, pastes, lines that are judged (A15-A17, A31).
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import test from 'node:test';
+import { SOON_MS, waitFor } from './lib/client.mjs';
+import { open, readUntil } from './lib/live.mjs';
+
+test('Ctrl-C reaches what is in the foreground, of a terminal and without one (A15)', async (t) => {
+  const s = await open(t);
+  const of = await s.tool('exec_command', { command: ['bash', '-c', 'sleep 300; echo SURVIVED'], tty: true, yield_time_ms: 250 });
+  const end = await s.type(of.session_id, '\u0003', { yield_time_ms: 10_000 });
+
+  assert.equal(end.exit_code, 130);
+  assert.equal(end.signal_name, 'SIGINT');
+  assert.doesNotMatch(end.output, /SURVIVED/);
+
+  const pipe = await s.tool('exec_command', { command: ['sleep', '300'], yield_time_ms: 250 });
+
+  assert.equal((await s.type(pipe.session_id, '\u0003', { yield_time_ms: 10_000 })).exit_code, 130);
+
+  const tty = await s.exec('tty; tty </dev/tty; readlink /proc/self/fd/0', { tty: true });
+  const names = tty.output.trim().split('\n');
+
+  assert.equal(names.length, 3, tty.output);
+  assert.match(names[0], /^\/dev\/pts\/\d+$/);
+  assert.equal(names[2], names[0]);
+});
+
+test('a big write holds nobody up and arrives whole (A17)', async (t) => {
+  const s = await open(t);
+  const r = await s.tool('exec_command', { command: ['bash', '-c', 'stty -icanon -echo min 1; echo RDY; cat'], tty: true, idle_ms: 200 });
+
+  await readUntil(s, r.session_id, /RDY/, r.output);
+
+  const began = Date.now();
+  const [wrote, other] = await Promise.all([
+    s.type(r.session_id, 'q'.repeat(200_000)),
+    s.tool('shell_command', { command: 'echo ok' }),
+  ]);
+
+  assert.equal(other.output, 'ok\n');
+  assert.equal(wrote.status, 'running');
+  assert.ok(Date.now() - began < SOON_MS);
+  await waitFor(async () => {
+    const now = await s.tool('write_stdin', { session_id: r.session_id, since_seq: 0, idle_ms: 100, yield_time_ms: 500 });
+
+    return now.next_seq >= 200_005;
+  }, '200000 bytes coming back');
+
+  const all = await s.tool('write_stdin', { session_id: r.session_id, since_seq: 5, idle_ms: 100, max_output_tokens: 10_000 });
+
+  assert.equal(all.total_bytes, 200_000);
+  assert.match(all.output, /^q+/);
+});
+
+test('Ctrl-C is not behind what nobody reads, and says what it drops', async (t) => {
+  const s = await open(t);
+  const r = await s.exec('sleep 300; echo rest', { tty: true, yield_time_ms: 250 });
+  const paste = await s.type(r.session_id, 'some line\n'.repeat(30_000));
+
+  assert.ok(paste.pending_input > 200_000, paste.text);
+
+  const end = await s.type(r.session_id, '\u0003', { yield_time_ms: 30_000 });
+
+  assert.equal(end.signal_name ?? end.exit_code, 'SIGINT', end.text);
+  assert.match(end.note, /^2\d{5} bytes .*dropped$/);
+
+  const raw = await s.exec('stty raw -echo; echo set; sleep 300', { tty: true, pattern: 'set' });
+
+  await s.type(raw.session_id, 'x'.repeat(100_000));
+
+  const key = await s.type(raw.session_id, '\u0003');
+
+  assert.equal(key.note, undefined);
+  assert.ok(key.pending_input > 50_000, key.text);
+});
+
+test('a line that is too long for a terminal is warned about', async (t) => {
+  const s = await open(t);
+  const r = await s.exec('echo here; cat >/dev/null; sleep 300', { tty: true, pattern: 'here' });
+
+  assert.match((await s.type(r.session_id, `${'x'.repeat(5000)}\n`)).note, /longer than a terminal takes/);
+  assert.equal((await s.type(r.session_id, `${'x'.repeat(4000)}\n`)).note, undefined);
+});
+
+test('standard input by a pipe, with its end', async (t) => {
+  const s = await open(t);
+  const r = await s.exec('while read -r l; do echo "<$l>"; done; echo over', { stdin: 'pipe', yield_time_ms: 250 });
+
+  assert.match((await s.type(r.session_id, 'one\n', { idle_ms: 200, yield_time_ms: 10_000 })).output, /<one>/);
+
+  const end = await s.type(r.session_id, 'two\n', { eof: true, yield_time_ms: 10_000 });
+
+  assert.equal(end.output, '<two>\nover\n');
+  assert.equal(end.exit_code, 0);
+
+  const closed = await s.exec('cat; sleep 300', { yield_time_ms: 250 });
+  const refused = await s.type(closed.session_id, 'x');
+
+  assert.equal(refused.isError, true);
+  assert.match(refused.text, /^Error \(invalid argument\): its standard input is closed.*tty/);
+
+  // A size is that of a terminal, and a terminal is no pipe: nothing runs.
+  for (const [args, says] of [[{ rows: 10 }, /'rows' and 'cols'.*tty true/], [{ cols: 10, tty: false }, /'rows' and 'cols'.*tty true/],
+    [{ tty: true, stdin: 'pipe' }, /terminal.*pipe.*not both/]]) {
+    const wrong = await s.exec('touch ran', args);
+
+    assert.equal(wrong.isError, true);
+    assert.match(wrong.text, says);
+  }
+  assert.equal(fs.existsSync(path.join(s.yard.ws, 'ran')), false);
+
+  // What never ran is an error, as it is of the other tools.
+  const gone = await s.exec('true', { workdir: 'gone' });
+
+  assert.equal(gone.isError, true);
+  assert.match(gone.error, /working directory '.*\/gone'/);
+});
+
+test('the sandbox of a session holds for what is typed (A31)', async (t) => {
+  const s = await open(t);
+  const outside = path.join(s.yard.outside, 'pwn');
+  const r = await s.tool('exec_command', { command: ['bash', '--norc', '-i'], tty: true, idle_ms: 200 });
+  const out = await s.type(r.session_id, `touch ${outside}; echo rc=$?; touch mine; echo rc=$?\n`, { idle_ms: 300, yield_time_ms: 5000 });
+  const all = await readUntil(s, r.session_id, /rc=0/, out.output);
+
+  assert.match(all, /rc=1/);
+  assert.equal(fs.existsSync(outside), false);
+  assert.ok(fs.existsSync(path.join(s.yard.ws, 'mine')));
+});
+
+test('what is typed is judged by the rules, line by line (A31)', async (t) => {
+  const s = await open(t, { rules: [{ program: 'shutdown', decision: 'forbid', reason: 'nobody stops this machine' },
+    { program: 'git', args: ['push'], decision: 'ask' }] });
+  const r = await s.tool('exec_command', { command: ['bash', '--norc', '-i'], tty: true, term: 'xterm-256color', until: 'prompt', yield_time_ms: 30_000 });
+  const id = r.session_id;
+
+  for (const chars of ['shutdown now\n', 'echo a; shutdown now\r', 'shutdonw\u007f\u007fwn now\n', 'shut\\\ndown now\n',
+    'echo first\nshutdown now\n']) {
+    const refused = await s.type(id, chars);
+
+    assert.equal(refused.isError, true, chars);
+    assert.match(refused.text, /not typed: .*nobody stops this machine/, chars);
+  }
+  // In a paste no character edits, and so none hides anything.
+  for (const chars of ['shutdown now #\u0015\n', '\u001b[;shutdown now\n', 'shutdown now #\u007f\u001b[20\u0003\n', 'x\nshutdown now\n']) {
+    const refused = await s.type(id, chars, { paste: true });
+
+    assert.match(refused.text, /not typed: .*nobody stops this machine/, chars);
+  }
+
+  // Whoever only says that it knows pastes edits in them all the same.
+  const sh = await s.tool('exec_command', { command: ['sh', '-i'], tty: true, term: 'xterm-256color', until: 'prompt', yield_time_ms: 30_000 });
+
+  await s.type(sh.session_id, "printf '\\033[?2004h'\n", { until: 'prompt', yield_time_ms: 30_000 });
+  for (const chars of ['\u001b[200~x\u0015shutdown now\n', '\u001b[200~shutdown now\u001b[201~\n']) {
+    assert.match((await s.type(sh.session_id, chars)).text, /not typed: .*nobody stops this machine/, JSON.stringify(chars));
+  }
+
+  const asked = await s.type(id, 'git push origin\n');
+
+  assert.match(asked.text, /not typed: .*by a call of its own/);
+  await s.type(id, 'shutdown n');
+
+  const parts = await s.type(id, 'ow\n');
+
+  assert.match(parts.text, /not typed.*; 10 bytes of it stand there already \(Ctrl-U clears\)/, 'in parts');
+  await s.type(id, '\u0015');
+
+  const ok = await s.type(id, 'echo "no shut""down"\n', { idle_ms: 200, yield_time_ms: 5000 });
+  const all = await readUntil(s, id, /^no shutdown$/m, ok.output);
+
+  assert.doesNotMatch(all, /command not found|first/, 'nothing of what was refused was typed');
+});
+
+test('what a program asks its terminal is answered (A16)', async (t) => {
+  const s = await open(t);
+  const file = path.join(s.yard.ws, 'dsr.py');
+
+  fs.writeFileSync(file, `import os, select, tty
+tty.setraw(0)
+os.write(1, b'ab\\x1b[6n')
+got = os.read(0, 64) if select.select([0], [], [], 20)[0] else b'NO-REPLY'
+print('REPLY', repr(got), end='\\r\\n')
+`);
+
+  const r = await s.exec(`python3 ${file}`, { tty: true, yield_time_ms: 30_000 });
+
+  assert.match(r.output, /REPLY b'\\x1b\[1;3R'/);
+  assert.equal(r.output.match(/REPLY/g).length, 1);
+});
+
+test('keys are pressed as the program wants them; one that is none is told', async (t) => {
+  const s = await open(t);
+  const wrong = await s.tool('write_stdin', { session_id: 'any', keys: ['Entr'] });
+
+  assert.equal(wrong.isError, true);
+  assert.match(wrong.text, /Entr.*Enter/);
+
+  const r = await s.exec("printf '\\033[?1h'; stty raw -echo; echo ready; head -c 5 | od -An -c", { tty: true, pattern: 'ready' });
+  const end = await s.tool('write_stdin', { session_id: r.session_id, keys: ['Up', 'C-c', 'Enter'], yield_time_ms: 30_000 });
+
+  assert.match(end.output, /033\s+O\s+A\s+003\s+\\r/);
+});
+
+test('a paste is one, for a program that knows pastes, and lines for any other', async (t) => {
+  const s = await open(t);
+  const show = (modes) => s.exec(`stty raw -echo; printf '${modes}set'; cat -v`, { tty: true, pattern: 'set', yield_time_ms: 30_000 });
+  const text = 'a\nb\u001b[201~c\n';
+  const seen = async (modes, end, args) => {
+    const r = await show(modes);
+
+    return (await s.type(r.session_id, text, { pattern: end, yield_time_ms: 30_000, ...args })).output;
+  };
+
+  assert.equal(await seen('\\033[?2004h', '~\\^M', { paste: true, keys: ['Enter'] }), '^[[200~a\nbc\n^[[201~^M');
+  assert.equal(await seen('', 'c\\^M', { paste: true }), 'a^Mb^[[201~c^M');
+  assert.equal(await seen('\\033[?2004h', 'c\\n', {}), 'a\nb^[[201~c\n');
+
+  const bash = await s.exec(['bash', '--norc', '-i'], { tty: true, term: 'xterm-256color', until: 'prompt', yield_time_ms: 30_000 });
+  const waits = await s.type(bash.session_id, 'touch one\ntouch two', { paste: true, pattern: 'touch two', yield_time_ms: 30_000 });
+
+  assert.equal(waits.waiting_for_input, true);
+  assert.equal(fs.existsSync(path.join(s.yard.ws, 'one')), false);
+  await s.type(bash.session_id, '', { enter: true, until: 'prompt', yield_time_ms: 30_000 });
+  assert.deepEqual(fs.readdirSync(s.yard.ws).filter((name) => /^(one|two)$/.test(name)), ['one', 'two']);
+  assert.match((await s.type(bash.session_id, '', { paste: 'yes' })).text, /'paste' must be true or false/);
+});

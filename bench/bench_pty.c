@@ -147,11 +147,8 @@ print_sides(const struct side *sides, size_t n, const char *unit)
     jw_key(&w, "variants");
     jw_array(&w);
     for (size_t i = 0; i < n; i++) {
-        jw_object(&w);
-        jw_key_str(&w, "name", sides[i].name);
+        variant_open(&w, sides[i].name, &sides[i].values, &sides[0].values);
         jw_key_str(&w, "why", sides[i].has_failed ? sides[i].err.msg : "");
-        jw_key(&w, "ratio");
-        jw_real(&w, series_ratio(&sides[i].values, &sides[0].values), 4);
         series_write(&w, unit, &sides[i].values);
         jw_end_object(&w);
     }

@@ -158,10 +158,7 @@ write_json(const char *path, const struct track *tracks, size_t n)
     for (size_t i = 0; i < n; i++) {
         const struct track *t = &tracks[i];
 
-        jw_object(&w);
-        jw_key_str(&w, "name", t->variant.name);
-        jw_key(&w, "ratio");
-        jw_real(&w, series_ratio(&t->wall_ms, &tracks[0].wall_ms), 4);
+        variant_open(&w, t->variant.name, &t->wall_ms, &tracks[0].wall_ms);
         series_write(&w, "wall_ms", &t->wall_ms);
         series_write(&w, "cpu_ms", &t->cpu_ms);
         series_write(&w, "rss_kb", &t->rss_kb);

@@ -317,10 +317,7 @@ write_variants(const char *unit, const char *const *names, struct series *series
     jw_key(&w, "variants");
     jw_array(&w);
     for (size_t i = 0; i < n; i++) {
-        jw_object(&w);
-        jw_key_str(&w, "name", names[i]);
-        jw_key(&w, "ratio");
-        jw_real(&w, series_ratio(&series[i], &series[0]), 4);
+        variant_open(&w, names[i], &series[i], &series[0]);
         series_write(&w, unit, &series[i]);
         jw_end_object(&w);
     }

@@ -281,23 +281,9 @@ main(int argc, char **argv)
     struct sigaction ignore = {.sa_handler = SIG_IGN};
     size_t rounds = 300;
     size_t warmup = 20;
-    char **a = argv + 1;
+    size_t n = rounds_parse(variants, &rounds, &warmup, argv + 1, usage);
 
     (void)argc;
-    for (; *a != NULL && !str_eq(*a, "--"); a += 2) {
-        if (str_eq(*a, "-n")) {
-            rounds = option_number("-n", a[1], BENCH_ROUNDS_MAX);
-        } else if (str_eq(*a, "-w")) {
-            warmup = option_number("-w", a[1], BENCH_ROUNDS_MAX);
-        } else {
-            bench_usage(usage);
-        }
-    }
-    if (*a == NULL || a[1] == NULL) {
-        bench_usage(usage);
-    }
-    size_t n = variants_parse(variants, a + 1);
-
     if (n == 0) {
         return 2;
     }

@@ -182,6 +182,36 @@ bench_usage(const char *text)
     exit(2);
 }
 
+size_t
+rounds_parse(struct variant out[BENCH_VARIANTS_MAX], size_t *rounds, size_t *warmup, char **args,
+             const char *usage)
+{
+    char **a = args;
+
+    for (; *a != NULL && !str_eq(*a, "--"); a += 2) {
+        if (str_eq(*a, "-n")) {
+            *rounds = option_number("-n", a[1], BENCH_ROUNDS_MAX);
+        } else if (str_eq(*a, "-w")) {
+            *warmup = option_number("-w", a[1], BENCH_ROUNDS_MAX);
+        } else {
+            bench_usage(usage);
+        }
+    }
+    if (*a == NULL || a[1] == NULL) {
+        bench_usage(usage);
+    }
+    return variants_parse(out, a + 1);
+}
+
+void
+variant_open(struct jw *w, const char *name, const struct series *s, const struct series *base)
+{
+    jw_object(w);
+    jw_key_str(w, "name", name);
+    jw_key(w, "ratio");
+    jw_real(w, series_ratio(s, base), 4);
+}
+
 void
 bench_print(int fd, struct jw *w)
 {

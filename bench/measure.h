@@ -47,6 +47,14 @@ struct variant {
 /* Returns how many, 0 with a message on standard error if the line is wrong. */
 size_t variants_parse(struct variant out[BENCH_VARIANTS_MAX], char **args);
 
+/* The same behind "-n ROUNDS -w WARMUP --", of which each may be missing; ends the program with
+ * `usage` where the line is another. */
+size_t rounds_parse(struct variant out[BENCH_VARIANTS_MAX], size_t *rounds, size_t *warmup,
+                    char **args, const char *usage);
+/* {"name", "ratio", ...the caller adds the rest and ends it. */
+void variant_open(struct jw *w, const char *name, const struct series *s,
+                  const struct series *base);
+
 /* "-n 30" as a number in [1, max]; ends the program with status 2 otherwise. */
 size_t option_number(const char *name, const char *text, size_t max);
 /* Writes the message to standard error and ends the program with status 1. */

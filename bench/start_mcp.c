@@ -88,10 +88,7 @@ write_json(const struct server *servers, size_t n)
     for (size_t i = 0; i < n; i++) {
         const struct server *s = &servers[i];
 
-        jw_object(&w);
-        jw_key_str(&w, "name", s->variant.name);
-        jw_key(&w, "ratio");
-        jw_real(&w, series_ratio(&s->wall_ms, &servers[0].wall_ms), 4);
+        variant_open(&w, s->variant.name, &s->wall_ms, &servers[0].wall_ms);
         series_write(&w, "wall_ms", &s->wall_ms);
         series_write(&w, "rss_kb", &s->rss_kb);
         series_write(&w, "hwm_kb", &s->hwm_kb);
@@ -112,23 +109,9 @@ main(int argc, char **argv)
     struct sigaction ignore = {.sa_handler = SIG_IGN};
     size_t rounds = 15;
     size_t warmup = 1;
-    char **a = argv + 1;
+    size_t n = rounds_parse(variants, &rounds, &warmup, argv + 1, usage);
 
     (void)argc;
-    for (; *a != NULL && !str_eq(*a, "--"); a += 2) {
-        if (str_eq(*a, "-n")) {
-            rounds = option_number("-n", a[1], BENCH_ROUNDS_MAX);
-        } else if (str_eq(*a, "-w")) {
-            warmup = option_number("-w", a[1], BENCH_ROUNDS_MAX);
-        } else {
-            bench_usage(usage);
-        }
-    }
-    if (*a == NULL || a[1] == NULL) {
-        bench_usage(usage);
-    }
-    size_t n = variants_parse(variants, a + 1);
-
     if (n == 0) {
         return 2;
     }

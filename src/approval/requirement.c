@@ -96,7 +96,7 @@ ask(struct requirement *ret, const struct requirement_input *in, enum requiremen
     }
 
     struct sy_error sentence = {0};
-    int len = (int)utf8_cut(reason, strlen(reason), 150);
+    int len = utf8_room(reason, 150);
 
     (void)sy_err_set(&sentence, SY_E_DENIED, "%.*s, and %s: not run", len, reason, why);
     decide(ret, REQUIREMENT_FORBIDDEN, cause, sentence.msg);
@@ -245,7 +245,7 @@ void
 requirement_refuse_unasked(struct requirement *ret)
 {
     char why[SY_ERR_MSG_MAX];
-    int len = (int)utf8_cut(ret->reason, strlen(ret->reason), 170);
+    int len = utf8_room(ret->reason, 170);
 
     if (ret->kind != REQUIREMENT_NEEDS_APPROVAL) {
         return;

@@ -215,6 +215,12 @@ utf8_cut(const char *s, size_t len, size_t n)
     return n;
 }
 
+int
+utf8_room(const char *text, size_t n)
+{
+    return (int)utf8_cut(text, strlen(text), n);
+}
+
 bool
 utf8_is_unseen(uint32_t c)
 {

@@ -45,5 +45,7 @@ size_t utf8_incomplete_tail(const char *s, size_t n);
  * Among invalid bytes any place will do.
  */
 size_t utf8_cut(const char *s, size_t len, size_t n);
+/* The same of a text that is printed by "%.*s": as much of it as fits into n bytes. */
+int utf8_room(const char *text, size_t n);
 
 #endif

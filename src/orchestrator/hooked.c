@@ -108,13 +108,6 @@ call_hooks_begin(struct orch_call *c, enum hook_event event, const struct assess
     return true;
 }
 
-/* Bytes of it that fit beside the hook's name, no character cut. */
-static int
-room_of(const char *reason)
-{
-    return (int)utf8_cut(reason, strlen(reason), REASON_BYTES);
-}
-
 /* The first reason is told. */
 static void
 ask(struct orch_call *c, const char *program, const struct hook_answer *a)
@@ -128,7 +121,7 @@ ask(struct orch_call *c, const char *program, const struct hook_answer *a)
     h->asks = true;
     (void)snprintf(h->why, sizeof(h->why), "the hook '%s' %s%s%.*s",
                    place_visible_path(&shown, program), a->has_failed ? "failed" : "asks",
-                   a->reason[0] != '\0' ? ": " : "", room_of(a->reason), a->reason);
+                   a->reason[0] != '\0' ? ": " : "", utf8_room(a->reason, REASON_BYTES), a->reason);
     if (a->has_failed) {
         call_add_note(c, h->why);
     }
@@ -227,7 +220,7 @@ deny(struct orch_call *c, const char *program, const char *reason)
 
     (void)sy_err_set(&err, SY_E_DENIED, "the hook '%s' denied it%s%.*s",
                      place_visible_path(&shown, program), reason[0] != '\0' ? ": " : "",
-                     room_of(reason), reason);
+                     utf8_room(reason, REASON_BYTES), reason);
     fail(c, &err);
 }
 
@@ -316,8 +309,8 @@ call_hooks_judge(struct orch_call *c, struct assessment *a)
         return;
     }
     if (need->kind == REQUIREMENT_NEEDS_APPROVAL) {
-        (void)snprintf(reason, sizeof(reason), "%.100s; %.*s", need->reason, room_of(c->hooks->why),
-                       c->hooks->why);
+        (void)snprintf(reason, sizeof(reason), "%.*s; %.*s", utf8_room(need->reason, 100),
+                       need->reason, utf8_room(c->hooks->why, REASON_BYTES), c->hooks->why);
     } else {
         (void)snprintf(reason, sizeof(reason), "%s", c->hooks->why);
     }

@@ -377,7 +377,7 @@ refuse(struct orch_call *c, const struct review_answer *a)
 {
     struct sy_error err = {0};
     bool has_reason = a->reason[0] != '\0';
-    int room = (int)utf8_cut(a->reason, strlen(a->reason), REASON_BYTES);
+    int room = utf8_room(a->reason, REASON_BYTES);
 
     switch (a->outcome) {
     case REVIEW_DENIED:

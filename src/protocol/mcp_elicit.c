@@ -47,7 +47,7 @@ mcp_elicit_setup(struct mcp *m, const struct js *params)
     m->client[0] = '\0';
     if (client != NULL) {
         (void)snprintf(m->client, sizeof(m->client), "%.*s",
-                       (int)utf8_cut(client, strlen(client), sizeof(m->client) - 1), client);
+                       utf8_room(client, sizeof(m->client) - 1), client);
     }
     has_forms = has_forms && m->version->has_structured;
     m->has_prompt = has_forms && client != NULL && str_eq(client, CODEX);

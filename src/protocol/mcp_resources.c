@@ -7,6 +7,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/utf8.h"
 
 /* As MCP has it up to 2025-11-25. */
 #define RPC_NO_RESOURCE (-32002)
@@ -33,7 +34,7 @@ no_resource(struct mcp *m, const struct mcp_request *r, const char *uri, const c
 
     out_begin(&m->base, &w);
     rpc_error_data_open(&w, &r->id, RPC_NO_RESOURCE, why);
-    jw_key_strn(&w, "uri", uri, strnlen(uri, URI_SHOWN));
+    jw_key_strn(&w, "uri", uri, (size_t)utf8_room(uri, URI_SHOWN));
     rpc_error_data_close(&w);
     if (jw_done(&w) == SY_E_OK) {
         mcp_deliver(m, r->batch);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "base/utf8.h"
 
 /* Oldest first; the last one is offered to a client that asks for another. */
 static const struct mcp_version versions[] = {
@@ -66,7 +67,7 @@ refuse(struct mcp *m, const struct mcp_request *r, int code, const char *asked, 
     }
     jw_end_array(&w);
     if (asked != NULL) {
-        jw_key_strn(&w, "requested", asked, strnlen(asked, SHOWN));
+        jw_key_strn(&w, "requested", asked, (size_t)utf8_room(asked, SHOWN));
     }
     rpc_error_data_close(&w);
     /* OUT_RESERVE holds it. */
@@ -90,7 +91,8 @@ mcp_refuse_modern(struct mcp *m, const struct mcp_request *r)
     /* Answered by the rules of initialize, a result would lack what such a
      * client needs to read it. */
     if (asked != NULL && version_find(asked) == NULL) {
-        (void)snprintf(why, sizeof(why), "protocol version '%.*s' is not supported", SHOWN, asked);
+        (void)snprintf(why, sizeof(why), "protocol version '%.*s' is not supported",
+                       utf8_room(asked, SHOWN), asked);
         refuse(m, r, RPC_VERSION, asked, why);
         return true;
     }

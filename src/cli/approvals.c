@@ -8,7 +8,6 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/approvals.h"
-#include "guard/guard.h"
 
 /* `approvals`: a person looks at what waits for them, in any terminal, and answers it. */
 
@@ -18,19 +17,10 @@ enum sy_code
 cli_approvals_open(struct store **ret, struct sy_error *err)
 {
     SY_AUTO(buf_fini) struct buf dir = {.max = LIMIT_PATH};
-    enum sy_code rc = guard_state_dir(&dir, environ);
-
-    if (rc == SY_E_NOTFOUND) {
-        return sy_err_set(err, SY_E_CONFIG,
-                          "there is no state directory: set HOME or XDG_STATE_HOME");
-    }
-    if (rc != SY_E_OK) {
-        return sy_err_nomem(err);
-    }
-
+    enum sy_code rc = cli_state_dir(&dir, err);
     const struct store_options options = {.dir = buf_view(&dir)};
 
-    return store_open(ret, &options, err);
+    return rc == SY_E_OK ? store_open(ret, &options, err) : rc;
 }
 
 /* Whoever stands at this terminal. */

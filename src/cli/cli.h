@@ -176,6 +176,8 @@ enum sy_code cli_engine_turn(struct cli_engine *e, struct sy_error *err) SY_NODI
  * (sandbox/linux/linked.h). */
 enum sy_code cli_engine_turn_found(struct cli_engine *e, struct sy_error *err) SY_NODISCARD;
 void cli_engine_fini(struct cli_engine *e);
+/* Where Shellyard keeps what is this user's; SY_E_CONFIG if nothing names it. */
+enum sy_code cli_state_dir(struct buf *ret, struct sy_error *err) SY_NODISCARD;
 
 /*
  * Writable roots that came by themselves and are as wide as the file system or the

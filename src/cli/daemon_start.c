@@ -9,7 +9,6 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/limits.h"
-#include "guard/guard.h"
 #include "store/store.h"
 #include "transport/local.h"
 
@@ -75,14 +74,11 @@ daemon_start(struct sy_error *err)
     SY_FD dir_fd = -1;
     SY_FD lock_fd = -1;
     SY_FD there = -1;
+    enum sy_code rc = cli_state_dir(&dir, err);
 
-    if (guard_state_dir(&dir, environ) != SY_E_OK) {
-        return sy_err_set(err, SY_E_CONFIG,
-                          "there is no state directory: set HOME or XDG_STATE_HOME");
+    if (rc == SY_E_OK) {
+        rc = store_dir_open(&dir_fd, buf_view(&dir), err);
     }
-
-    enum sy_code rc = store_dir_open(&dir_fd, buf_view(&dir), err);
-
     if (rc == SY_E_OK) {
         rc = wait_for_turn(&lock_fd, dir_fd, err);
     }

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "cli/cli.h"
 #include "command/command.h"
+#include "guard/guard.h"
 #include "sandbox/linux/linked.h"
 #include "tools/tools.h"
 
@@ -165,4 +166,16 @@ cli_engine_fini(struct cli_engine *e)
     turn_context_fini(&e->turn);
     config_fini(&e->config);
     strv_fini(&e->overrides);
+}
+
+enum sy_code
+cli_state_dir(struct buf *ret, struct sy_error *err)
+{
+    enum sy_code rc = guard_state_dir(ret, environ);
+
+    if (rc == SY_E_NOTFOUND) {
+        return sy_err_set(err, SY_E_CONFIG,
+                          "there is no state directory: set HOME or XDG_STATE_HOME");
+    }
+    return rc == SY_E_OK ? rc : sy_err_nomem(err);
 }

@@ -12,7 +12,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cli/cli.h"
-#include "guard/guard.h"
 #include "process/process.h"
 #include "store/store.h"
 
@@ -228,13 +227,11 @@ static enum sy_code
 listen_there(struct host *h, struct sy_error *err)
 {
     SY_AUTO(buf_fini) struct buf dir = {.max = LIMIT_PATH};
+    enum sy_code rc = cli_state_dir(&dir, err);
 
-    if (guard_state_dir(&dir, environ) != SY_E_OK) {
-        return sy_err_set(err, SY_E_CONFIG, "there is no state directory");
+    if (rc == SY_E_OK) {
+        rc = store_dir_open(&h->dir_fd, buf_view(&dir), err);
     }
-
-    enum sy_code rc = store_dir_open(&h->dir_fd, buf_view(&dir), err);
-
     return rc == SY_E_OK ? local_host_listen(&h->listen_fd, h->dir_fd, buf_view(&dir), err) : rc;
 }
 

@@ -11,25 +11,13 @@
 /* Every family full: 400 series with 20 lines of 150 bytes. */
 #define METRICS_BYTES 4194304U
 
-static enum sy_code
-find_state_dir(struct buf *ret, struct sy_error *err)
-{
-    enum sy_code rc = guard_state_dir(ret, environ);
-
-    if (rc == SY_E_NOTFOUND) {
-        return sy_err_set(err, SY_E_CONFIG,
-                          "there is no state directory: set HOME or XDG_STATE_HOME");
-    }
-    return rc == SY_E_OK ? rc : sy_err_nomem(err);
-}
-
 /* Without a store nothing was counted so far: none is made. */
 static enum sy_code
 read_store(struct metrics *into, int64_t *ret_since_ms, struct sy_error *err)
 {
     SY_AUTO(buf_fini) struct buf dir = {.max = LIMIT_PATH};
     struct store *st = NULL;
-    enum sy_code rc = find_state_dir(&dir, err);
+    enum sy_code rc = cli_state_dir(&dir, err);
     const struct store_options options = {.dir = buf_view(&dir)};
 
     if (rc != SY_E_OK || !store_exists(buf_view(&dir))) {

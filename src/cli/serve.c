@@ -12,7 +12,6 @@
 #include "cli/daemon.h"
 #include "cli/serve_engine.h"
 #include "cli/verbs.h"
-#include "guard/guard.h"
 #include "store/store.h"
 
 /* `serve`: the daemon, in the foreground or in the background; and asking one. */
@@ -25,16 +24,11 @@ listen_there(struct daemon *d, struct sy_error *err)
 {
     SY_AUTO(buf_fini) struct buf dir = {.max = LIMIT_PATH};
     int dir_fd = -1;
-    enum sy_code rc = guard_state_dir(&dir, environ);
+    enum sy_code rc = cli_state_dir(&dir, err);
 
-    if (rc == SY_E_NOTFOUND) {
-        return sy_err_set(err, SY_E_CONFIG,
-                          "there is no state directory: set HOME or XDG_STATE_HOME");
+    if (rc == SY_E_OK) {
+        rc = store_dir_open(&dir_fd, buf_view(&dir), err);
     }
-    if (rc != SY_E_OK) {
-        return sy_err_nomem(err);
-    }
-    rc = store_dir_open(&dir_fd, buf_view(&dir), err);
     if (rc == SY_E_OK) {
         (void)snprintf(d->socket_path, sizeof(d->socket_path), "%s/" LOCAL_SOCKET, buf_view(&dir));
         rc = local_listen(&d->listener, dir_fd, buf_view(&dir), err);

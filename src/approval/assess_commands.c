@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "approval/assess_internal.h"
+#include "approval/rules.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "command/command.h"

@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/limits.h"
+#include "cli/cli.h"
 #include "store/store.h"
 #include "transport/local.h"
 

@@ -163,6 +163,9 @@ paint_now(struct attach *a)
     if (rc == SY_E_OK && a->piece.len > 0) {
         rc = attach_frame_write(&a->out, ATTACH_OUTPUT, a->piece.data, a->piece.len);
     }
+    if (rc != SY_E_OK) {
+        paint_lose(a->paint);
+    }
     a->is_stale = rc != SY_E_OK || !is_whole;
     a->cost_ns = clock_mono_ns() - a->painted_ns;
     return rc == SY_E_OK;

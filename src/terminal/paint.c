@@ -406,8 +406,14 @@ paint_add(struct paint *p, struct terminal *t, struct buf *out, bool *ret_is_who
     enum sy_code rc = add(p, t, out);
 
     if (rc != SY_E_OK) {
-        p->is_clean = false;
+        paint_lose(p);
     }
     *ret_is_whole = p->is_whole;
     return rc;
+}
+
+void
+paint_lose(struct paint *p)
+{
+    p->is_clean = false;
 }

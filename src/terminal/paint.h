@@ -42,5 +42,7 @@ enum sy_code paint_resize(struct paint *p, unsigned rows, unsigned cols,
  */
 enum sy_code paint_add(struct paint *p, struct terminal *t, struct buf *out,
                        bool *ret_is_whole) SY_NODISCARD;
+/* What was appended never got there: all is to be painted anew. */
+void paint_lose(struct paint *p);
 
 #endif

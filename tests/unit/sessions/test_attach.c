@@ -311,14 +311,13 @@ nobody_joins_what_has_ended_or_has_no_terminal(void **state)
 
 /* Whatever is missing, it goes on or ends, once, and the descriptor is closed. */
 static enum sy_code
-visit(void *arg)
+visit_typing(struct meeting *m, const char *screen, const char *frames, size_t n)
 {
-    struct meeting *m = arg;
-    enum sy_code rc = meet(m, "hello", false);
+    enum sy_code rc = meet(m, screen, false);
     bool has_joined = rc == SY_E_OK;
 
     if (has_joined) {
-        SAY(m, TYPED_LS SIZE_10_40);
+        say(m, frames, n);
         if (hear(m, ATTACH_OUTPUT, "hello")) {
             SAY(m, DETACH);
             (void)hear(m, ATTACH_END, "nobody says so");
@@ -328,6 +327,24 @@ visit(void *arg)
     return has_joined && m->n_ended != 1 ? SY_E_SYS : rc;
 }
 
+static enum sy_code
+visit(void *arg)
+{
+    static const char frames[] = TYPED_LS SIZE_10_40;
+
+    return visit_typing(arg, "hello", frames, sizeof(frames) - 1);
+}
+
+/* Nothing makes it paint anew but itself. */
+static enum sy_code
+visit_in_silence(void *arg)
+{
+    static const char screen[] = "hello, said the one\r\n\033[31mhello, said the other\033[m\r\n"
+                                 "\033[1mand all of them said it\033[m\r\nonce more at the end";
+
+    return visit_typing(arg, screen, "", 0);
+}
+
 static void
 each_allocation_may_fail(void **state)
 {
@@ -335,6 +352,7 @@ each_allocation_may_fail(void **state)
 
     (void)state;
     fault_run_lenient(visit, &m);
+    fault_run_lenient(visit_in_silence, &m);
 }
 
 int

@@ -173,6 +173,11 @@ relative_hooks_begin_at_each_work_tree(void **state)
     /* Also of one that is met after the configuration was read. */
     yard_run(y, "cd r && git worktree add -q ../late && mkdir ../late/h");
     assert_non_null(strstr(yard_refresh(y), "W/late/h ro/\n"));
+    yard_run(y, "mkdir worktrees && cd worktrees && git init -q r && cd r && "
+                "git commit -q --allow-empty -m x && git config core.hooksPath h");
+    (void)yard_refresh(y);
+    yard_run(y, "cd worktrees/r && git worktree add -q ../later && mkdir ../later/h");
+    assert_non_null(strstr(yard_refresh(y), "W/worktrees/later/h ro/\n"));
 }
 
 static void

@@ -12,6 +12,10 @@
 #include "base/place.h"
 #include "store/store_internal.h"
 
+#ifndef CEPH_SUPER_MAGIC /* headers of Linux before 5.18 */
+#    define CEPH_SUPER_MAGIC 0x00c36400
+#endif
+
 /* A file in the database's directory and how it has to be. */
 struct wanted {
     const char *path;

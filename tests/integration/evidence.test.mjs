@@ -218,9 +218,9 @@ eachFront('a protected name that mounts hold is told as such, with its line', as
     assert.deepEqual(denials(r).map((d) => [d.object, d.layer, d.confidence, d.fix]),
       [[path.join(yard.ws, object), 'guard', 'inferred', `sandbox.unprotected_names: [${name}]`]], script);
   }
-  // git goes on after it, and says that it did it. Other words are none where nothing failed.
+  // Named, git asks no name server who it is. It goes on after it, and says that it did it. Other words are none where nothing failed.
   for (const [script, objects] of [
-    ['git -c user.name=n -c user.email=e@example.com commit -q --allow-empty -m m && git branch -t b HEAD 2>&1; git branch -q -t c "$(git branch --show-current)"', ['.git/config']],
+    ['export GIT_AUTHOR_NAME=n GIT_AUTHOR_EMAIL=e@example.com GIT_COMMITTER_NAME=n GIT_COMMITTER_EMAIL=e@example.com; git commit -q --allow-empty -m m && git branch -t b HEAD 2>&1; git branch -q -t c "$(git branch --show-current)"', ['.git/config']],
     ['echo "error: could not write config file .git/config: Permission denied" >&2', []],
     ['echo "x: f: Device or resource busy" >&2', []],
   ]) {

@@ -12,8 +12,13 @@
 #include "base/place.h"
 #include "store/store_internal.h"
 
-#ifndef CEPH_SUPER_MAGIC /* headers of Linux before 5.18 */
+/* What headers of Linux before 5.18 lack. */
+#ifndef CEPH_SUPER_MAGIC
 #    define CEPH_SUPER_MAGIC 0x00c36400
+#endif
+#ifndef CIFS_SUPER_MAGIC
+#    define CIFS_SUPER_MAGIC 0xFF534D42
+#    define SMB2_SUPER_MAGIC 0xFE534D42
 #endif
 
 /* A file in the database's directory and how it has to be. */

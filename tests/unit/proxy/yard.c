@@ -162,7 +162,8 @@ yard_run_until(struct yard *y, int fd, short events)
         };
         int timeout = uv_backend_timeout(&y->loop);
 
-        (void)poll(p, 2, timeout < 0 || timeout > 1000 ? 1000 : timeout);
+        /* What a callback has begun to watch is watched by the next run alone (libuv 1.43). */
+        (void)poll(p, 2, timeout < 0 || timeout > 10 ? 10 : timeout);
         if ((p[0].revents & (events | POLLHUP | POLLERR)) != 0) {
             return true;
         }

@@ -152,7 +152,7 @@ struct live_terminal {
     bool is_at_prompt;     /* a shell or another reader of lines waits at its prompt */
     bool echo_off;         /* what is typed is not shown: a password */
     bool is_shell;         /* a shell is what waits */
-    bool works;            /* it reads keys and is at work all the same, on what it has read */
+    pid_t key_reader;      /* process group in the foreground that reads keys; 0: lines are read */
     bool draws;            /* it uses the whole screen */
     bool leads;            /* its first program is in the foreground, and what is typed is shown */
     bool reads;            /* the foreground is in a read of it, */

@@ -169,7 +169,7 @@ live_get_terminal(const struct live *l, struct live_terminal *ret)
     facts.shell = leader(master);
     look_closer(&facts, master, l->screen);
     ret->is_shell = facts.is_shell_line;
-    ret->works = !facts.canonical && state_works(facts.foreground);
+    ret->key_reader = facts.canonical ? 0 : facts.foreground;
     ret->reads = facts.reads == STATE_YES;
     ret->reads_for_others = facts.reads_commands == STATE_NO;
     ret->may_read = facts.reads != STATE_NO;

@@ -1,6 +1,7 @@
 /* Calls that wait for something of a session, one after the other. */
 #include "base/clock.h"
 #include "sessions/sessions_internal.h"
+#include "terminal/state.h"
 
 #define NS_PER_MS 1000000ULL
 
@@ -93,7 +94,7 @@ static bool
 is_prompted(struct live *l, const struct live_wait *w, const struct live_terminal *t, bool is_quiet)
 {
     bool is_marked = l->prompted_ns >= w->began_ns;
-    bool is_settled = is_quiet && !t->works && is_taken(l);
+    bool is_settled = is_quiet && is_taken(l) && !state_works(t->key_reader);
 
     if (w->has_more && !is_settled) {
         return false;
@@ -116,8 +117,8 @@ static bool
 is_at_work(const struct live *l, const struct live_wait *w, const struct live_terminal *t,
            uint64_t now_ns)
 {
-    return t->works &&
-           (t->is_shell || now_ns < later(l->heard_ns, w->began_ns) + LIVE_BLANK_MS * NS_PER_MS);
+    return (t->is_shell || now_ns < later(l->heard_ns, w->began_ns) + LIVE_BLANK_MS * NS_PER_MS) &&
+           state_works(t->key_reader);
 }
 
 static bool
@@ -253,8 +254,8 @@ static bool
 begin(struct live *l, struct live_wait *w)
 {
     struct live_terminal t;
-    bool is_busy =
-        w->until_prompt && live_get_terminal(l, &t) && (!t.is_waiting || t.works || !is_taken(l));
+    bool is_busy = w->until_prompt && live_get_terminal(l, &t) &&
+                   (!t.is_waiting || !is_taken(l) || state_works(t.key_reader));
 
     w->scanned = w->has_since ? w->since_seq : transcript_unread(l->transcript);
     if (w->begin != NULL && !w->begin(w->arg, l)) {

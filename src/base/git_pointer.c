@@ -28,3 +28,14 @@ git_pointer_path(char *text, size_t n)
     }
     return text + strlen(GITDIR);
 }
+
+size_t
+git_pointer_repository(const char *git_dir)
+{
+    static const char worktrees[] = "/worktrees";
+    const char *name = strrchr(git_dir, '/');
+    size_t n = name != NULL ? (size_t)(name - git_dir) : 0;
+    size_t own = sizeof(worktrees) - 1;
+
+    return n > own && strncmp(name - own, worktrees, own) == 0 ? n - own : 0;
+}

@@ -13,5 +13,8 @@ size_t git_pointer_cut(char *text, size_t n);
 /* The path of a file `.git`, "gitdir: PATH", within `text`, as above. NULL: it is none, or
  * has a NUL. */
 const char *git_pointer_path(char *text, size_t n);
+/* How many bytes of REPOSITORY/worktrees/NAME, the git directory of a linked work tree, are the
+ * repository's; others above it may have the name worktrees too. 0: it is no such path. */
+size_t git_pointer_repository(const char *git_dir);
 
 #endif

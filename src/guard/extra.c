@@ -254,16 +254,12 @@ is_way_only(const struct guard *g, const char *path)
 static enum sy_code
 read_git_dir(struct guard *g, struct buf *path)
 {
-    static const char worktrees[] = "/worktrees";
     struct guard_node *git = node_at(g, buf_view(path));
-    char *name = strrchr(path->data, '/');
+    size_t repository = git_pointer_repository(buf_view(path));
 
-    if ((git == NULL || git->kind != NODE_GIT) && name != NULL) {
-        *name = '\0'; /* REPOSITORY/worktrees/NAME; others above may have that name too */
-        if (str_ends(path->data, worktrees)) {
-            path->data[strlen(path->data) - strlen(worktrees)] = '\0';
-            git = node_at(g, path->data);
-        }
+    if ((git == NULL || git->kind != NODE_GIT) && repository > 0) {
+        path->data[repository] = '\0';
+        git = node_at(g, path->data);
     }
     return git != NULL && git->kind == NODE_GIT ? extra_read(g, git) : SY_E_OK;
 }

@@ -21,8 +21,7 @@
 #include "sandbox/linux/walk.h"
 #include "sandbox/sandbox_internal.h"
 
-#define POINTER   ".git"
-#define WORKTREES "/worktrees"
+#define POINTER ".git"
 
 /* "gitdir: ", a path, a line end. */
 #define LINE_MAX ((size_t)LIMIT_PATH + 32)
@@ -137,14 +136,13 @@ static enum sy_code
 find_repository(struct linked *l)
 {
     const char *git_dir = buf_view(&l->git_dir);
-    size_t name = (size_t)(path_base(git_dir) - git_dir);
-    size_t above = sizeof(WORKTREES); /* with the slash before the name */
+    size_t n = git_pointer_repository(git_dir);
 
-    if (name <= above || strncmp(git_dir + name - above, WORKTREES, sizeof(WORKTREES) - 1) != 0) {
+    if (n == 0) {
         return SY_E_NOTFOUND;
     }
     l->repository.max = LIMIT_PATH;
-    return buf_add(&l->repository, git_dir, name - above);
+    return buf_add(&l->repository, git_dir, n);
 }
 
 static bool

@@ -52,11 +52,25 @@ takes_all_but_the_line_ends(void **state)
     assert_string_equal(text, "../.. ");
 }
 
+static void
+knows_the_repository_of_a_linked_work_tree(void **state)
+{
+    (void)state;
+    assert_int_equal(git_pointer_repository("/r/.git/worktrees/w"), 7);
+    assert_int_equal(git_pointer_repository("/worktrees/r/.git/worktrees/w"), 17);
+    assert_int_equal(git_pointer_repository("/r/.git/worktrees/w/x"), 0);
+    assert_int_equal(git_pointer_repository("/worktrees/w"), 0);
+    assert_int_equal(git_pointer_repository("/r/myworktrees/w"), 0);
+    assert_int_equal(git_pointer_repository("worktrees"), 0);
+    assert_int_equal(git_pointer_repository(""), 0);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(takes_all_but_the_line_ends),
+        cmocka_unit_test(knows_the_repository_of_a_linked_work_tree),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -327,6 +328,31 @@ set_up(struct store *st, struct sy_error *err)
     return rc == SY_E_OK ? store_migrate(st, STORE_SCHEMA, err) : rc;
 }
 
+/* One after the other: where two switch a new database to its log at once, SQLite (3.40) fails
+ * with SQLITE_BUSY without asking on_busy, or with SQLITE_IOERR_FSTAT as the journal goes. The
+ * lock is not on the database, whose locks are SQLite's. */
+static enum sy_code
+set_up_alone(struct store *st, struct sy_error *err)
+{
+    for (int count = 0; flock(st->changes_fd, LOCK_EX | LOCK_NB) != 0; count++) {
+        if (errno != EWOULDBLOCK && errno != EINTR) {
+            struct place_shown_path shown;
+
+            return sy_err_sys(err, errno, "locking the directory of '%s'",
+                              place_visible_path(&shown, st->path));
+        }
+        if (on_busy(st, count) == 0) {
+            return store_failed(st, SQLITE_BUSY, err);
+        }
+    }
+
+    enum sy_code rc = set_up(st, err);
+
+    /* Said, for a process that was forked meanwhile holds the file too. */
+    (void)flock(st->changes_fd, LOCK_UN);
+    return rc;
+}
+
 enum sy_code
 store_open(struct store **ret, const struct store_options *options, struct sy_error *err)
 {
@@ -347,7 +373,7 @@ store_open(struct store **ret, const struct store_options *options, struct sy_er
         int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW;
         int code = sqlite3_open_v2(st->path, &st->db, flags, NULL);
 
-        rc = code == SQLITE_OK ? set_up(st, err) : store_failed(st, code, err);
+        rc = code == SQLITE_OK ? set_up_alone(st, err) : store_failed(st, code, err);
     }
     if (rc != SY_E_OK) {
         store_close(st);

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -241,6 +242,89 @@ it_waits_for_another_writer_but_not_for_ever(void **state)
     store_close(st);
 }
 
+#define OPENERS       6
+#define OPENER_ROUNDS 40
+
+/* All wait for the pipe to end, so that they are as close together as can be. */
+static int
+open_at_once(const struct yard *y, void *arg)
+{
+    const int *pipe_fds = arg;
+    const struct store_options options = {.dir = y->dir};
+    struct sy_error err = {0};
+    struct store *st = NULL;
+    char c = 0;
+
+    (void)close(pipe_fds[1]);
+    if (read(pipe_fds[0], &c, 1) != 0) {
+        return 2;
+    }
+
+    enum sy_code rc = store_open(&st, &options, &err);
+
+    if (rc != SY_E_OK) {
+        print_message("%s\n", err.msg);
+    }
+    store_close(st);
+    return rc == SY_E_OK ? 0 : 1;
+}
+
+static void
+remove_database(const struct yard *y)
+{
+    static const char *const ends[] = {"", "-wal", "-shm", "-journal"};
+    char path[sizeof(y->db) + 16];
+
+    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+        (void)snprintf(path, sizeof(path), "%s%s", y->db, ends[i]);
+        (void)unlink(path);
+    }
+}
+
+static void
+a_new_one_is_made_by_many_at_once(void **state)
+{
+    const struct yard *y = *state;
+
+    for (int round = 0; round < OPENER_ROUNDS; round++) {
+        pid_t pids[OPENERS];
+        int pipe_fds[2];
+
+        assert_int_equal(pipe2(pipe_fds, O_CLOEXEC), 0);
+        for (size_t i = 0; i < OPENERS; i++) {
+            pids[i] = yard_fork(y, open_at_once, pipe_fds);
+        }
+        (void)close(pipe_fds[0]);
+        (void)close(pipe_fds[1]);
+        for (size_t i = 0; i < OPENERS; i++) {
+            assert_int_equal(yard_wait(pids[i]), 0);
+        }
+        remove_database(y);
+    }
+}
+
+static void
+who_makes_it_is_not_waited_for_for_ever(void **state)
+{
+    const struct yard *y = *state;
+    const struct store_options options = {.dir = y->dir, .busy_ms = 50};
+    char changes[sizeof(y->dir) + 32];
+    struct sy_error err = {0};
+    struct store *st = NULL;
+
+    store_close(yard_open(y));
+    (void)snprintf(changes, sizeof(changes), "%s/shellyard.changes", y->dir);
+
+    int fd = open(changes, O_RDONLY | O_CLOEXEC);
+
+    assert_int_equal(flock(fd, LOCK_EX), 0);
+    assert_int_equal(store_open(&st, &options, &err), SY_E_SYS);
+    assert_int_equal(err.sys, EBUSY);
+    assert_non_null(strstr(err.msg, "held by another program"));
+    (void)close(fd);
+    store_close(yard_open(y));
+}
+
 static void
 files_that_were_moved_or_removed_are_noticed(void **state)
 {
@@ -388,6 +472,10 @@ main(void)
         cmocka_unit_test_setup_teardown(a_migration_that_fails_leaves_the_schema_before_it,
                                         yard_setup, yard_teardown),
         cmocka_unit_test_setup_teardown(it_waits_for_another_writer_but_not_for_ever, yard_setup,
+                                        yard_teardown),
+        cmocka_unit_test_setup_teardown(a_new_one_is_made_by_many_at_once, yard_setup,
+                                        yard_teardown),
+        cmocka_unit_test_setup_teardown(who_makes_it_is_not_waited_for_for_ever, yard_setup,
                                         yard_teardown),
         cmocka_unit_test_setup_teardown(files_that_were_moved_or_removed_are_noticed, yard_setup,
                                         yard_teardown),

@@ -153,11 +153,12 @@ shows_no_descriptor_but_the_three(void **state)
         leaked[i] = open("/", O_RDONLY); /* without O_CLOEXEC on purpose */
         assert_true(leaked[i] >= 0);
     }
-    run_sh(&r, "ls /proc/$$/fd | tr '\\n' ' '", 0);
+    /* No pipe: the shell would hold an end of it for a moment. The colon keeps it the shell. */
+    run_sh(&r, "ls /proc/$$/fd; :", 0);
     for (size_t i = 0; i < 40; i++) {
         fd_close(&leaked[i]);
     }
-    assert_string_equal(buf_view(&r.out), "0 1 2 ");
+    assert_string_equal(buf_view(&r.out), "0\n1\n2\n");
 }
 
 static void

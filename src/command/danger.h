@@ -51,4 +51,12 @@ typedef void danger_seen_fn(void *arg, unsigned depth, const struct script_word 
 enum sy_code danger_walk(const struct judge_world *world, char *const *argv, danger_seen_fn *seen,
                          void *arg, struct sy_error *err) SY_NODISCARD;
 
+/*
+ * Adds the directories, beside the world's cwd, where what the argument list runs may be at work,
+ * as far as its words tell (cd, pushd, `git -C` and the like): absolute, and the last comes first.
+ * None where a script can't be read. Errors are those of memory alone.
+ */
+enum sy_code danger_places(struct strv *ret, const struct judge_world *world, char *const *argv,
+                           struct sy_error *err) SY_NODISCARD;
+
 #endif

@@ -130,6 +130,10 @@ void call_kill(struct orch_call *c, enum exec_status status);
 /* Fills output.hit for a call that ends as `status` (limit.c). */
 void call_judge_limits(struct orch_call *c, enum exec_status status);
 
+/* Adds the directories, beside its own, where the command may have been at work, as far as its
+ * words tell (places.c; places_none.c in the small program and the library). */
+enum sy_code call_find_places(const struct orch_call *c, struct strv *ret) SY_NODISCARD;
+
 /* What was refused to a call that has ended (evidence.c). First what its process saw, into
  * output.denials, which is empty before; then what else was seen and what can be inferred.
  * Tell: with what the audit log says, and the notes. */

@@ -56,6 +56,9 @@ struct subject {
     bool is_nested;
     const struct guard *guard;      /* NULL: nothing is protected by mounts */
     const struct limited_user *who; /* NULL: us */
+    struct orch_call *call;
+    struct strv places; /* once has_places */
+    bool has_places;
 };
 
 static int
@@ -73,6 +76,21 @@ is_held(void *arg, struct sandbox_explanation *ret, enum sandbox_operation op, c
     const struct subject *s = arg;
 
     return s->guard != NULL && guard_holds(s->guard, ret, op, path);
+}
+
+/* Out of memory there are none: the denial itself is told all the same. */
+static char *const *
+find_places(void *arg)
+{
+    struct subject *s = arg;
+
+    if (!s->has_places) {
+        s->has_places = true;
+        if (call_find_places(s->call, &s->places) != SY_E_OK) {
+            strv_fini(&s->places);
+        }
+    }
+    return strv_view(&s->places);
 }
 
 /* As root, commands of the full tier run as the owner of the workspace, with his group as far as
@@ -119,6 +137,8 @@ infer(struct orch_call *c, char note[SY_ERR_MSG_MAX])
         .is_nested = is_nested(),
         .who = find_owner(c, &owner) ? &owner : NULL,
         .guard = c->was_protected && c->entry->template != NULL ? c->entry->guard : NULL,
+        .call = c,
+        .places = {.max = LIMIT_ARGV},
     };
     struct evidence_case facts = {
         .plan = c->entry->plan,
@@ -127,6 +147,7 @@ infer(struct orch_call *c, char note[SY_ERR_MSG_MAX])
         .has_succeeded = !exec_has_failed(&c->output),
         .access = may_do,
         .held = is_held,
+        .dirs = find_places,
         .uid = subject.who != NULL ? subject.who->uid : geteuid(),
         .arg = &subject,
     };
@@ -141,6 +162,7 @@ infer(struct orch_call *c, char note[SY_ERR_MSG_MAX])
             rc = evidence_infer(&c->output.denials, &facts, buf_view(&text), text.len);
         }
     }
+    strv_fini(&subject.places);
     return rc;
 }
 

@@ -282,19 +282,16 @@ judge_allowed(struct inference *i, const struct named *n, enum sandbox_operation
     return true;
 }
 
-static void
-judge_path(struct inference *i, const struct named *n)
+/* Is it what was refused, if the command was there? */
+static bool
+judge_path_in(struct inference *i, const struct named *n, const char *dir)
 {
     SY_AUTO(buf_fini) struct buf path = {.max = 2 * (size_t)LIMIT_PATH};
     enum sandbox_operation ops[2];
     bool is_it = false;
 
-    /* What was written is named before what had to go away for it: both may be refused. */
-    if (i->decided == DECIDED || (i->decided == DECIDED_WRITTEN && n->intent != NAMED_REMOVED)) {
-        return;
-    }
-    if (path_join(&path, i->c->cwd, n->text) != SY_E_OK) {
-        return; /* too long for any kernel */
+    if (path_join(&path, dir, n->text) != SY_E_OK) {
+        return false; /* too long for any kernel */
     }
 
     size_t n_ops = operations_of(ops, n, buf_view(&path));
@@ -304,7 +301,7 @@ judge_path(struct inference *i, const struct named *n)
         struct stat st;
 
         if (sandbox_plan_tier(i->c->plan) != TIER_FULL || lstat(buf_view(&path), &st) != 0) {
-            return;
+            return false;
         }
         ops[0] = OPERATION_READ;
         n_ops = 1;
@@ -316,7 +313,26 @@ judge_path(struct inference *i, const struct named *n)
     for (size_t k = 0; k < n_ops && !is_it && i->decided == UNDECIDED; k++) {
         is_it = judge_allowed(i, n, ops[k], buf_view(&path));
     }
-    if (is_it) {
+    return is_it;
+}
+
+static void
+judge_path(struct inference *i, const struct named *n)
+{
+    char *const *dir = NULL;
+    bool is_it = false;
+
+    /* What was written is named before what had to go away for it: both may be refused. */
+    if (i->decided == DECIDED || (i->decided == DECIDED_WRITTEN && n->intent != NAMED_REMOVED)) {
+        return;
+    }
+    if (n->text[0] != '/' && i->c->dirs != NULL) {
+        dir = i->c->dirs(i->c->arg);
+    }
+    for (; dir != NULL && *dir != NULL && !is_it; dir++) {
+        is_it = judge_path_in(i, n, *dir);
+    }
+    if (is_it || judge_path_in(i, n, i->c->cwd)) {
         i->decided = n->intent == NAMED_WRITTEN ? DECIDED_WRITTEN : DECIDED;
     }
 }

@@ -60,6 +60,13 @@ typedef int evidence_access_fn(void *arg, const char *path, int how);
 typedef bool evidence_held_fn(void *arg, struct sandbox_explanation *ret, enum sandbox_operation op,
                               const char *path);
 
+/*
+ * Where else than in its cwd the command was at work: absolute, the likeliest first,
+ * NULL-terminated, or NULL. Asked when there is a name without a directory, which is looked for
+ * there first.
+ */
+typedef char *const *evidence_dirs_fn(void *arg);
+
 struct evidence_case {
     const struct sandbox_plan *plan;
     evidence_access_fn *access;
@@ -67,7 +74,8 @@ struct evidence_case {
     void *arg;
     uid_t uid; /* who the command runs as */
     /* Of evidence_infer alone. */
-    const char *cwd; /* of the command, absolute */
+    const char *cwd;        /* of the command, absolute */
+    evidence_dirs_fn *dirs; /* NULL: nowhere else */
     int exit_code;
     bool has_succeeded; /* then nothing counts but EBUSY for what `held` holds: hardly anything else
                            makes one, and programs that go on after it say that they did it */

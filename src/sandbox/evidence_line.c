@@ -50,6 +50,22 @@ overlaps(struct span a, struct span b)
     return a.at < b.at + b.n && b.at < a.at + a.n;
 }
 
+/* "ptrace: Operation not permitted": calls that no file is the object of. */
+static bool
+is_call_name(struct span name)
+{
+    static const char *const calls[] = {
+        "ptrace",    "socket",      "socketpair",  "bind",  "connect", "setuid", "setgid",
+        "setgroups", "sethostname", "setpriority", "clone", "unshare", "reboot", NULL};
+
+    for (const char *const *call = calls; *call != NULL; call++) {
+        if (span_is_word(name, *call)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void
 add(struct line *l, struct span name, enum named_intent intent, unsigned rank)
 {
@@ -58,7 +74,8 @@ add(struct line *l, struct span name, enum named_intent intent, unsigned rank)
 
     struct complaint complaint;
 
-    if (name.n == 0 || names->n == LINE_NAMES || evidence_complaint(&complaint, name)) {
+    if (name.n == 0 || names->n == LINE_NAMES || is_call_name(name) ||
+        evidence_complaint(&complaint, name)) {
         return;
     }
     for (i = 0; i < names->n; i++) {
@@ -441,10 +458,19 @@ static void
 drop_speaker(struct line *l)
 {
     struct line_names *names = l->names;
-    struct span first = next_field(&(struct span){l->text.at, l->text.n});
+    struct span rest = l->text;
+    struct span first = next_field(&rest);
     size_t n = names->n;
 
-    if (n < 2 || names->v[n - 1].rank != RANK_SOURCE || names->v[n - 1].at.at != first.at) {
+    if (n < 1 || names->v[n - 1].rank != RANK_SOURCE || names->v[n - 1].at.at != first.at) {
+        return;
+    }
+    /* "SHELL: line 1: ..." speaks of its script. */
+    if (is_line_number(next_field(&rest))) {
+        names->n--;
+        return;
+    }
+    if (n < 2) {
         return;
     }
     /* "PATH: openFile: permission denied": the other one is the name of a call. */
@@ -460,11 +486,20 @@ drop_speaker(struct line *l)
     names->n--;
 }
 
+/* Who says the line: "PROGRAM: ...", or a builtin, "SHELL: line 1: BUILTIN: ...". */
+static struct span
+find_speaker(struct span line)
+{
+    struct span first = next_field(&line);
+
+    return is_line_number(next_field(&line)) ? next_field(&line) : first;
+}
+
 /* Is the line by one of these programs, under whatever path? */
 static bool
 is_said_by(struct span line, const char *const *programs)
 {
-    struct span first = next_field(&(struct span){line.at, line.n});
+    struct span first = find_speaker(line);
 
     for (size_t i = first.n; i > 0; i--) {
         if (first.at[i - 1] == '/') {
@@ -486,8 +521,29 @@ static const char *const machine_programs[] = {
     "unshare", "nsenter", "modprobe", "insmod", "rmmod",   NULL,
 };
 
+/* What these are refused is mostly no file but an act upon a process or the machine; a file that
+ * they mean has a directory. */
+static const char *const act_programs[] = {
+    "kill",    "pkill",  "killall",  "renice", "nice",   "ionice", "chrt",
+    "taskset", "ulimit", "prlimit",  "strace", "ltrace", "gdb",    "perf",
+    "date",    "dmesg",  "hostname", "ping",   "ip",     NULL,
+};
+
 /* What these can't open is what they could not run, or read. */
 static const char *const runners[] = {"make", "gmake", "xargs", NULL};
+
+static void
+drop_words(struct line_names *names)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < names->n; i++) {
+        if (memchr(names->v[i].at.at, '/', names->v[i].at.n) != NULL) {
+            names->v[n++] = names->v[i];
+        }
+    }
+    names->n = n;
+}
 
 static void
 take_as_read(struct line_names *names)
@@ -523,6 +579,9 @@ evidence_line(struct line_names *ret, struct span line, const struct complaint *
     }
     add_words(&l);
     drop_speaker(&l);
+    if (is_said_by(line, act_programs)) {
+        drop_words(ret);
+    }
     if (is_run || is_said_by(line, runners)) {
         take_as_read(ret);
     }

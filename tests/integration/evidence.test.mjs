@@ -240,6 +240,32 @@ eachFront('a protected name that mounts hold is told as such, with its line', as
   assert.equal((await whole.run('mv .git g && mv g .git')).output, '');
 });
 
+eachFront('a name without a directory is told where the command was', async (t, { yard, open }) => {
+  if (!mustRun(t, has('git'), 'no git') || !hasTier(t, yard, 'full')) {
+    return;
+  }
+  const inner = path.join(yard.ws, 'a b/inner');
+  spawnSync('git', ['init', '-q', inner], { env: yard.env });
+  fs.writeFileSync(path.join(yard.outside, 'out.txt'), '');
+  const front = await open({ settings: { 'sandbox.tier': 'full' } });
+  const config = path.join(inner, '.git/config');
+  for (const [script, object, layer] of [
+    ['cd "a b/inner" && git remote add o https://example.invalid/r', config, 'guard'],
+    ['git -C "a b/inner" config a.b c', config, 'guard'],
+    ['(cd "a b" && cd inner/.git/hooks && echo x > pre-push)', path.join(inner, '.git/hooks/pre-push'), 'guard'],
+    [`cd ${yard.outside} && echo x > out.txt`, path.join(yard.outside, 'out.txt'), 'mount'],
+    // It went there, and what it could not do is in the workspace.
+    [`cd ${yard.outside}; cd "$OLDPWD" && mkdir .vscode`, path.join(yard.ws, '.vscode'), 'guard'],
+  ]) {
+    const r = await front.run(script);
+    assert.notEqual(r.exitCode, 0, script);
+    assert.deepEqual(denials(r).map((d) => [d.object, d.layer, d.confidence]), [[object, layer, 'inferred']], script);
+  }
+  const act = await front.run('kill -9 1');
+  assert.notEqual(act.exitCode, 0);
+  assert.deepEqual([denials(act), act.raw.notes ?? []], [[], []], 'a process is no file, nor the shell that speaks of it');
+});
+
 eachFront('P25 a secret that mounts hide and a command opens is told, whatever it says', async (t, { yard, open }) => {
   if (!hasTier(t, yard, 'full')) {
     return;

@@ -294,6 +294,16 @@ envrc_is_held(void *arg, struct sandbox_explanation *ret, enum sandbox_operation
     return true;
 }
 
+/* Of the next cases; NULL: none. */
+static char **dirs;
+
+static char *const *
+tell_dirs(void *arg)
+{
+    (void)arg;
+    return dirs;
+}
+
 static enum sy_code
 infer(const struct place *p, struct denial_list *list, char *note, evidence_access_fn *access,
       const char *text)
@@ -301,6 +311,7 @@ infer(const struct place *p, struct denial_list *list, char *note, evidence_acce
     const struct evidence_case c = {
         .plan = p->plan,
         .cwd = p->policy.cwd,
+        .dirs = tell_dirs,
         .exit_code = 1,
         .access = access,
         .held = envrc_is_held,
@@ -499,6 +510,33 @@ a_protected_name_is_told_as_the_guards(void **state)
     expect_denials(p, "cat: .envrc: Permission denied", "write W/.envrc guard", NULL);
 }
 
+/* The likeliest first; one where it would not be refused is not it. */
+static void
+a_name_without_a_directory_is_looked_for_where_the_command_was(void **state)
+{
+    struct place *p = *state;
+    char outside[300];
+    char inside[300];
+    char *where[] = {outside, inside, NULL};
+
+    place_file(p, "O/f", "1");
+    place_mkdir(p, "W/in");
+    place_file(p, "W/in/.envrc", "1");
+    place_ready(p);
+    (void)snprintf(outside, sizeof(outside), "%s", place_path(p, "O"));
+    (void)snprintf(inside, sizeof(inside), "%s", place_path(p, "W/in"));
+    expect_denials(p, "tee: f: Permission denied", "", NULL);
+    dirs = where;
+    expect_denials(p, "tee: f: Permission denied", "write O/f landlock", NULL);
+    expect_denials(p, "rm: cannot remove '.envrc': Device or resource busy",
+                   "delete W/in/.envrc guard", NULL);
+    expect_denials(p, "tee: @W/f: Permission denied", "", NULL);
+    where[0] = inside;
+    where[1] = NULL;
+    expect_denials(p, "tee: f: Permission denied", "", NULL);
+    dirs = NULL;
+}
+
 static void
 modes_and_owners_are_told_as_not_ours(void **state)
 {
@@ -579,6 +617,9 @@ main(void)
                                         place_setup, place_teardown),
         cmocka_unit_test_setup_teardown(a_protected_name_is_told_as_the_guards, place_setup,
                                         place_teardown),
+        cmocka_unit_test_setup_teardown(
+            a_name_without_a_directory_is_looked_for_where_the_command_was, place_setup,
+            place_teardown),
         cmocka_unit_test_setup_teardown(modes_and_owners_are_told_as_not_ours, place_setup,
                                         place_teardown),
         cmocka_unit_test_setup_teardown(what_was_seen_is_not_inferred_again, place_setup,

@@ -49,6 +49,33 @@ expect_each(const struct message *messages, size_t n)
     }
 }
 
+/* Nor the shell that speaks. */
+static void
+what_was_to_be_done_to_a_process_or_the_machine_is_no_file(void **state)
+{
+    static const struct message messages[] = {
+        {"/bin/bash: line 1: kill: (1) - Operation not permitted",                                  ""            },
+        {"sh: 1: ulimit: error setting limit (Operation not permitted)",                            ""            },
+        {"/bin/bash: line 1: ulimit: core file size: cannot modify limit: Operation not permitted",
+         ""                                                                                                       },
+        {"/bin/bash: line 1: tool: Permission denied",                                              "tool any"    },
+        {"/O/s.sh: line 3: /O/f: Permission denied",                                                "/O/f any"    },
+        {"/bin/bash: line 1: cd: .ssh: Permission denied",                                          ".ssh any"    },
+        {"renice: failed to set priority for 1 (process ID): Operation not permitted",              ""            },
+        {"nice: cannot set niceness: Permission denied",                                            ""            },
+        {"nice: /O/tool: Permission denied",                                                        "/O/tool any" },
+        {"strace: test_ptrace_get_syscall_info: PTRACE_TRACEME: Operation not permitted",           ""            },
+        {"strace: Can't fopen '/O/trace': Permission denied",                                       "/O/trace any"},
+        {"warning: ptrace: Operation not permitted",                                                ""            },
+        {"date: cannot set date: Operation not permitted",                                          ""            },
+        {"date: /O/f: Permission denied",                                                           "/O/f any"    },
+        {"nc: socket: Operation not permitted",                                                     ""            },
+    };
+
+    (void)state;
+    expect_each(messages, sizeof(messages) / sizeof(messages[0]));
+}
+
 /* Running a file asks for no right to write it. */
 static void
 what_could_not_be_run_was_not_to_be_written(void **state)
@@ -136,6 +163,7 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_was_to_be_done_to_a_process_or_the_machine_is_no_file),
         cmocka_unit_test(what_could_not_be_run_was_not_to_be_written),
         cmocka_unit_test(acts_on_the_machine_are_about_no_file),
         cmocka_unit_test(a_path_ends_where_the_call_begins),

@@ -81,8 +81,12 @@ enum sy_code daemon_pass(struct host_link *l, struct caller *c, const char *id,
 struct host_link *daemon_host(struct daemon *d, pid_t pid);
 /* Is there nothing that this daemon must be up for? */
 bool daemon_hosts_are_idle(const struct daemon *d);
-/* Asks all hosts what they have; returns how many will answer, to caller_heard. */
-size_t daemon_ask(struct daemon *d, uint64_t number);
+/* Asks hosts what they have: those of clients with that key (host_key), or, if it is 0, all.
+ * Returns how many will answer, to caller_heard. What a host has told by its answer is known. */
+size_t daemon_ask(struct daemon *d, uint64_t number, uint64_t key);
+/* Is there a host whose client may have gone just now, so that one with that key has to go there?
+ */
+bool daemon_must_ask(const struct daemon *d, uint64_t key);
 
 /* One connection, until it is passed on or answered. (daemon_caller.c) */
 enum caller_state {
@@ -123,6 +127,8 @@ void caller_refuse(struct caller *c, enum hello_kind kind, const struct sy_error
 enum sy_code caller_start_ctl(struct caller *c, struct sy_error *err) SY_NODISCARD;
 /* A person wants to join a session: whose is it? */
 enum sy_code caller_start_attach(struct caller *c, struct sy_error *err) SY_NODISCARD;
+/* A client: passed on, once it is known which hosts of clients like it have lost theirs. */
+enum sy_code caller_start_client(struct caller *c, struct sy_error *err) SY_NODISCARD;
 /* A host's answer to that question; NULL: it gave none. */
 void caller_heard(struct daemon *d, uint64_t number, const struct js *what);
 /* No more answers are waited for. */

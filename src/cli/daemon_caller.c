@@ -12,15 +12,13 @@
 /* Of one connection, in one turn of the loop. */
 #define CHUNK ((size_t)64 * 1024)
 
-static enum sy_code start_client(struct caller *c, struct sy_error *err);
-
 static const struct {
     const char *name;
     bool needs_alike; /* of the same build, under the same umask: as if it did it itself */
     enum sy_code (*start)(struct caller *c, struct sy_error *err);
 } protocols[] = {
-    {"mcp",    true,  start_client       },
-    {"proto",  true,  start_client       },
+    {"mcp",    true,  caller_start_client},
+    {"proto",  true,  caller_start_client},
     {"ctl",    false, caller_start_ctl   },
     {"attach", false, caller_start_attach},
 };
@@ -137,18 +135,6 @@ check_alike(const struct caller *c, struct sy_error *err)
     return c->peer.other_umask
                ? sy_err_set(err, SY_E_CANCELLED, "its umask differs from the daemon's")
                : SY_E_OK;
-}
-
-/* A host serves it from now on. */
-static enum sy_code
-start_client(struct caller *c, struct sy_error *err)
-{
-    enum sy_code rc = daemon_route(c, err);
-
-    if (rc == SY_E_OK) {
-        caller_close(c);
-    }
-    return rc;
 }
 
 static void

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/daemon.h"
@@ -23,6 +24,12 @@ write_status(struct daemon *d, struct jw *w)
     jw_key_int(w, "age_ms", (int64_t)((clock_mono_ns() - d->started_ns) / 1000000));
 }
 
+/* The members of an answer's object, out of what the hosts have told. */
+typedef enum sy_code question_fill(struct caller *c, const struct js *what, struct jw *w,
+                                   struct sy_error *err);
+/* Passes the caller on to a host. SY_E_CANCELLED: it can do by itself what it came for. */
+typedef enum sy_code question_pass(struct caller *c, const struct js *what, struct sy_error *err);
+
 /* What the hosts are asked for. */
 struct question {
     uint64_t number;
@@ -32,9 +39,8 @@ struct question {
     struct buf sessions;
     struct jw clients_w; /* arrays, open until all is there */
     struct jw sessions_w;
-    /* NULL: it is a person who wants to join. */
-    enum sy_code (*answer)(struct caller *c, const struct js *what, struct jw *w,
-                           struct sy_error *err);
+    question_fill *fill; /* the answer; NULL: it is passed on */
+    question_pass *pass;
 };
 
 void
@@ -59,10 +65,7 @@ begin(struct caller *c)
 
 /* The members of the answer's object come from `fill`, which may say no. */
 static enum sy_code
-answer(struct caller *c, const struct js *what,
-       enum sy_code (*fill)(struct caller *c, const struct js *what, struct jw *w,
-                            struct sy_error *err),
-       struct sy_error *err)
+answer(struct caller *c, const struct js *what, question_fill *fill, struct sy_error *err)
 {
     struct jw w = {.out = &c->out};
     enum sy_code rc = begin(c);
@@ -300,12 +303,12 @@ conclude(struct caller *c)
     rc = rc == SY_E_OK ? json_parse(&doc, buf_view(&text), text.len, &err)
                        : sy_err_set(&err, rc, "the answer: %s", sy_code_text(rc));
     if (rc == SY_E_OK) {
-        rc = q->answer != NULL ? answer(c, doc.root, q->answer, &err) : join(c, doc.root, &err);
+        rc = q->fill != NULL ? answer(c, doc.root, q->fill, &err) : q->pass(c, doc.root, &err);
     }
     json_doc_fini(&doc);
     if (rc != SY_E_OK) {
         buf_reset(&c->out);
-        caller_refuse(c, HELLO_ERROR, &err);
+        caller_refuse(c, rc == SY_E_CANCELLED ? HELLO_OWN : HELLO_ERROR, &err);
     }
 }
 
@@ -343,11 +346,9 @@ caller_stop_asking(struct caller *c)
     conclude(c);
 }
 
+/* Hosts of clients with that key (0: all), and then either. */
 static enum sy_code
-ask(struct caller *c,
-    enum sy_code (*fill)(struct caller *c, const struct js *what, struct jw *w,
-                         struct sy_error *err),
-    struct sy_error *err)
+ask(struct caller *c, uint64_t key, question_fill *fill, question_pass *pass, struct sy_error *err)
 {
     struct question *q = mem_alloc_zero(1, sizeof(*q));
 
@@ -355,7 +356,8 @@ ask(struct caller *c,
         return sy_err_nomem(err);
     }
     c->question = q;
-    q->answer = fill;
+    q->fill = fill;
+    q->pass = pass;
     q->number = ++c->daemon->last_ask;
     q->clients.max = LIMIT_DAEMON_ANSWER;
     q->sessions.max = LIMIT_DAEMON_ANSWER;
@@ -364,7 +366,7 @@ ask(struct caller *c,
     jw_array(&q->clients_w);
     jw_array(&q->sessions_w);
     c->state = CALLER_ASKING;
-    q->n_pending = daemon_ask(c->daemon, q->number);
+    q->n_pending = daemon_ask(c->daemon, q->number, key);
     if (q->n_pending == 0) {
         conclude(c);
         return SY_E_OK;
@@ -376,16 +378,40 @@ ask(struct caller *c,
 enum sy_code
 caller_start_attach(struct caller *c, struct sy_error *err)
 {
-    return c->hello.args[0] != NULL ? ask(c, NULL, err)
+    return c->hello.args[0] != NULL ? ask(c, 0, NULL, join, err)
                                     : sy_err_set(err, SY_E_ARG, "attach takes a session's id");
+}
+
+/* A host serves it from now on. */
+static enum sy_code
+route(struct caller *c, const struct js *what, struct sy_error *err)
+{
+    enum sy_code rc = daemon_route(c, err);
+
+    (void)what;
+    if (rc == SY_E_OK) {
+        caller_close(c);
+    }
+    return rc;
+}
+
+enum sy_code
+caller_start_client(struct caller *c, struct sy_error *err)
+{
+    uint64_t key = host_key(&c->hello);
+
+    if (!daemon_must_ask(c->daemon, key)) {
+        return route(c, NULL, err);
+    }
+    LOG(LOG_DEBUG, "daemon", "hosts of clients like it are asked", kv_int("pid", c->peer.pid));
+    return ask(c, key, NULL, route, err);
 }
 
 static const struct {
     const char *name;
     bool has_id;
     bool asks; /* the hosts first */
-    enum sy_code (*fill)(struct caller *c, const struct js *what, struct jw *w,
-                         struct sy_error *err);
+    question_fill *fill;
 } requests[] = {
     {"status", false, false, fill_status},
     {"list",   false, true,  fill_list  },
@@ -412,7 +438,7 @@ caller_start_ctl(struct caller *c, struct sy_error *err)
 
     for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]) && n > 0; i++) {
         if (str_eq(requests[i].name, args[0]) && n == (requests[i].has_id ? 2U : 1U)) {
-            return requests[i].asks ? ask(c, requests[i].fill, err)
+            return requests[i].asks ? ask(c, 0, requests[i].fill, NULL, err)
                                     : answer(c, NULL, requests[i].fill, err);
         }
     }

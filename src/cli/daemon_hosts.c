@@ -279,16 +279,24 @@ daemon_host(struct daemon *d, pid_t pid)
     return l;
 }
 
+/* Are its clients, and what they left, of those that this one may go on with? */
+static bool
+is_alike(const struct host_link *l, uint64_t key)
+{
+    return !l->is_closed && !l->is_stopping && l->state.key == key && l->state.guests > 0 &&
+           str_eq(l->state.build, l->daemon->build);
+}
+
 size_t
-daemon_ask(struct daemon *d, uint64_t number)
+daemon_ask(struct daemon *d, uint64_t number, uint64_t key)
 {
     const struct host_message m = {.kind = HOST_LIST, .number = number};
     size_t n = 0;
 
     for (struct host_link *l = d->hosts; l != NULL; l = l->next) {
         /* There are no more callers than places, but some may have given up. */
-        if (!l->is_closed && !l->is_spare && l->n_asked < LIMIT_DAEMON_CLIENTS &&
-            host_send(l->fd, &m, NULL, 0)) {
+        if (!l->is_closed && !l->is_spare && (key == 0 || is_alike(l, key)) &&
+            l->n_asked < LIMIT_DAEMON_CLIENTS && host_send(l->fd, &m, NULL, 0)) {
             l->asked[l->n_asked++] = number;
             n++;
         }
@@ -301,12 +309,22 @@ static struct host_link *
 find_left(const struct daemon *d, uint64_t key)
 {
     for (struct host_link *l = d->hosts; l != NULL; l = l->next) {
-        if (!l->is_closed && !l->is_stopping && l->state.key == key && l->sent == l->state.taken &&
-            l->state.clients == 0 && l->state.guests > 0 && str_eq(l->state.build, d->build)) {
+        if (is_alike(l, key) && l->sent == l->state.taken && l->state.clients == 0) {
             return l;
         }
     }
     return NULL;
+}
+
+bool
+daemon_must_ask(const struct daemon *d, uint64_t key)
+{
+    bool has_alike = false;
+
+    for (const struct host_link *l = d->hosts; l != NULL; l = l->next) {
+        has_alike = has_alike || is_alike(l, key);
+    }
+    return has_alike && find_left(d, key) == NULL;
 }
 
 static size_t

@@ -113,8 +113,10 @@ answer_list(struct host *h, uint64_t number)
     SY_AUTO(buf_fini) struct buf text = {.max = LIMIT_DAEMON_ANSWER};
     SY_FD file = -1;
     struct host_message m = {.kind = HOST_LISTED, .number = number};
-    enum sy_code rc = host_list(h, &text);
+    enum sy_code rc = SY_E_OK;
 
+    host_guests_look(h);
+    rc = host_list(h, &text);
     if (rc == SY_E_OK) {
         rc = fd_memory_file(&file, "shellyard list", buf_view(&text), text.len, NULL);
     }

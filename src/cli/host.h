@@ -64,7 +64,8 @@ struct host_guest {
     enum host_guest_state state;
     pid_t pid; /* of the client */
     uint64_t since_ns;
-    int fd; /* its connection; -1: it has gone */
+    int fd;        /* its connection; -1: it has gone */
+    bool has_gone; /* its end was seen, and what is served to it is ended */
     uv_poll_t poll;
     uv_timer_t timer;
     uv_prepare_t prepare; /* runs while the end of what the engine still runs is waited for */
@@ -83,6 +84,9 @@ struct host_guest {
 void host_guest_open(struct host *h, const struct host_message *m, int fds[HOST_FDS]);
 /* Its calls are ended, and its sessions too if the host is to stop; then it is closed. */
 void host_guest_stop(struct host_guest *c);
+
+/* Sees which clients have gone, before the loop tells. */
+void host_guests_look(struct host *h);
 
 /* Ends what is nothing but a connection. */
 void host_guest_close(struct host_guest *c);

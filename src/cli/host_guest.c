@@ -168,7 +168,7 @@ static void
 pass_on(struct host_guest *left)
 {
     for (struct host_guest *c = left->host->guests; c != NULL; c = c->next) {
-        if (c->state == HOST_GUEST_SERVING && is_alike(left, c)) {
+        if (c->state == HOST_GUEST_SERVING && !c->has_gone && is_alike(left, c)) {
             live_store_lend(host_sessions(c), tool_context_session(c->engine.context),
                             host_sessions(left));
             return;
@@ -290,6 +290,16 @@ host_guest_stop(struct host_guest *c)
     }
 }
 
+/* It has gone, or is as good as gone: what is served to it ends. */
+static void
+leave(struct host_guest *c)
+{
+    c->has_gone = true;
+    uv_poll_stop(&c->poll);
+    host_guest_stop(c);
+    host_look(c->host); /* the next one like it may come here */
+}
+
 /* A client that is served says nothing here: all that can come is its end. */
 static void
 on_poll(uv_poll_t *poll, int status, int events)
@@ -303,8 +313,7 @@ on_poll(uv_poll_t *poll, int status, int events)
     ssize_t n = recv(c->fd, rest, sizeof(rest), MSG_DONTWAIT);
 
     if (c->state != HOST_GUEST_SERVING || n >= 0 || (errno != EAGAIN && errno != EINTR)) {
-        uv_poll_stop(poll);
-        host_guest_stop(c);
+        leave(c);
     }
 }
 
@@ -315,6 +324,19 @@ is_still_there(const struct host_guest *c)
     struct pollfd p = {.fd = c->fd, .events = POLLRDHUP};
 
     return poll(&p, 1, 0) == 0;
+}
+
+void
+host_guests_look(struct host *h)
+{
+    struct host_guest *next = NULL;
+
+    for (struct host_guest *c = h->guests; c != NULL; c = next) {
+        next = c->next;
+        if (c->state == HOST_GUEST_SERVING && !c->has_gone && !is_still_there(c)) {
+            leave(c);
+        }
+    }
 }
 
 static enum sy_code

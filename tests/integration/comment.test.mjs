@@ -233,6 +233,7 @@ test('approvals follow shows a comment that comes while the request stands there
   const terminal = followApprovals(t, yard);
   await waitFor(() => terminal.seen.text.includes('[q]uit'), 'the question');
   assert.doesNotMatch(terminal.seen.text, /Comment/);
+  await waitFor(() => go, 'the model is asked');
   go();
   await waitFor(() => /risk medium\. Late words\./.test(terminal.seen.text), 'the comment');
   await waitFor(() => terminal.seen.text.split('[q]uit').length === 3, 'the prompt again');

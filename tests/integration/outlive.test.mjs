@@ -75,20 +75,48 @@ test('a terminal outlives the daemon killed by -9: listed, its screen there, typ
   await hasGone(found.host);
 });
 
-test('who comes before the killed client has quite gone has its terminal as well', limit, async (t) => {
+test('who comes before the host knows that its client was killed has its terminal as well', limit, async (t) => {
   const yard = makeYard();
-  await startDaemon(t, yard);
-  for (let i = 0; i < 5; i += 1) {
+  const daemon = await startDaemon(t, yard, { args: ['-c', 'log.level=debug'] });
+  const asked = () => daemon.stderr().split('hosts of clients like it are asked').length - 1;
+  for (let i = 0; i < 3; i += 1) {
     const id = `work${i}`;
     const first = await open(yard);
     await tool(first, 'exec_command', { cmd: 'sleep 1000', tty: true, session_id: id, yield_time_ms: 250 });
+    const [{ host }] = clientsOf(yard);
+    process.kill(host, 'SIGSTOP');
     process.kill(first.pid, 'SIGKILL');
-    const second = await open(yard);
+    await hasGone(first.pid);
+    const before = asked();
+    const opening = open(yard);
+    await waitFor(() => asked() > before, 'the daemon asks');
+    process.kill(host, 'SIGCONT');
+    const second = await opening;
+    assert.deepEqual(clientsOf(yard).map((c) => c.host), [host], 'the same host serves it');
     await waitFor(() => sessionsOf(yard).some((s) => s.id === id && !s.kept), `the second client has ${id}`);
     assert.ok((await tool(second, 'list_sessions', {})).sessions.some((s) => s.session_id === id));
     await second.close();
     await waitFor(() => clientsOf(yard).length === 0, 'it has gone');
+    assert.equal(ask(yard, ['kill', id]).status, 0);
+    await waitFor(() => sessionsOf(yard).every((s) => !s.running), 'its terminal too');
   }
+});
+
+test('a client beside another of its place has a host of its own, also where that one hangs', limit, async (t) => {
+  const yard = makeYard();
+  await startDaemon(t, yard);
+  const first = await open(yard);
+  t.after(() => first.close());
+  const second = await open(yard);
+  t.after(() => second.close());
+  const hosts = clientsOf(yard).map((c) => c.host);
+  assert.equal(new Set(hosts).size, 2);
+  process.kill(hosts[0], 'SIGSTOP');
+  const third = await open(yard);
+  t.after(() => third.close());
+  assert.equal((await tool(third, 'shell_command', { command: 'echo up' })).output, 'up\n');
+  process.kill(hosts[0], 'SIGCONT');
+  assert.equal(clientsOf(yard).length, 3);
 });
 
 test('what writes while nobody is there is buffered, and how it ended is known an hour', limit, async (t) => {

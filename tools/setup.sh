@@ -45,6 +45,7 @@ check|command|bwrap|bubblewrap|bubblewrap|bubblewrap
 check|command|strace|strace|strace|strace
 check|command|openssl|openssl|openssl|openssl
 check|command|zsh|zsh|zsh|zsh
+check|command|fish|fish|fish|fish
 check|command|clang|clang|clang|clang
 check|command|clang-format|clang-format|clang-tools-extra|clang
 check|command|clang-tidy|clang-tidy|clang-tools-extra|clang

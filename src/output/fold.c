@@ -84,7 +84,8 @@ struct screen_line {
     size_t cap;
     size_t len;
     size_t cursor;
-    size_t blank; /* the first cells that are erased: not to be erased again */
+    size_t blank;   /* the first cells that are erased: not to be erased again */
+    size_t columns; /* of the terminal; 0: none */
 };
 
 static enum sy_code
@@ -151,6 +152,47 @@ line_flush(struct screen_line *l, struct buf *out, const char *text)
     return rc;
 }
 
+/* Where the row of the cursor begins. Behind the last column it is on that row still. */
+static size_t
+row_start(const struct screen_line *l)
+{
+    return l->columns > 0 && l->cursor > l->columns ? (l->cursor - 1) / l->columns * l->columns : 0;
+}
+
+/* Did blanks lead over the margin there? One alone may be text. */
+static bool
+is_led_by_blanks(const struct screen_line *l, const char *text, size_t start)
+{
+    for (size_t i = start - 2; i < start; i++) {
+        const struct cell *c = &l->cells[i];
+
+        if (c->at != ERASED && (c->len != 1 || text[c->at] != ' ')) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The rows above the cursor's become a line of their own: nothing in this one reaches them. */
+static enum sy_code
+line_return(struct screen_line *l, struct buf *out, const char *text)
+{
+    size_t start = row_start(l);
+    size_t len = l->len;
+    enum sy_code rc = SY_E_OK;
+
+    if (start < 2 || !is_led_by_blanks(l, text, start)) {
+        l->cursor = 0;
+        return SY_E_OK;
+    }
+    l->len = start;
+    l->cursor = 0; /* all blanks at its end are to be left out */
+    rc = line_flush(l, out, text);
+    memmove(l->cells, l->cells + start, (len - start) * sizeof(*l->cells));
+    l->len = len - start;
+    return rc == SY_E_OK ? buf_add_char(out, '\n') : rc;
+}
+
 /* The column of CHA (ESC [ N G), from 0; COLUMNS_MAX: it is none, or further than a line goes. */
 static size_t
 column_of(const char *seq, size_t n)
@@ -206,7 +248,8 @@ goes_back(const char *line, size_t n)
 /* Takes one character, control or escape sequence at text + i; returns its
  * length in *ret_len. */
 static enum sy_code
-line_take(struct screen_line *l, const char *text, size_t i, size_t n, size_t *ret_len)
+line_take(struct screen_line *l, struct buf *out, const char *text, size_t i, size_t n,
+          size_t *ret_len)
 {
     uint32_t c = 0;
     size_t len = text[i] == '\x1b' ? fold_escape_len(text + i, n - i) : 0;
@@ -217,8 +260,7 @@ line_take(struct screen_line *l, const char *text, size_t i, size_t n, size_t *r
         return SY_E_OK;
     }
     if (text[i] == '\r') {
-        l->cursor = 0;
-        return SY_E_OK;
+        return line_return(l, out, text);
     }
     if (text[i] == '\b') {
         l->cursor -= l->cursor > 0 ? 1U : 0U;
@@ -238,7 +280,7 @@ line_render(struct screen_line *l, struct buf *out, const char *line, size_t n)
     for (size_t i = 0; i < n && rc == SY_E_OK;) {
         size_t len = 0;
 
-        rc = line_take(l, line, i, n, &len);
+        rc = line_take(l, out, line, i, n, &len);
         i += len;
         if (rc == SY_E_OK && l->cursor >= COLUMNS_MAX) {
             rc = line_flush(l, out, line);
@@ -248,9 +290,9 @@ line_render(struct screen_line *l, struct buf *out, const char *line, size_t n)
 }
 
 enum sy_code
-output_fold_cr(struct buf *out, const char *text, size_t n)
+output_fold_cr(struct buf *out, const char *text, size_t n, unsigned columns)
 {
-    struct screen_line l = {.cells = NULL};
+    struct screen_line l = {.columns = columns};
     enum sy_code rc = SY_E_OK;
 
     while (n > 0 && rc == SY_E_OK) {

@@ -26,7 +26,7 @@ needs_rendering(const char *s, size_t n)
 
 /* The clean text as the model shall see it, in place of it. */
 static enum sy_code
-render(struct buf *text, bool is_folded)
+render(struct buf *text, bool is_folded, unsigned columns)
 {
     SY_AUTO(buf_fini) struct buf folded = {.max = text->max};
     SY_AUTO(buf_fini) struct buf shown = {.max = text->max};
@@ -36,7 +36,7 @@ render(struct buf *text, bool is_folded)
         return SY_E_OK;
     }
     if (is_folded) {
-        rc = output_fold_cr(&folded, text->data, text->len);
+        rc = output_fold_cr(&folded, text->data, text->len, columns);
         buf_fini(text);
         *text = folded;
         folded = (struct buf){.max = text->max};
@@ -72,10 +72,10 @@ add_part(struct buf *out, const struct part *p, bool *ret_truncated)
         rc = kept_add_text(k.spans + 1, 2, p->is_final, &tail);
     }
     if (rc == SY_E_OK) {
-        rc = render(&head, p->is_folded);
+        rc = render(&head, p->is_folded, 0);
     }
     if (rc == SY_E_OK) {
-        rc = render(&tail, p->is_folded);
+        rc = render(&tail, p->is_folded, 0);
     }
     if (rc != SY_E_OK) {
         return rc;
@@ -206,7 +206,7 @@ output_text_bytes(struct buf *out, const char *bytes, size_t n, size_t max_bytes
     enum sy_code rc = output_clean_utf8(&text, bytes, n, &ret->has_invalid_utf8);
 
     if (rc == SY_E_OK) {
-        rc = render(&text, true);
+        rc = render(&text, true, total.columns);
     }
     total.kept = n;
     return rc == SY_E_OK ? output_truncate_middle(out, buf_view(&text), text.len, max_bytes, total,

@@ -105,8 +105,14 @@ enum sy_code output_text_all(const struct output_chain *c, struct buf *out) SY_N
 enum sy_code output_text_model(const struct output_chain *c, size_t max_bytes, struct buf *out,
                                bool *ret_truncated) SY_NODISCARD;
 
-/* The pieces of output_text_model, pure, for other texts. */
-enum sy_code output_fold_cr(struct buf *out, const char *text, size_t n) SY_NODISCARD;
+/*
+ * The pieces of output_text_model, pure, for other texts. `columns`: the width of the terminal that
+ * it was written to, 0 for none. Behind its margin a carriage return goes to the beginning of the
+ * last row alone, if blanks led there: so shells keep a last line without a newline (PROMPT_SP of
+ * zsh). It is kept then. Longer progress is folded as a line, wrapped or not.
+ */
+enum sy_code output_fold_cr(struct buf *out, const char *text, size_t n,
+                            unsigned columns) SY_NODISCARD;
 enum sy_code output_clean_utf8(struct buf *out, const char *bytes, size_t n,
                                bool *ret_replaced) SY_NODISCARD;
 
@@ -116,6 +122,7 @@ struct output_totals {
     uint64_t lines;
     uint64_t kept; /* bytes that the text was made of, which rendering may have shortened; 0: it is
                       as they were */
+    unsigned columns; /* of output_fold_cr */
 };
 
 /* What was done to a text. */

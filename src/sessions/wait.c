@@ -102,7 +102,7 @@ is_prompted(struct live *l, const struct live_wait *w, const struct live_termina
     if (!t->is_at_prompt) {
         return is_marked_plainly(l, w, t, is_settled);
     }
-    if (is_marked || (is_settled && t->is_shell)) {
+    if (is_marked) {
         return true;
     }
     if (!is_settled && (l->prompted_ns != 0 || !w->saw_running)) {

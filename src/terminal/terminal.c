@@ -137,6 +137,12 @@ terminal_state(const struct terminal *t)
     return &t->state;
 }
 
+unsigned
+terminal_columns(const struct terminal *t)
+{
+    return t->opt.cols;
+}
+
 const char *
 terminal_title(const struct terminal *t)
 {

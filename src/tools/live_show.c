@@ -61,7 +61,11 @@ live_show_stream(struct live_shown *ret, struct live *l, const struct live_part 
         ret->stats.total_lines++;
     }
 
-    struct output_totals total = {.bytes = ret->stats.total_bytes, .lines = ret->stats.total_lines};
+    struct output_totals total = {
+        .bytes = ret->stats.total_bytes,
+        .lines = ret->stats.total_lines,
+        .columns = live_screen(l) != NULL ? terminal_columns(live_screen(l)) : 0,
+    };
 
     if (part->leaves_drawing_out) {
         leave_drawing_out(&raw, part->was_drawing, &total);

@@ -267,7 +267,7 @@ check_pieces(const struct plan *p)
     must(output_clean_utf8(&clean, p->bytes, p->n, &is_replaced));
     CHECK(is_valid(&clean));
     CHECK(is_replaced == !utf8_is_valid(p->bytes, p->n));
-    must(output_fold_cr(&folded, buf_view(&clean), clean.len));
+    must(output_fold_cr(&folded, buf_view(&clean), clean.len, (unsigned)(p->n % 100)));
     CHECK(folded.len <= clean.len && is_valid(&folded));
     CHECK(folded.len == 0 || (memchr(folded.data, '\r', folded.len) == NULL &&
                               memchr(folded.data, '\b', folded.len) == NULL));

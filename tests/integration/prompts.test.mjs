@@ -470,3 +470,29 @@ test('a shell in a shell has a prompt too, and read is none', { timeout: STUCK_M
     await p.ends();
   }
 });
+
+for (const [shell, cmd, slow, mark] of [
+  ['zsh', 'zsh -f', "precmd() { PS1=\"at $(sleep 0.3; echo it)> \" }", process.getuid() === 0 ? '#' : '%'],
+  ['fish', 'fish --no-config', "function fish_prompt; sleep 0.3; echo -n 'at it> '; end", '⏎'],
+]) {
+  test(`of ${shell} the end of an output without a newline is kept, and its prompt is waited for`, { timeout: STUCK_MS }, async (t) => {
+    if (!mustRun(t, has(shell), `no ${shell} here`)) {
+      return;
+    }
+    const s = await openDrive(t);
+    const p = await s.run(cmd, { until: 'prompt', yield_time_ms: 30_000 });
+    const ask = async (line) => {
+      await p.type(`${line}\r`, { until: 'prompt', yield_time_ms: 30_000 });
+      assert.equal(p.last.reason, 'prompt', p.show());
+    };
+    await ask(slow);
+    assert.match(p.last.output, /^at it> ?$/m, p.show());
+    await ask("printf 'one\\nhello'");
+    const lines = p.last.output.trimEnd().split('\n');
+    assert.deepEqual(lines.slice(-3).map((line) => line.trimEnd()), ['one', `hello${mark}`, 'at it>'], p.show());
+    await ask("printf 'ended\\n'");
+    assert.deepEqual(p.last.output.trimEnd().split('\n').slice(-2).map((line) => line.trimEnd()), ['ended', 'at it>'], p.show());
+    await p.type('exit\r');
+    await p.ends();
+  });
+}

@@ -71,12 +71,36 @@ a_small_room_takes_whole_characters_only(void **state)
 }
 
 static void
-assert_folds(const char *text, const char *want)
+assert_folds_in(unsigned columns, const char *text, const char *want)
 {
     SY_AUTO(buf_fini) struct buf b = {.max = 1000};
 
-    assert_int_equal(output_fold_cr(&b, text, strlen(text)), SY_E_OK);
+    assert_int_equal(output_fold_cr(&b, text, strlen(text), columns), SY_E_OK);
     assert_string_equal(buf_view(&b), want);
+}
+
+static void
+assert_folds(const char *text, const char *want)
+{
+    assert_folds_in(0, text, want);
+}
+
+/* As shells do where a command has not ended its last line. */
+static void
+what_stands_above_the_margin_of_a_terminal_is_kept(void **state)
+{
+    (void)state;
+    assert_folds_in(10, "hello%         \r \r$ ls\n", "hello%\n$ ls\n");
+    assert_folds_in(10, "hello%         \r \r\x1b[0m\x1b[J$ ", "hello%\n$ ");
+    assert_folds_in(10, "one\r\ntwo lines of text%         \r \r$ ", "one\ntwo lines of text%\n$ ");
+    /* It ended at the margin: there is nothing to keep. */
+    assert_folds_in(10, "%         \r \r$ ", "$ ");
+    assert_folds_in(10, "hello     \r$ ", "$ llo");
+    /* Text that wraps is one line: progress, and a line editor that goes on behind a blank. */
+    assert_folds_in(10, "at 1 of 100 files\rat 2 of 100 files\n", "at 2 of 100 files\n");
+    assert_folds_in(10, "0123456789 \rab\n", "ab23456789\n");
+    assert_folds_in(10, "012345678  \rab\n", "ab2345678\n");
+    assert_folds_in(0, "hello%         \r \r$ ls\n", "$ lso%\n");
 }
 
 /* A12 */
@@ -171,7 +195,7 @@ hostile_lines_fold_in_linear_time(void **state)
             assert_int_equal(buf_add_str(&text, units[u]), SY_E_OK);
         }
         assert_int_equal(buf_add_char(&text, '\r'), SY_E_OK);
-        assert_int_equal(output_fold_cr(&out, text.data, text.len), SY_E_OK);
+        assert_int_equal(output_fold_cr(&out, text.data, text.len, 0), SY_E_OK);
         assert_int_equal(fold_visible_add(&shown, buf_view(&out), out.len), SY_E_OK);
         assert_true(clock_mono_ns() - start < 20ULL * 1000 * 1000 * 1000);
     }
@@ -443,7 +467,7 @@ all_pieces(void *arg)
 
     (void)arg;
     if (rc == SY_E_OK) {
-        rc = output_fold_cr(&b, text, sizeof(text));
+        rc = output_fold_cr(&b, text, sizeof(text), 0);
     }
     if (rc == SY_E_OK) {
         rc = fold_visible_add(&b, text, sizeof(text));
@@ -472,6 +496,7 @@ main(void)
         cmocka_unit_test(valid_text_is_copied),
         cmocka_unit_test(each_maximal_invalid_subpart_becomes_one_replacement),
         cmocka_unit_test(a_small_room_takes_whole_characters_only),
+        cmocka_unit_test(what_stands_above_the_margin_of_a_terminal_is_kept),
         cmocka_unit_test(a_carriage_return_overwrites_columns_as_a_terminal_does),
         cmocka_unit_test(a_carriage_return_before_a_newline_is_a_line_ending),
         cmocka_unit_test(columns_are_characters_not_bytes),

@@ -39,6 +39,14 @@ static const struct {
     {"EBUSY",                     EBUSY,  true },
 };
 
+/* What programs say instead of the kernel's words: a complaint as soon as a whole path is named. */
+static const char *const vague[] = {
+    "cannot create",    "can't create",       "could not create",   "couldn't create",
+    "unable to create", "failed to create",   "error creating",     "cannot write to",
+    "can't write to",   "could not write to", "unable to write to", "failed to write to",
+    "not writable",     "not a writable",     "not writeable",
+};
+
 const char *
 span_find(struct span s, const char *word)
 {
@@ -132,6 +140,22 @@ evidence_complaint(struct complaint *ret, struct span line)
     return false;
 }
 
+static bool
+find_vague(struct complaint *ret, struct span line)
+{
+    for (size_t i = 0; i < sizeof(vague) / sizeof(vague[0]); i++) {
+        const char *at = span_find_word(line, vague[i]);
+
+        if (at != NULL) {
+            *ret = (struct complaint){
+                .sys = EACCES, .text = {at, strlen(vague[i])}
+            };
+            return true;
+        }
+    }
+    return false;
+}
+
 /* A line that tells of a failure whose cause may come in one of the next lines. */
 static bool
 is_failure(struct span line)
@@ -164,8 +188,8 @@ is_bare(struct span line, const struct complaint *complaint)
 
 /* The last lines, as far as a complaint may be about them. */
 struct context {
-    struct span failure;
-    unsigned number; /* of that line */
+    struct span failure; /* a complaint of its own, if a vague one, unless its cause follows */
+    unsigned number;     /* of that line */
     unsigned age;
     unsigned run_lines; /* for how many more lines a program was to be run */
 };
@@ -182,6 +206,38 @@ note_run(struct context *context, struct span line)
 }
 
 static void
+tell_all(struct scan *c, const struct line_names *names, int sys, unsigned number)
+{
+    for (size_t i = 0; i < names->n; i++) {
+        scan_tell(c, names->v[i].at,
+                  (struct named){.intent = names->v[i].intent, .sys = sys, .line = number});
+    }
+}
+
+/* No cause has come for the last failure: what it says by itself. */
+static void
+end_failure(struct scan *c, struct context *context)
+{
+    struct line_names names = {.n = 0};
+    struct complaint complaint;
+
+    if (context->failure.n > 0 && find_vague(&complaint, context->failure)) {
+        evidence_line(&names, context->failure, &complaint, false);
+    }
+    for (size_t i = 0; i < names.n; i++) {
+        enum named_intent intent = names.v[i].intent;
+
+        if (span_starts(names.v[i].at, "/")) {
+            scan_tell(c, names.v[i].at,
+                      (struct named){.intent = intent == NAMED_ANY ? NAMED_WRITTEN : intent,
+                                     .sys = complaint.sys,
+                                     .line = context->number});
+        }
+    }
+    context->failure.n = 0;
+}
+
+static void
 scan_paths(struct scan *c, struct span line, unsigned number, struct context *context)
 {
     struct line_names names;
@@ -189,10 +245,11 @@ scan_paths(struct scan *c, struct span line, unsigned number, struct context *co
 
     note_run(context, line);
     if (line.n > 0 && ++context->age > CONTEXT_LINES) {
-        context->failure.n = 0;
+        end_failure(c, context);
     }
     if (!evidence_complaint(&complaint, line)) {
-        if (is_failure(line)) {
+        if (is_failure(line) || find_vague(&complaint, line)) {
+            end_failure(c, context);
             context->failure = line;
             context->number = number;
             context->age = 0;
@@ -206,11 +263,7 @@ scan_paths(struct scan *c, struct span line, unsigned number, struct context *co
         number = context->number;
         context->failure.n = 0;
     }
-    for (size_t i = 0; i < names.n; i++) {
-        scan_tell(
-            c, names.v[i].at,
-            (struct named){.intent = names.v[i].intent, .sys = complaint.sys, .line = number});
-    }
+    tell_all(c, &names, complaint.sys, number);
 }
 
 void
@@ -233,4 +286,5 @@ evidence_scan(const char *text, size_t n, named_fn *fn, void *arg)
         text += len;
         n -= len;
     }
+    end_failure(&c, &context);
 }

@@ -76,6 +76,29 @@ what_was_to_be_done_to_a_process_or_the_machine_is_no_file(void **state)
     expect_each(messages, sizeof(messages) / sizeof(messages[0]));
 }
 
+/* Without the kernel's words a whole path must be named. */
+static void
+words_of_a_programs_own_tell_of_whole_paths(void **state)
+{
+    static const struct message messages[] = {
+        {"Cannot create /H/.config/mc directory",                                                "/H/.config/mc written"        },
+        {"Unable to create directory /H/.local/share/nano/",                                     "/H/.local/share/nano/ written"},
+        {"UserWarning: IPython parent '/H' is not a writable location, using a temp directory.",
+         "/H written"                                                                                                           },
+        {"error: could not write to /O/out.log",                                                 "/O/out.log written"           },
+        {"Failed to create cache directory '/H/.cache/x'",                                       "/H/.cache/x written"          },
+        {"error: cannot create package",                                                         ""                             },
+        {"Cannot create a new session for 'main'",                                               ""                             },
+        {"failed to create build/out",                                                           ""                             },
+ /* The kernel's words go first. */
+        {"Cannot create '/O/d': File exists",                                                    "/O/d written"                 },
+        {"Failed to create /O/d\nPermission denied",                                             "/O/d written"                 },
+    };
+
+    (void)state;
+    expect_each(messages, sizeof(messages) / sizeof(messages[0]));
+}
+
 /* Running a file asks for no right to write it. */
 static void
 what_could_not_be_run_was_not_to_be_written(void **state)
@@ -164,6 +187,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_to_be_done_to_a_process_or_the_machine_is_no_file),
+        cmocka_unit_test(words_of_a_programs_own_tell_of_whole_paths),
         cmocka_unit_test(what_could_not_be_run_was_not_to_be_written),
         cmocka_unit_test(acts_on_the_machine_are_about_no_file),
         cmocka_unit_test(a_path_ends_where_the_call_begins),

@@ -44,11 +44,13 @@ fill_standard_descriptors(void)
 void
 cli_start(void)
 {
-    /* Writing to a closed pipe is an error to answer, not a death. */
+    /* Writing to a closed pipe, or beyond a limit of file sizes (setrlimit(2)), is an error to
+     * answer, not a death. Commands get the default back. */
     struct sigaction ignore = {.sa_handler = SIG_IGN};
 
     fill_standard_descriptors();
     (void)sigaction(SIGPIPE, &ignore, NULL);
+    (void)sigaction(SIGXFSZ, &ignore, NULL);
 }
 
 #ifndef MADV_POPULATE_WRITE /* Linux 5.14 */

@@ -1,5 +1,7 @@
 // The truth about how a command ended and what it wrote (A07, A08, A10-A13).
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
 import { test } from 'node:test';
 import { eachFront, execCli, isSanitized, makeYard, statusKb } from './lib/client.mjs';
 
@@ -25,6 +27,16 @@ eachFront('A07 death by a signal is no success', async (t, { name, open }) => {
     assert.match(r.text, /137/);
     assert.match(r.text, /SIGKILL/);
   }
+});
+
+eachFront('a limit of file sizes ends nobody but the command that meets it', async (t, { yard, open }) => {
+  // 10 KiB: neither the database nor this command's file has room.
+  const front = await open({ wrap: ['bash', '-c', 'ulimit -f 10; exec "$@"', 'bash'] });
+  const met = await front.run('head -c 100000 /dev/zero > big');
+  assert.equal(met.exitCode, 128 + 25, met.output);
+  assert.equal(fs.statSync(path.join(yard.ws, 'big')).size, 10 * 1024);
+  const next = await front.run('echo still; grep SigIgn /proc/self/status');
+  assert.match(next.output, /^still\nSigIgn:\t0+$/m, 'and commands ignore no signal');
 });
 
 eachFront('A07 how a command ends is known also where SIGCHLD was ignored from the start', async (t, { open }) => {

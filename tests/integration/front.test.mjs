@@ -240,3 +240,30 @@ test('exec leaves no process behind when it hands over', limit, async (t) => {
       + 'grep -q "^State:.Z" $p/status && echo zombie; done; echo done']);
   assert.equal(r.stdout, 'done\n', r.stderr);
 });
+
+test('what `make install` puts in place is found there, and works', limit, (t) => {
+  const build = path.dirname(program);
+  if (!mustRun(t, fs.existsSync(path.join(build, 'build.ninja')), `${build} is no build directory`)) {
+    return;
+  }
+  const yard = makeYard();
+  const root = path.join(yard.dir, 'root');
+  const installed = spawnSync('meson', ['install', '-C', build, '--no-rebuild', '--quiet', '--destdir', root], { encoding: 'utf8' });
+  assert.equal(installed.status, 0, installed.stdout + installed.stderr);
+  const files = fs.readdirSync(root, { recursive: true, withFileTypes: true }).filter((f) => f.isFile()).map((f) => path.join(f.parentPath ?? f.path, f.name));
+  const find = (end) => {
+    const found = files.filter((f) => f.endsWith(`/${end}`));
+    assert.equal(found.length, 1, `${end} in ${files.join(' ')}`);
+    return found[0];
+  };
+  const there = find('bin/shellyard');
+  const ran = see(there, yard, ['exec', '--', 'echo', 'there']);
+  assert.deepEqual([ran.status, ran.stdout], [0, 'there\n'], ran.stderr);
+  assert.equal(see(there, yard, ['sandbox', 'check']).stdout, see(program, yard, ['sandbox', 'check']).stdout);
+  for (const [shell, end] of [['bash', 'bash-completion/completions/shellyard.bash'], ['zsh', 'zsh/site-functions/_shellyard'], ['fish', 'fish/vendor_completions.d/shellyard.fish']]) {
+    assert.equal(fs.readFileSync(find(end), 'utf8'), see(program, yard, ['completions', shell]).stdout);
+  }
+  for (const end of ['man1/shellyard.1', 'man5/shellyard-config.5', 'include/shellyard/shellyard.h', 'pkgconfig/shellyard.pc', 'doc/shellyard/LICENSE']) {
+    find(end);
+  }
+});

@@ -20,6 +20,7 @@ import tempfile
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SUITE_SECONDS = 1500
 NODE_FILES_AT_ONCE = max(2, os.cpu_count() or 1)
+BESIDE_PROGRAM = ("libexec", "tests/adversary", "tests/integration")
 
 SANITIZER_ENV = {
     "asan": {
@@ -180,15 +181,16 @@ def run_node(args, env):
 
 def within_reach(program, public):
     """The program, or a copy in `public`: tests as root run it as other users too, who enter no closed
-    directory on the way to it, such as /root."""
+    directory on the way to it, such as /root. What tests find beside it goes along."""
     above = os.path.dirname(os.path.realpath(program))
     dirs = [above[:i] for i in range(1, len(above) + 1) if i == len(above) or above[i] == "/"]
     if os.geteuid() != 0 or all(os.stat(d).st_mode & 0o001 for d in dirs):
         return program
-    os.chmod(public, 0o755)
-    shutil.copytree(os.path.join(above, "libexec"), os.path.join(public, "libexec"),
-                    ignore=shutil.ignore_patterns("*.p"))
-    return shutil.copy2(program, public)
+    for name in BESIDE_PROGRAM:
+        shutil.copytree(os.path.join(above, name), os.path.join(public, name), ignore=shutil.ignore_patterns("*.p"))
+    copied = shutil.copy2(program, public)
+    subprocess.run(["chmod", "-R", "a+rX", public], check=True)  # whatever the umask was
+    return copied
 
 
 def run_node_with(program, files, args, env):

@@ -18,14 +18,17 @@
 
 static const struct proxy_options plain = {.max_connections = 0};
 
-static void
-a_client_that_says_nothing_is_hung_up_on(void **state)
+/* False where this machine is too slow for so short a time: what came in time was looked at too
+ * late. */
+static bool
+silence_ends_after(unsigned head_ms)
 {
-    static const struct proxy_options quick = {.head_ms = 30, .tls_port = 1};
+    static const char established[] = "HTTP/1.1 200 Connection Established\r\n\r\n";
+    const struct proxy_options quick = {.head_ms = head_ms, .tls_port = 1};
     struct buf in = {.max = 1000};
     struct yard y;
+    char text[200];
 
-    (void)state;
     yard_open(&y, &quick, PROXY_ANY);
 
     int silent = yard_dial(&y);
@@ -38,16 +41,40 @@ a_client_that_says_nothing_is_hung_up_on(void **state)
     int slow = yard_dial(&y);
 
     assert_true(yard_send_text(&y, slow, "GET http://local"));
-    assert_true(yard_receive(&y, slow, &in, SIZE_MAX));
+
+    bool is_in_time = yard_receive(&y, slow, &in, SIZE_MAX);
+
     fd_close(&slow);
+    buf_fini(&in);
 
-    int mute = yard_tunnel(&y, "local.test");
+    int mute = yard_dial(&y);
 
-    assert_true(yard_receive(&y, mute, &in, SIZE_MAX));
-    yard_expect_verdict(&y, "failed connect CONNECT local.test");
+    (void)snprintf(text, sizeof(text), "CONNECT local.test:%u HTTP/1.0\r\n\r\n",
+                   (unsigned)y.server_port);
+    assert_true(yard_send_text(&y, mute, text));
+    in = (struct buf){.max = 1000};
+    is_in_time = is_in_time && yard_receive(&y, mute, &in, sizeof(established) - 1);
+    if (is_in_time) {
+        assert_string_equal(buf_view(&in), established);
+        assert_true(yard_receive(&y, mute, &in, SIZE_MAX));
+        yard_expect_verdict(&y, "failed connect CONNECT local.test");
+    }
     fd_close(&mute);
     buf_fini(&in);
     yard_close(&y);
+    return is_in_time;
+}
+
+static void
+a_client_that_says_nothing_is_hung_up_on(void **state)
+{
+    unsigned head_ms = 30;
+
+    (void)state;
+    while (!silence_ends_after(head_ms)) {
+        assert_true(head_ms < 2000);
+        head_ms *= 2;
+    }
 }
 
 static void

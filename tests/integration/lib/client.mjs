@@ -14,6 +14,9 @@ const top = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../../..
 
 export const program = process.env.SHELLYARD ?? path.join(top, 'build/shellyard');
 
+// Files of trust that tests write are theirs alone to write. Ordinary users of Ubuntu have 002.
+process.umask(0o022);
+
 /** Under a sanitizer everything is slower, and memory is not ours to judge. */
 export const isSanitized = Boolean(process.env.TESTS_SANITIZER);
 

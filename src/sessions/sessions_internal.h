@@ -98,6 +98,7 @@ struct live {
     struct terminal *screen; /* NULL: it has no terminal */
     struct live_wait *waits; /* the first one's turn it is */
     bool is_looking;         /* inside of look() */
+    bool is_put_off;         /* the look that is due, since something is to be read first */
     struct live_tap *taps;
     uv_timer_t timer;
 };
@@ -137,6 +138,8 @@ void live_tty_feed(struct live *l, const char *bytes, size_t n);
 bool live_tty_matches(struct live *l, struct live_wait *w);
 /* Is something that was typed not read yet? */
 bool live_has_typed_ahead(const struct live *l);
+/* Is something that it wrote not read yet? */
+bool live_has_unheard(const struct live *l);
 
 /* To all watches of its store, while it can be found; LIVE_GONE is the last. */
 void live_tell(const struct live *l, enum live_change change);

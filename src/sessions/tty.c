@@ -1,5 +1,6 @@
 /* The terminal of a session: its screen, the answers to what programs ask it, what it waits for. */
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -79,6 +80,15 @@ live_has_typed_ahead(const struct live *l)
     int n = 0;
 
     return slave >= 0 && ioctl(slave, FIONREAD, &n) == 0 && n > 0;
+}
+
+bool
+live_has_unheard(const struct live *l)
+{
+    int master = l->driver != NULL ? orch_terminal_fd(l->call) : -1;
+    struct pollfd p = {.fd = master, .events = POLLIN};
+
+    return master >= 0 && poll(&p, 1, 0) > 0 && (p.revents & POLLIN) != 0;
 }
 
 uint64_t

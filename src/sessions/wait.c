@@ -316,10 +316,21 @@ look(struct live *l)
     uv_timer_start(&l->timer, live_on_timer, next > now ? (next - now) / NS_PER_MS + 1 : 0, 0);
 }
 
+/*
+ * A loop that was held up runs its timers before it reads: a silence is judged when what has been
+ * written meanwhile is read. Put off once alone, since some of it may have to stay unread.
+ */
 void
 live_on_timer(uv_timer_t *timer)
 {
-    look(timer->data);
+    struct live *l = timer->data;
+
+    l->is_put_off = !l->is_put_off && live_has_unheard(l);
+    if (l->is_put_off) {
+        uv_timer_start(timer, live_on_timer, 1, 0);
+        return;
+    }
+    look(l);
 }
 
 void

@@ -129,11 +129,15 @@ eachFront('a host that can not be reached is told while the network is off', asy
   const front = await open();
   const r = await front.run('curl -sS http://192.0.2.1/');
   // In a network of its own a connection is tried, and so refused by us.
-  const seen = r.sandbox.tier === 'full' ? ['broker', 'exact'] : ['seccomp', 'inferred'];
+  const isFull = r.sandbox.tier === 'full';
+  const seen = isFull ? ['broker', 'exact'] : ['seccomp', 'inferred'];
+  // From a text without a host, as of curl 7.81, none can be inferred.
+  const isNamed = isFull || r.output.includes('192.0.2.1');
 
   assert.notEqual(r.exitCode, 0);
+  assert.match(r.output, /connect to/);
   assert.deepEqual(denials(r).map((d) => [d.operation, d.object, d.layer, d.confidence, d.fix]),
-    [['connect', '192.0.2.1:80', ...seen, 'sandbox.network_access: true']]);
+    isNamed ? [['connect', '192.0.2.1:80', ...seen, 'sandbox.network_access: true']] : []);
   const named = await front.run('curl -sS http://name.invalid/');
   assert.notEqual(named.exitCode, 0);
   assert.deepEqual(denials(named).filter((d) => d.object.startsWith('name.invalid')).map((d) => [d.layer, d.confidence]),

@@ -48,7 +48,7 @@ const table = [
   ['an empty command', ['exec', '--', ''], 2],
   ['a long path', ['exec', '-C', `/${'d'.repeat(300)}`, '--', 'true'], 125],
   ['a loop of links', ['exec', '-C', 'loop', '--', 'true'], 125],
-  ['a timeout', ['exec', '-t', '200ms', '--', 'sh', '-c', 'echo kept; exec sleep 300'], 124],
+  ['a timeout', ['exec', '-t', '2s', '--', 'sh', '-c', 'echo kept; exec sleep 300'], 124],
   ['a wrong timeout', ['exec', '-t', 'soon', '--', 'true'], 2],
   ['an unknown option', ['exec', '--jsom', '--', 'true'], 2],
   ['an option without its value', ['exec', '-s'], 2],

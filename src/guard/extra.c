@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "guard/extra.h"
+#include "guard/meaning.h"
 
 enum sy_code
 extra_beside(struct buf *ret, const char *path, const char *target)
@@ -232,12 +233,16 @@ read_target(char text[LIMIT_PATH], int dir_fd, const char *name, bool is_link)
     return is_link ? text : git_pointer_path(text, (size_t)n);
 }
 
-/* A link that is only passed: where it leads is protected no further than what was named. */
+/* A link that is only passed: where it leads is protected no further than what was named. One that
+ * is protected for its own name is not: it is passed besides. */
 static bool
-is_way_only(const struct guard *g, const char *path)
+is_way_only(const struct guard *g, const struct guard_node *dir, const char *name, const char *path)
 {
     bool is_way = false;
 
+    if (!meaning_of(g, dir, name, ENTRY_LINK).is_extra) {
+        return false;
+    }
     for (size_t i = 0; i < g->n_extras; i++) {
         if (str_eq(g->extras[i].path, path)) {
             if (!g->extras[i].is_way) {
@@ -283,7 +288,7 @@ extra_link(struct guard *g, const struct guard_node *node, int dir_fd, const cha
     if (rc == SY_E_OK) {
         rc = buf_addf(&dir, "/%s", name);
     }
-    if (rc == SY_E_OK && is_way_only(g, buf_view(&dir))) {
+    if (rc == SY_E_OK && is_way_only(g, node, name, buf_view(&dir))) {
         return SY_E_OK;
     }
     if (rc == SY_E_OK) {

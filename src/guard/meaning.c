@@ -30,6 +30,7 @@ mean_extra(struct meaning *ret, const struct guard *g, const struct guard_node *
            : rule == GUARD_GIT_FILE ? child(NODE_DIR, GUARD_GIT, false)
            : rule == GUARD_GIT_HOOKS || rule == GUARD_GIT_HOOKS_PATH ? child(NODE_HOOKS, rule, true)
                                                                      : child(NODE_OWN, rule, true);
+    ret->is_extra = true;
     return true;
 }
 

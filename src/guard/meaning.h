@@ -10,6 +10,7 @@ struct meaning {
     bool is_child; /* a directory to be known */
     bool is_file;  /* protected */
     bool is_top;
+    bool is_extra; /* for what leads to it alone, not for its own name */
     enum node_kind kind;
     enum guard_name rule;
 };

@@ -229,6 +229,31 @@ links_on_the_way_to_what_is_named_stay(void **state)
                                            "W/l ro@\n");
 }
 
+/* In whichever order a directory lists them: each look finds what the last one found. */
+static void
+a_link_that_is_protected_and_on_a_way_is_followed(void **state)
+{
+    struct yard *y = *state;
+
+    yard_run(y, "git init -q && rm -r .git/hooks && mkdir -p vs/h n && ln -s vs .vscode && "
+                "git config core.hooksPath .vscode/h && git init -q --bare n/store && "
+                "rm n/store/hooks/* && mkdir n/store/my && touch n/store/my/pre-push && "
+                "git -C n/store config core.bare false && ln -s store n/.git && "
+                "git -C n config core.hooksPath .git/my && mkdir e && ln -s ../n/.git e/.git");
+    yard_guard(y, true);
+    for (int i = 0; i < 3; i++) {
+        const char *marks = yard_marks_now(y);
+
+        assert_non_null(strstr(marks, "W/.vscode ro@\n"));
+        assert_non_null(strstr(marks, "W/vs ro/\n"));
+        assert_non_null(strstr(marks, "W/n/.git ro@\n"));
+        assert_non_null(strstr(marks, "W/n/store/my ro/\n"));
+        /* What counts for the work tree around the link is read anew. */
+        yard_run(y, "touch passing && rm passing && git -C n config x.y z");
+        (void)yard_refresh(y);
+    }
+}
+
 static void
 what_is_named_is_known_however_few_directories_may_be(void **state)
 {
@@ -476,6 +501,7 @@ main(void)
         IN_YARD(relative_hooks_begin_at_each_work_tree),
         IN_YARD(what_a_protected_link_leads_to_counts),
         IN_YARD(links_on_the_way_to_what_is_named_stay),
+        IN_YARD(a_link_that_is_protected_and_on_a_way_is_followed),
         IN_YARD(what_is_named_is_known_however_few_directories_may_be),
         IN_YARD(a_hooks_path_that_is_the_whole_workspace_protects_nothing),
         IN_YARD(links_are_not_followed),

@@ -109,13 +109,18 @@ def without_own_network(tier, outcomes):
     return {act: 1 if tier == "full" and act in OWN_NETWORK else n for act, n in outcomes.items()}
 
 
-def without_newer(tier, abi, outcomes):
+def landlock_lacks(abi):
+    """Acts that no Landlock of this ABI can refuse."""
+    late = [(3, WALLS["fs_truncate"]), (6, (*WALLS["signal_scope"], "signal-parent", "steal-signal"))]
+    return {act for least, acts in late if abi < least for act in acts}
+
+
+def without_newer(tier, abi, outcomes, has_network=False):
     """The outcomes less what a Landlock older than `abi` can not refuse in that tier. The keeper of the full tier is
     process 1 there: what a command sends to it comes to nothing, so to be allowed to send is no way through."""
-    late = [(6, ("signal-parent",))]
-    if tier == "no-namespace":
-        late += [(3, WALLS["fs_truncate"]), (6, (*WALLS["signal_scope"], "steal-signal"))]
-    free = {act for least, acts in late if abi < least for act in acts}
+    free = landlock_lacks(abi) if tier == "no-namespace" else landlock_lacks(abi) & {"signal-parent"}
+    if has_network and abi < 6:
+        free |= set(WALLS["unix_abstract"])  # else those of others are out of reach by other means
     return {act: 1 if act in free and n == 0 else n for act, n in outcomes.items()}
 
 

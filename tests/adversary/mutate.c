@@ -11,6 +11,7 @@
  *
  *     landlock         landlock_restrict_self(2) does nothing
  *     landlock-read    no ruleset has anything to say about reading and executing
+ *     abi:N            Landlock says that it is of ABI N, as on an older kernel
  *     seccomp          filters let through what they would refuse or kill
  *     broker           filters let through what they would ask their listener
  *     read-only        `/` of the full tier stays writable
@@ -58,6 +59,7 @@ enum {
     NR_CREATE_RULESET = 444,
     NR_ADD_RULE = 445,
     NR_RESTRICT_SELF = 446,
+    ASK_VERSION = 0x1,       /* LANDLOCK_CREATE_RULESET_VERSION */
     READ_RIGHTS = 0x1 | 0x4, /* execute, read files */
     RECURSIVE = 0x8000,
     SET_INTERFACE = 0x8914, /* SIOCSIFFLAGS */
@@ -90,8 +92,11 @@ struct chosen {
 static struct chosen chosen[32];
 static size_t n_chosen;
 
-/* Calls that were left out: their result is 0, which is written when they return. */
-static pid_t left_out[4096];
+/* Calls that were left out, and their results, which are written when they return. */
+static struct {
+    pid_t pid;
+    unsigned result;
+} left_out[4096];
 static size_t n_left_out;
 
 static void
@@ -113,9 +118,9 @@ argument(registers *r, int n)
 }
 
 static void
-set_result(registers *r)
+set_result(registers *r, unsigned result)
 {
-    r->rax = 0;
+    r->rax = result;
 }
 #else
 typedef struct user_regs_struct registers;
@@ -127,9 +132,9 @@ argument(registers *r, int n)
 }
 
 static void
-set_result(registers *r)
+set_result(registers *r, unsigned result)
 {
-    r->regs[0] = 0;
+    r->regs[0] = result;
 }
 #endif
 
@@ -167,7 +172,7 @@ change_argument(const struct call *c, int n, uint64_t value)
 
 /* The kernel makes no call of that number. */
 static void
-leave_out(pid_t pid)
+leave_out(pid_t pid, unsigned result)
 {
 #ifdef __x86_64__
     registers r;
@@ -183,7 +188,8 @@ leave_out(pid_t pid)
     (void)trace(PTRACE_SETREGSET, pid, 0x404 /* NT_ARM_SYSTEM_CALL */, address(&io));
 #endif
     if (n_left_out < COUNT(left_out)) {
-        left_out[n_left_out++] = pid;
+        left_out[n_left_out].pid = pid;
+        left_out[n_left_out++].result = result;
     }
 }
 
@@ -193,10 +199,12 @@ give_result(pid_t pid)
     registers r;
 
     for (size_t i = 0; i < n_left_out; i++) {
-        if (left_out[i] == pid) {
+        if (left_out[i].pid == pid) {
+            unsigned result = left_out[i].result;
+
             left_out[i] = left_out[--n_left_out];
             if (move_registers(pid, &r, false)) {
-                set_result(&r);
+                set_result(&r, result);
                 (void)move_registers(pid, &r, true);
             }
             return;
@@ -252,6 +260,13 @@ static enum verdict
 meet_option(const struct call *c, const struct chosen *by, bool *ret_hit)
 {
     return out_if(is_prctl(c, by->layer->what), ret_hit);
+}
+
+static enum verdict
+meet_abi(const struct call *c, const struct chosen *by, bool *ret_hit)
+{
+    (void)by;
+    return out_if(c->nr == NR_CREATE_RULESET && c->arg[2] == ASK_VERSION, ret_hit);
 }
 
 static enum verdict
@@ -409,6 +424,7 @@ meet_limits(const struct call *c, const struct chosen *by, bool *ret_hit)
 static const struct layer layers[] = {
     {"landlock",      meet_number,        NR_RESTRICT_SELF      },
     {"landlock-read", meet_landlock_read, 0                     },
+    {"abi:",          meet_abi,           0                     },
     {"seccomp",       meet_filter,        SECCOMP_RET_ERRNO     },
     {"broker",        meet_filter,        SECCOMP_RET_USER_NOTIF},
     {"read-only",     meet_read_only,     0                     },
@@ -462,6 +478,13 @@ choose_all(const char *words)
     }
 }
 
+/* What the call comes to that the layer leaves out. */
+static unsigned
+result_of(const struct chosen *by)
+{
+    return by->layer->meet == meet_abi ? (unsigned)strtoul(by->path, NULL, 10) : 0;
+}
+
 static void
 on_call(pid_t pid)
 {
@@ -480,6 +503,7 @@ on_call(pid_t pid)
 
     struct call c = {.pid = pid, .nr = (long)info.entry.nr};
     enum verdict verdict = GO_ON;
+    unsigned result = 0;
 
     for (size_t i = 0; i < COUNT(c.arg); i++) {
         c.arg[i] = info.entry.args[i];
@@ -489,12 +513,13 @@ on_call(pid_t pid)
 
         if (chosen[i].layer->meet(&c, &chosen[i], &is_hit) == LEAVE_OUT) {
             verdict = LEAVE_OUT;
+            result = result_of(&chosen[i]);
         }
         chosen[i].hits += is_hit ? 1 : 0;
     }
     /* Filters and attributes lie in memory, into which no tracer without rights could look. */
     if (verdict == LEAVE_OUT || (is_prctl(&c, PR_SET_DUMPABLE) && c.arg[1] == 0)) {
-        leave_out(pid);
+        leave_out(pid, result);
     }
 }
 

@@ -9,8 +9,9 @@ through once it is gone too. A wall that nobody misses fails the suite.
 
 import os
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from acts import landlock_lacks
 from harness import Suite
 
 BOTH = ("no-namespace", "full")
@@ -135,6 +136,21 @@ def judge(bench, mutant, tier, outside):
     return wrong
 
 
+def parted(mutant, abi):
+    """The mutant as far as this kernel has that wall, and as far as it has none; None where nothing is left."""
+    lacks = landlock_lacks(abi) if mutant.wall == "landlock" else set()
+    parts = [tuple(act for act in mutant.acts if (act in lacks) == is_lacking) for is_lacking in (False, True)]
+    return [replace(mutant, acts=acts) if acts or (mutant.refuses and not i) else None for i, acts in enumerate(parts)]
+
+
+def judge_lacking(bench, mutant, tier):
+    """Where the kernel has no such wall its acts come to the same with Landlock and without."""
+    before = bench.run(tier, mutant.without)
+    after = bench.run(tier, (*mutant.without, mutant.wall))
+    return [f"{act}: {before.outcomes.get(act)} with Landlock, {after.outcomes.get(act)} without" for act in mutant.acts
+            if act not in before.outcomes or before.outcomes[act] != after.outcomes.get(act)]
+
+
 # With a terminal, several walls at once: each is tried alone above, and here that the path of sessions passes them at
 # all. Of walls that hold the same acts only one is in a group.
 BY_PTY = (
@@ -151,7 +167,7 @@ def acts_of(tier, wall, who):
             and not mutant.without for act in mutant.acts]
 
 
-def judge_pty(bench, tier, group, outside):
+def judge_pty(bench, tier, group, outside, lacks):
     """What is wrong where these walls are taken away from a session with a terminal."""
     before = bench.run(tier, (), "pty")
     after = bench.run(tier, group, "pty")
@@ -160,7 +176,7 @@ def judge_pty(bench, tier, group, outside):
         return [*wrong, f"the command did not run: {before.tier}, {after.brief()}"]
     for wall in group:
         for act in acts_of(tier, wall, bench.world.party.name):
-            if act in SESSION_OWN or (outside.get(act) != 0 and act not in DIFFER):
+            if act in SESSION_OWN or (wall == "landlock" and act in lacks) or (outside.get(act) != 0 and act not in DIFFER):
                 continue
             if wall == "below:W" and act.startswith("host:"):
                 continue  # what got through is taken away again, sooner or later than we look
@@ -186,18 +202,25 @@ def main():
         world.reset()
         run = world.run(world.probe_words(TRIED))
         outside = {**run.outcomes, **world.facts()}
-        for mutant in MUTANTS:
-            for tier in mutant.tiers if who in mutant.users else ():
+        abi = world.landlock_abi()
+        for mutant, lacking in (parted(mutant, abi) for mutant in MUTANTS):
+            for tier in mutant.tiers if mutant and who in mutant.users else ():
                 suite.check(title_of(mutant, tier, who),
                             lambda mutant=mutant, tier=tier: judge(bench, mutant, tier, outside))
                 suite.row(f"without {'+'.join((*mutant.without, mutant.wall))}", tier, who,
                           "FAILED" if suite.last_failed else "noticed", ", ".join(mutant.acts))
+            for tier in lacking.tiers if lacking and who in lacking.users else ():
+                suite.check(f"Landlock of ABI {abi} is no wall for {', '.join(lacking.acts)}"
+                            f"{', without ' + ', '.join(lacking.without) if lacking.without else ''} ({tier}, {who})",
+                            lambda lacking=lacking, tier=tier: judge_lacking(bench, lacking, tier))
+                suite.row(f"ABI {abi}, without {'+'.join((*lacking.without, lacking.wall))}", tier, who,
+                          "FAILED" if suite.last_failed else "absent", ", ".join(lacking.acts))
 
         for tier, group in BY_PTY:
             if os.getuid() == 0 and (tier == "full") != (who == "root"):
                 continue  # a tier as each of the two
             suite.check(f"without {', '.join(group)}: what each holds gets through with a terminal, too ({tier}, {who})",
-                        lambda tier=tier, group=group: judge_pty(bench, tier, group, outside))
+                        lambda tier=tier, group=group: judge_pty(bench, tier, group, outside, landlock_lacks(abi)))
             suite.row(f"without {'+'.join(group)}", f"{tier}, pty", who, "FAILED" if suite.last_failed else "noticed")
 
     suite.each_party(as_party)

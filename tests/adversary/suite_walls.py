@@ -4,6 +4,7 @@ server, with and without a terminal, and outside of all of them."""
 
 import errno
 import itertools
+import os
 import sys
 
 from acts import (SESSION_WALLS, WALLS, held_walls, judge, judge_claims, judge_outside, judge_session,
@@ -26,11 +27,18 @@ def outside(suite, world):
     return wrong
 
 
+def judge_claimed(run, tier, outcomes):
+    """Nothing may be claimed that this kernel has no wall for, be it known to be so; but see without_newer()."""
+    process_1 = without_newer("full", run.sandbox["landlock_abi"], outcomes)["signal-parent"]
+    return judge_claims(run.sandbox, {**outcomes, "signal-parent": process_1 if tier == "full" else outcomes["signal-parent"]})
+
+
 def judge_inside(run, tier, outcomes):
     if run.tier != tier:
         return [f"the tier is {run.tier}: {run.brief()}"]
-    judged = without_newer(tier, run.sandbox["landlock_abi"], without_own_network(tier, outcomes))
-    return judge(judged, held_walls(tier)) + judge_claims(run.sandbox, judged)
+    outcomes = without_own_network(tier, outcomes)
+    judged = without_newer(tier, run.sandbox["landlock_abi"], outcomes)
+    return judge(judged, held_walls(tier)) + judge_claimed(run, tier, outcomes)
 
 
 def inside(suite, world, tier, way):
@@ -39,6 +47,21 @@ def inside(suite, world, tier, way):
     outcomes = {**run.outcomes, **world.facts()}
     wrong = judge_inside(run, tier, outcomes)
     suite.rows_of(f"{tier} by {way}", world.party.name, outcomes, wrong)
+    return wrong
+
+
+def as_if_older(suite, world, tier, network):
+    """Where Landlock says that it is of ABI 2 (Linux 5.19 to 6.1): all other walls stand, and none is claimed that it has not."""
+    world.reset()
+    wrap = [suite.programs.mutate, world.path("notes/hits"), "abi:2", os.path.basename(suite.programs.probe)]
+    run = world.exec({**SETTINGS[tier], "sandbox.network_access": network}, world.probe_words(), wrap=wrap)
+    outcomes = {**run.outcomes, **world.facts()}
+    if run.sandbox.get("landlock_abi") != 2 or outcomes.get("write-inside") != 0:
+        return [f"it did not run so: {run.brief()}"]
+    wrong = judge_inside(run, tier, outcomes) if network == "false" else judge_claimed(run, tier, outcomes)
+    if network == "true" and "enforced" in (run.sandbox["features"][f] for f in ("network", "unix_abstract")):
+        wrong.append(f"claimed with the network on: {run.sandbox['features']}")
+    suite.rows_of(f"{tier}, ABI 2, network {network}", world.party.name, outcomes, wrong)
     return wrong
 
 
@@ -80,6 +103,9 @@ def main():
             suite.check(f"in the {tier} tier, as {who}, by {way}, hostile acts fail and work goes on",
                         lambda tier=tier, way=way: on_terminals(suite, world, tier) if way == "pty"
                         else inside(suite, world, tier, way))
+        for tier, network in itertools.product(SETTINGS, ("false", "true")):
+            suite.check(f"in the {tier} tier, as {who}, with a Landlock of ABI 2 and network_access {network}, nothing is "
+                        "claimed that does not hold", lambda tier=tier, network=network: as_if_older(suite, world, tier, network))
 
     suite.each_party(as_party)
     return suite.finish()

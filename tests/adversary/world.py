@@ -374,6 +374,10 @@ class World:
         with Server(self, settings, wrap) as server:
             return server.pty(command)
 
+    def landlock_abi(self):
+        """What this kernel has, as the program says it."""
+        return self.run([self.programs.shellyard, "sandbox", "check", "--json"]).answer["landlock_abi"]
+
     def lingering(self):
         """Processes that an act left behind."""
         return processes_with("--linger", self.mark)

@@ -250,18 +250,20 @@ explain_truncate(struct sandbox_explanation *ret, const struct sandbox_plan *pla
 {
     SY_AUTO(walk_fini) struct walk walk = {0};
     enum sy_code rc = explain_resolve(&walk, plan, object, err);
+    bool is_handled = (plan->ruleset.handled_fs & LL_FS_TRUNCATE) != 0;
 
     if (rc != SY_E_OK) {
         return rc;
     }
     (void)snprintf(ret->resolved, sizeof(ret->resolved), "%s", buf_view(&walk.path));
-    if ((plan->ruleset.handled_fs & LL_FS_TRUNCATE) == 0) {
+    if (!is_handled && plan->tier != TIER_FULL) {
         ret->is_allowed = true;
         RULE(ret, "truncate(2) is not restricted on this kernel (Landlock ABI %d, 3 needed)",
              plan->abi);
         return SY_E_OK;
     }
-    judge_path(ret, plan, walk.path.data, LL_FS_TRUNCATE);
+    /* Read-only mounts hold it too, on a kernel that has no such right. */
+    judge_path(ret, plan, walk.path.data, is_handled ? LL_FS_TRUNCATE : LL_FS_WRITE_FILE);
     return ret->is_allowed ? SY_E_OK : fix_write(ret, plan, ret->resolved, err);
 }
 
@@ -415,6 +417,13 @@ explain_connect(struct sandbox_explanation *ret, const struct sandbox_plan *plan
     if (plan->has_broker && str_starts(object, "unix:")) {
         RULE(ret, "network access is off: only Unix sockets on which a process of the same command "
                   "listens are in reach");
+        (void)snprintf(ret->fix, sizeof(ret->fix), "sandbox.network_access: true");
+        return SY_E_OK;
+    }
+    if (plan->has_own_network && str_starts(object, "unix:")) {
+        RULE(ret,
+             "network access is off: where nobody can be asked about connections, as in another "
+             "sandbox, no Unix socket can be made");
         (void)snprintf(ret->fix, sizeof(ret->fix), "sandbox.network_access: true");
         return SY_E_OK;
     }

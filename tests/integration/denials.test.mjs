@@ -222,12 +222,14 @@ refused(lambda: os.unlink(new))
   const front = await open(FULL);
   const r = await front.run('python3 acts.py', { timeoutMs: 60_000 });
 
-  assert.equal(r.output.includes('DONE'), false, r.output);
-  assert.equal(fs.readFileSync(old, 'utf8'), 'x');
+  // Before Linux 6.2 nothing but mounts can refuse that, and answers say so.
+  const truncates = r.sandbox.features.fs_truncate === 'absent';
+  assert.equal(r.output.includes('DONE'), truncates, r.output);
+  assert.equal(fs.readFileSync(old, 'utf8'), truncates ? '' : 'x');
   assert.deepEqual(denials(r).map((d) => [d.operation, d.object, d.confidence, d.count ?? 1]), [
     ['create', fresh, 'exact', 3],
     ['delete', old, 'exact', 1],
-    ['truncate', old, 'exact', 1],
+    ...(truncates ? [] : [['truncate', old, 'exact', 1]]),
     ['write', old, 'exact', 3],
     ['call', 'socket (AF_INET)', 'exact', 1],
   ]);

@@ -294,6 +294,65 @@ abstract_sockets_are_told_by_who_holds_them(void **state)
 }
 
 static void
+without_a_broker_no_socket_leaves_a_network_of_its_own(void **state)
+{
+    struct place *p = *state;
+    struct sandbox_plan *plan = NULL;
+    char outside[300];
+
+    (void)snprintf(outside, sizeof(outside), "unix:%s", place_path(p, "O/s"));
+    p->policy.max_tier = TIER_FULL;
+    p->caps.has_full_tier = true;
+    p->caps.has_seccomp_notify = false;
+    for (int abi = 2; abi <= 9; abi++) {
+        p->caps.landlock_abi = abi;
+        assert_int_equal(sandbox_plan_new(&plan, &p->policy, &p->caps, NULL), SY_E_OK);
+        assert_int_equal(sandbox_plan_feature(plan, FEATURE_UNIX_PATH), FEATURE_ENFORCED);
+        assert_int_equal(sandbox_plan_feature(plan, FEATURE_UNIX_ABSTRACT), FEATURE_ENFORCED);
+        assert_false(ask_plan(plan, "unix:@other").is_allowed);
+        assert_false(ask_plan(plan, outside).is_allowed);
+        assert_string_equal(ask_plan(plan, outside).fix, "sandbox.network_access: true");
+        sandbox_plan_free(plan);
+    }
+}
+
+static void
+truncation_is_told_by_who_holds_it(void **state)
+{
+    static const struct {
+        int abi;
+        bool is_full;
+        bool is_held;
+    } rows[] = {
+        {2, false, false},
+        {2, true,  true }, /* by mounts */
+        {3, false, true },
+        {3, true,  true },
+    };
+    struct place *p = *state;
+
+    p->caps.has_full_tier = true;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct sandbox_plan *plan = NULL;
+        struct sandbox_explanation said;
+
+        p->caps.landlock_abi = rows[i].abi;
+        p->policy.max_tier = rows[i].is_full ? TIER_FULL : TIER_NO_NAMESPACE;
+        assert_int_equal(sandbox_plan_new(&plan, &p->policy, &p->caps, NULL), SY_E_OK);
+        assert_int_equal(
+            sandbox_explain(&said, plan, OPERATION_TRUNCATE, place_path(p, "O/f"), NULL), SY_E_OK);
+        assert_int_equal(said.is_allowed, !rows[i].is_held);
+        assert_int_equal(said.fix[0] != '\0', rows[i].is_held);
+        assert_int_equal(sandbox_plan_feature(plan, FEATURE_FS_TRUNCATE) == FEATURE_ENFORCED,
+                         rows[i].is_held);
+        assert_int_equal(
+            sandbox_explain(&said, plan, OPERATION_TRUNCATE, place_path(p, "W/f"), NULL), SY_E_OK);
+        assert_true(said.is_allowed);
+        sandbox_plan_free(plan);
+    }
+}
+
+static void
 loops_and_endless_names_are_errors(void **state)
 {
     struct place *p = *state;
@@ -346,6 +405,8 @@ main(void)
         IN_A_PLACE(a_network_of_its_own_is_its_own_loopback),
         IN_A_PLACE(named_sockets_are_told_by_what_the_kernel_restricts),
         IN_A_PLACE(abstract_sockets_are_told_by_who_holds_them),
+        IN_A_PLACE(without_a_broker_no_socket_leaves_a_network_of_its_own),
+        IN_A_PLACE(truncation_is_told_by_who_holds_it),
         IN_A_PLACE(loops_and_endless_names_are_errors),
         IN_A_PLACE(explaining_survives_each_failed_allocation),
     };

@@ -7,6 +7,7 @@
 #include "base/fd.h"
 #include "base/limits.h"
 #include "base/place.h"
+#include "base/private_group.h"
 #include "base/str.h"
 #include "base/trusted_file.h"
 
@@ -44,7 +45,7 @@ check_workspace(const struct trusted_file *file, const struct place *at, const s
 }
 
 static enum sy_code
-check_owner(const struct trusted_file *file, const struct place *at, const struct stat *st,
+check_owner(const struct trusted_file *file, const struct place *at, const struct stat *st, int fd,
             struct sy_error *err)
 {
     bool is_ours = st->st_uid == 0 || (!file->must_be_root && st->st_uid == geteuid());
@@ -54,7 +55,7 @@ check_owner(const struct trusted_file *file, const struct place *at, const struc
                            (unsigned)st->st_uid,
                            file->must_be_root ? "root it" : "it to you, or to root");
     }
-    if ((st->st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+    if ((st->st_mode & (S_IWGRP | S_IWOTH)) != 0 && !private_group_fd(fd, st)) {
         return place_error(err, at, "others may write it (mode %04o); fix: chmod go-w",
                            (unsigned)(st->st_mode & 07777U));
     }
@@ -108,7 +109,7 @@ trusted_file_read(struct buf *b, bool *ret_exists, const struct trusted_file *fi
     enum sy_code rc = check_workspace(file, &at, &st, err);
 
     if (rc == SY_E_OK) {
-        rc = check_owner(file, &at, &st, err);
+        rc = check_owner(file, &at, &st, fd, err);
     }
     return rc == SY_E_OK ? read_all(b, fd, file, err) : rc;
 }

@@ -7,8 +7,9 @@
 #include "base/err.h"
 
 /*
- * A file whose word counts: only its owner, who is the effective user or root,
- * may write it, and it does not lie in a workspace, where commands could.
+ * A file whose word counts: only its owner, who is the effective user or root, may write it (and a
+ * group that is the owner's alone, private_group.h), and it does not lie in a workspace, where
+ * commands could.
  */
 struct trusted_file {
     const char *path;

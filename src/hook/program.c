@@ -6,6 +6,7 @@
 
 #include "base/limits.h"
 #include "base/place.h"
+#include "base/private_group.h"
 #include "base/str.h"
 #include "hook/hook.h"
 #include "sandbox/linux/walk.h"
@@ -36,7 +37,7 @@ check_file(const char *path, struct sy_error *err)
                           "you, or to root",
                           shown.text, (unsigned)st.st_uid);
     }
-    if ((st.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+    if ((st.st_mode & (S_IWGRP | S_IWOTH)) != 0 && !private_group_path(path, &st)) {
         return sy_err_set(err, SY_E_CONFIG,
                           "hook '%s': others may write it (mode %04o); fix: chmod go-w", shown.text,
                           (unsigned)(st.st_mode & 07777U));
@@ -60,8 +61,8 @@ check_directories(const char *path, char *real, struct sy_error *err)
             return sy_err_set(err, SY_E_CONFIG, "hook '%s': its directory: %s",
                               place_visible_path(&shown, path), sy_errno_text(errno));
         }
-        if (!is_ours(&st) ||
-            ((st.st_mode & (S_IWGRP | S_IWOTH)) != 0 && (st.st_mode & S_ISVTX) == 0)) {
+        if (!is_ours(&st) || ((st.st_mode & (S_IWGRP | S_IWOTH)) != 0 &&
+                              (st.st_mode & S_ISVTX) == 0 && !private_group_path(real, &st))) {
             return sy_err_set(err, SY_E_CONFIG,
                               "hook '%s': others may write '%s', and so put another program there",
                               place_visible_path(&shown, path), place_visible_path(&dir, real));

@@ -1,5 +1,6 @@
 """Adds one shell type and one tool to a copy of the tree, as docs/extending.md says,
-builds it and uses both: one new file and one table row must be all that it takes."""
+builds it and uses both: one new file and one table row must be all that it takes.
+And a musl-gcc of another machine, as a cross build has it in its path, makes no front."""
 
 import json
 import os
@@ -62,6 +63,23 @@ def fake_fish(directory):
     return path
 
 
+def makes_no_front(copy):
+    """With a musl-gcc for another machine in the path."""
+    path = os.path.join(copy, "path")
+    out = os.path.join(copy, "build-foreign")
+    os.mkdir(path)
+    with open(os.path.join(path, "musl-gcc"), "w", encoding="utf-8") as f:
+        f.write("#!/bin/sh\necho mips64-linux-gnu\n")
+    os.chmod(f.name, 0o755)
+    env = dict(os.environ, PATH=path + ":" + os.environ["PATH"])
+    done = subprocess.run(["meson", "setup", out, copy], env=env, capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"# meson setup\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
+    told = subprocess.run(["meson", "introspect", out, "--targets"], capture_output=True, text=True, check=True)
+    kinds = [t["type"] for t in json.loads(told.stdout) if os.path.join(out, "shellyard") in t["filename"]]
+    return kinds == ["executable"] and "musl-gcc makes programs for mips64-linux-gnu" in done.stdout
+
+
 def proto(program, workspace, lines, *flags):
     done = subprocess.run(
         [program, "proto", *flags],
@@ -116,7 +134,10 @@ def main():
             print(f"{'ok' if good else 'not ok'} {number} - {call_id}")
             if not good:
                 print(f"# wanted {text!r}, got {done.get(call_id)!r}")
-        print(f"1..{len(wanted)}")
+        good = makes_no_front(copy)
+        failures += not good
+        print(f"{'ok' if good else 'not ok'} {len(wanted) + 1} - foreign musl-gcc")
+        print(f"1..{len(wanted) + 1}")
         return 1 if failures else 0
 
 

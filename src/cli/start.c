@@ -57,7 +57,6 @@ cli_start(void)
 #    define MADV_POPULATE_WRITE 23
 #endif
 
-#define PAGE        ((uintptr_t)4096)
 #define STACK_BYTES ((size_t)32 * 1024)
 /* As the allocator has taken it when main begins (M_TOP_PAD). */
 #define HEAP_BYTES ((size_t)128 * 1024)
@@ -69,7 +68,9 @@ extern char end[];
 static void
 touch(const char *from, const char *to)
 {
-    const char *page = from - (uintptr_t)from % PAGE;
+    /* 4 KiB, but on aarch64 it may be 16 or 64: from a place within a page nothing is touched. */
+    const uintptr_t bytes = getauxval(AT_PAGESZ);
+    const char *page = bytes != 0 ? from - (uintptr_t)from % bytes : from;
 
     /* Where the kernel can't, pages come one by one. */
     (void)madvise(mem_unconst(page), (size_t)((uintptr_t)to - (uintptr_t)page),

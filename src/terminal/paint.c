@@ -238,15 +238,17 @@ add_cell(const struct paint *p, unsigned col, const struct vt_cell *c, struct bu
     size_t start = out->len;
     enum sy_code rc = SY_E_OK;
 
-    /* No half of a wide one in the last column: it would wrap. And a mark that stands alone would
-     * go to the cell before. */
-    if (col + c->width > p->cols || (col + 1 == p->cols && is_wide(c->chars[0])) ||
-        vt_is_zero_width(c->chars[0])) {
+    /* No half of a wide one in the last column: it would wrap. */
+    if (col + c->width > p->cols || (col + 1 == p->cols && is_wide(c->chars[0]))) {
         return buf_add_char(out, ' ');
     }
-    rc = terminal_add_cell(out, c);
+    /* A mark that stands alone would go to the cell before. */
+    if (!vt_is_zero_width(c->chars[0])) {
+        rc = terminal_add_cell(out, c);
+    }
+    /* Written over the left half of a wide one, it is as wide. */
     if (rc == SY_E_OK && out->len == start) {
-        rc = buf_add_char(out, ' ');
+        rc = buf_add_str(out, c->width == 2 ? "  " : " ");
     }
     if (rc != SY_E_OK || is_simple(c)) {
         return rc;

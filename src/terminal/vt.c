@@ -263,18 +263,21 @@ put_ascii(struct vt *v, const char *s, size_t n)
 }
 
 /*
- * libvterm joins a zero-width character to the one before it, but if that stands in the
- * last column, only if both come in the same piece. There it is left out, and elsewhere it is
- * always a piece of its own, so that the result is the same for all cuts.
+ * libvterm joins a zero-width character to the one before it, but if that reaches into the
+ * last column, only if both come in the same piece: the cursor is still on it then. There it is
+ * left out, and elsewhere it is always a piece of its own, so that the result is the same for all
+ * cuts.
  */
 static void
 put_zero_width(struct vt *v, const char *s, size_t n)
 {
     unsigned row = 0;
     unsigned col = 0;
+    struct vt_cell cell;
 
     vt_cursor(v, &row, &col);
-    if (col + 1 < v->cols && v->marks < MARKS_MAX) {
+    vt_cell(v, row, col, &cell);
+    if (col + cell.width < v->cols && v->marks < MARKS_MAX) {
         v->marks++;
         (void)vterm_input_write(v->term, s, n);
     }

@@ -122,8 +122,9 @@ cells_differ(struct terminal *a, struct terminal *b, unsigned row, unsigned *col
 
     vt_styled_cell(a->vt, row, *col, &p, &s);
     vt_styled_cell(b->vt, row, *col, &q, &r);
-    *col += p.width;               /* the right half of a wide one looks like nothing */
-    if (*col + 1 >= a->opt.cols) { /* marks are left out there, but may have been moved there */
+    *col += p.width; /* the right half of a wide one looks like nothing */
+    /* Marks are left out there, but may have been moved there. Half a wide one is painted whole. */
+    if (*col + (p.width == 1 && p.chars[0] >= 0x1100 ? 2 : 1) >= a->opt.cols) {
         p.chars[1] = 0;
         q.chars[1] = 0;
     }

@@ -61,7 +61,11 @@ run_seed(uint64_t s)
     struct terminal_screen screen;
 
     streams_make(&stream, s);
-    lazy = screens_new(1 + streams_pick(26), 2 + streams_pick(81));
+    /* One after the other: compilers evaluate arguments in an order of their own. */
+    unsigned cols = 2 + streams_pick(81);
+    unsigned rows = 1 + streams_pick(26);
+
+    lazy = screens_new(rows, cols);
     eager = screens_new(lazy->opt.rows, lazy->opt.cols);
     for (size_t i = 0; i < stream.len;) {
         size_t n = 1 + streams_pick(streams_pick(2) == 0 ? 40 : 9000);

@@ -81,6 +81,15 @@ shows_the_part_with_the_cursor_where_there_is_less_room(void **state)
     check_painted("one\r\ntwo\x1b[H", "one", 1, 20);
 }
 
+/* A mark over the left half of a wide character: the rest of the row stays in its columns. */
+static void
+leaves_a_row_in_place_behind_a_mark_that_stands_alone(void **state)
+{
+    (void)state;
+    check_painted("\xE6\xBC\xA2z\r\xCC\x81", "  z", 4, 20);
+    check_painted("\xE6\xBC\xA2z\r\xE2\x80\x8B", "  z", 4, 20);
+}
+
 static void
 check_sends(struct paint *p, struct terminal *t, const char *in, const char *sent)
 {
@@ -298,7 +307,11 @@ run_seed(uint64_t s)
     struct paint *p = NULL;
 
     streams_make(&stream, s);
-    a = screens_new(1 + streams_pick(26), 2 + streams_pick(81));
+    /* One after the other: compilers evaluate arguments in an order of their own. */
+    unsigned cols = 2 + streams_pick(81);
+    unsigned rows = 1 + streams_pick(26);
+
+    a = screens_new(rows, cols);
     b = screens_new(a->opt.rows, a->opt.cols);
     p = new_paint(a->opt.rows, a->opt.cols, false);
     for (size_t i = 0; i < stream.len;) {
@@ -369,6 +382,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shows_the_part_with_the_cursor_where_there_is_less_room),
+        cmocka_unit_test(leaves_a_row_in_place_behind_a_mark_that_stands_alone),
         cmocka_unit_test(sends_what_has_changed_and_nothing_that_has_not),
         cmocka_unit_test(passes_nothing_that_asks_or_tells),
         cmocka_unit_test(leaves_the_keys_of_one_who_watches),

@@ -364,6 +364,23 @@ knows_which_characters_libvterm_joins(void **state)
     vt_free(v);
 }
 
+/* libvterm would put it on the next line, or over the character. */
+static void
+leaves_out_a_mark_behind_a_wide_character_at_the_end(void **state)
+{
+    struct terminal *wraps = screens_new(4, 5);
+    struct terminal *stays = screens_new(4, 5);
+
+    (void)state;
+    feed(wraps, "aaa\xE6\xBC\xA2\xCC\x81"
+                "b");
+    check_text(wraps, "aaa\xE6\xBC\xA2\nb");
+    feed(stays, "\x1b[?7laaa\xE6\xBC\xA2\xCC\x81");
+    check_text(stays, "aaa\xE6\xBC\xA2");
+    terminal_free(wraps);
+    terminal_free(stays);
+}
+
 static void
 a_bash_session_at_rest_is_small(void **state)
 {
@@ -480,6 +497,7 @@ main(void)
         cmocka_unit_test(shows_no_character_that_hides_or_turns_text),
         cmocka_unit_test(an_unfinished_character_waits_for_its_end),
         cmocka_unit_test(knows_which_characters_libvterm_joins),
+        cmocka_unit_test(leaves_out_a_mark_behind_a_wide_character_at_the_end),
         cmocka_unit_test(a_bash_session_at_rest_is_small),
         cmocka_unit_test(survives_each_failed_allocation),
         cmocka_unit_test(goes_on_when_memory_was_out),

@@ -220,7 +220,7 @@ check_terminal(const struct world *w)
         "test \"$(tty </dev/tty)\" = /dev/tty -o -n \"$(tty)\" && "
         "test \"$(ps -o tty= -p $$ 2>/dev/null || tty | cut -c6-)\" = \"$(tty | cut -c6-)\" && "
         "echo own >\"$(tty)\" && rm /tmp/sy-tty.$$ && read -r line && echo \"<$line>\"");
-    drive(&f.command, "own");
+    drive(&f.command, "own\r\n");
     feed_line(&f, "typed\r");
     drive(&f.command, NULL);
     assert_string_equal(said(&f), "24 80\r\nown\r\ntyped\r\n<typed>\r\n");

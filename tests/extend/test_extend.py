@@ -26,7 +26,7 @@ def examples(guide):
 
 
 def copy_tree(root, copy):
-    for name in ("meson.build", "meson_options.txt"):
+    for name in ("meson.build", "meson_options.txt", "CHANGELOG.md", "LICENSE", "README.md", "SECURITY.md"):
         shutil.copy(os.path.join(root, name), copy)
     for name in ("src", "include", "docs", "libexec"):
         shutil.copytree(os.path.join(root, name), os.path.join(copy, name))

@@ -498,7 +498,10 @@ test('the bash completion completes verbs, options and values', limit, (t) => {
     assert.match(made.stdout, / sandbox\.writable_roots=/);
     assert.match(made.stdout, / doctor /);
     if (has(shell)) {
-      const checked = spawnSync(shell, ['-n'], { input: made.stdout, encoding: 'utf8' });
+      // From a file: fish reads no script from what is neither a terminal nor a file.
+      const file = path.join(yard.dir, `completions.${shell}`);
+      fs.writeFileSync(file, made.stdout);
+      const checked = spawnSync(shell, ['-n', file], { encoding: 'utf8' });
       assert.equal(checked.status, 0, checked.stderr);
     }
   }

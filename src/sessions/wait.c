@@ -83,6 +83,17 @@ is_taken(const struct live *l)
                                         clock_mono_ns() >= l->typed_ns + LIVE_BLANK_MS * NS_PER_MS);
 }
 
+/* A shell sets its terminal before it has worked out its prompt, and may start programs for it.
+ * One that stays (exec > >(tee log)) is none of these: after a while it counts no more. */
+static bool
+works_out_prompt(const struct live *l, const struct live_wait *w, const struct live_terminal *t)
+{
+    uint64_t until = later(l->heard_ns, w->began_ns) + LIVE_BLANK_MS * NS_PER_MS;
+
+    return t->is_shell && t->key_reader != 0 && clock_mono_ns() < until &&
+           (state_works(t->key_reader) || state_has_helper(t->key_reader));
+}
+
 /*
  * A mark tells of a prompt at once (marks.c). Without marks one counts when the terminal was seen
  * otherwise since our turn began and stands behind a text. Else it must have been quiet for a
@@ -104,6 +115,9 @@ is_prompted(struct live *l, const struct live_wait *w, const struct live_termina
     }
     if (is_marked) {
         return true;
+    }
+    if (works_out_prompt(l, w, t)) {
+        return false;
     }
     if (!is_settled && (l->prompted_ns != 0 || !w->saw_running)) {
         return false;
@@ -141,7 +155,8 @@ is_met(struct live *l, struct live_wait *w, uint64_t now_ns, enum live_reason *r
         *ret_reason = LIVE_PROMPT;
         return true;
     }
-    if (w->until_input && t.is_waiting && is_quiet && !is_at_work(l, w, &t, now_ns)) {
+    if (w->until_input && t.is_waiting && is_quiet && !is_at_work(l, w, &t, now_ns) &&
+        !works_out_prompt(l, w, &t)) {
         *ret_reason = LIVE_INPUT;
         return true;
     }

@@ -75,6 +75,10 @@ enum state_answer state_reads_commands(pid_t pid, const char *name);
  * stopped or gone.
  */
 bool state_works(pid_t pid);
+/* Does this process, the leader of its group, wait for one in its group that it has started itself?
+ * A shell with job control gives each command that is typed a group of its own: what is in its own
+ * works out its prompt. False where the kernel does not tell. */
+bool state_has_helper(pid_t leader);
 /* Has the process the name of a shell (/proc/PID/comm)? */
 bool state_is_shell(pid_t pid);
 

@@ -236,20 +236,50 @@ state_group_reads(pid_t leader, const char *name)
     return ret;
 }
 
-/* "PID (NAME) STATE ...", where the name may hold anything, a parenthesis as well. */
-bool
-state_works(pid_t pid)
+/* What is behind the name in "PID (NAME) STATE PARENT GROUP ...": the name may hold anything, a
+ * parenthesis as well. NULL: the kernel does not tell. */
+static const char *
+read_state(char *text, size_t size, pid_t pid)
 {
     char path[64];
-    char text[128];
     const char *end = NULL;
 
     (void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-    if (pid <= 0 || !read_file(text, sizeof(text), path)) {
-        return false;
+    if (pid <= 0 || !read_file(text, size, path)) {
+        return NULL;
     }
     end = strrchr(text, ')');
-    return end != NULL && (strncmp(end, ") R ", 4) == 0 || strncmp(end, ") D ", 4) == 0);
+    return end != NULL && end[1] == ' ' ? end + 2 : NULL;
+}
+
+bool
+state_works(pid_t pid)
+{
+    char text[128];
+    const char *state = read_state(text, sizeof(text), pid);
+
+    return state != NULL && (state[0] == 'R' || state[0] == 'D') && state[1] == ' ';
+}
+
+bool
+state_has_helper(pid_t leader)
+{
+    struct looks children = {.n = 0};
+
+    add_children(&children, leader, 1);
+    for (size_t i = 0; i < children.n; i++) {
+        char text[128];
+        const char *state = read_state(text, sizeof(text), children.pids[i]);
+        const char *group = state != NULL ? strchr(state + 2, ' ') : NULL;
+        char wanted[16];
+
+        (void)snprintf(wanted, sizeof(wanted), " %d ", (int)leader);
+        if (group != NULL && strncmp(group, wanted, strlen(wanted)) == 0 && state[0] != 'Z' &&
+            state[0] != 'X') {
+            return true;
+        }
+    }
+    return false;
 }
 
 bool

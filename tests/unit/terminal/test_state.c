@@ -261,6 +261,64 @@ tells_work_from_rest(void **state)
     assert_int_equal(close(ends[1]), 0);
 }
 
+/* In the child: leads a group and starts one in it, or in a group of its own; tells that it is
+ * there, and waits. */
+static void
+child_leads(int told, int held, bool is_helper)
+{
+    pid_t helper = 0;
+
+    (void)setpgid(0, 0);
+    helper = fork();
+    if (helper == 0) {
+        char c = 0;
+
+        if (!is_helper) {
+            (void)setpgid(0, 0);
+        }
+        (void)!write(told, "x", 1);
+        (void)!read(held, &c, 1);
+        _exit(0);
+    }
+    for (;;) {
+        (void)pause();
+    }
+}
+
+static void
+tells_whether_a_shell_waits_for_one_of_its_own_group(void **state)
+{
+    (void)state;
+    for (int is_helper = 0; is_helper < 2; is_helper++) {
+        int told[2];
+        int held[2];
+        char c = 0;
+        pid_t pid = -1;
+
+        assert_int_equal(pipe2(told, O_CLOEXEC), 0);
+        assert_int_equal(pipe2(held, O_CLOEXEC), 0);
+        pid = fork();
+        assert_true(pid >= 0);
+        if (pid == 0) {
+            (void)close(held[1]);
+            child_leads(told[1], held[0], is_helper != 0);
+        }
+        assert_int_equal(read(told[0], &c, 1), 1);
+        assert_int_equal(state_has_helper(pid), is_helper != 0);
+        /* Once it has ended, nobody is left that it waits for, though it is not reaped. */
+        assert_int_equal(close(held[1]), 0);
+        while (state_has_helper(pid)) {
+            (void)sched_yield();
+        }
+        assert_int_equal(kill(pid, SIGKILL), 0);
+        assert_int_equal(waitpid(pid, NULL, 0), pid);
+        assert_false(state_has_helper(pid));
+        assert_int_equal(close(held[0]), 0);
+        assert_int_equal(close(told[0]), 0);
+        assert_int_equal(close(told[1]), 0);
+    }
+}
+
 /* In the child: a shell without a line editor reads commands, or one line by its own read. */
 static void
 child_is_shell(int fd, const char *const *words)
@@ -331,6 +389,7 @@ main(void)
         cmocka_unit_test(reads_the_modes_from_the_master),
         cmocka_unit_test(sees_a_process_that_reads_the_terminal),
         cmocka_unit_test(sees_that_a_child_of_the_leader_reads),
+        cmocka_unit_test(tells_whether_a_shell_waits_for_one_of_its_own_group),
         cmocka_unit_test(tells_a_shell_that_waits_from_its_read),
         cmocka_unit_test(tells_work_from_rest),
     };

@@ -85,6 +85,8 @@ void host_guest_open(struct host *h, const struct host_message *m, int fds[HOST_
 /* Its calls are ended, and its sessions too if the host is to stop; then it is closed. */
 void host_guest_stop(struct host_guest *c);
 
+/* Its protocol runs, and as far as we know it is still there. */
+bool host_guest_is_served(const struct host_guest *c);
 /* Sees which clients have gone, before the loop tells. */
 void host_guests_look(struct host *h);
 

@@ -149,6 +149,12 @@ on_timer(uv_timer_t *timer)
     host_guest_close(c);
 }
 
+bool
+host_guest_is_served(const struct host_guest *c)
+{
+    return c->state == HOST_GUEST_SERVING && !c->has_gone;
+}
+
 /* Is it the same place and the same policy? Then the one may go on with what the other left. */
 static bool
 is_alike(const struct host_guest *a, const struct host_guest *b)
@@ -168,7 +174,7 @@ static void
 pass_on(struct host_guest *left)
 {
     for (struct host_guest *c = left->host->guests; c != NULL; c = c->next) {
-        if (c->state == HOST_GUEST_SERVING && !c->has_gone && is_alike(left, c)) {
+        if (host_guest_is_served(c) && is_alike(left, c)) {
             live_store_lend(host_sessions(c), tool_context_session(c->engine.context),
                             host_sessions(left));
             return;
@@ -333,7 +339,7 @@ host_guests_look(struct host *h)
 
     for (struct host_guest *c = h->guests; c != NULL; c = next) {
         next = c->next;
-        if (c->state == HOST_GUEST_SERVING && !c->has_gone && !is_still_there(c)) {
+        if (host_guest_is_served(c) && !is_still_there(c)) {
             leave(c);
         }
     }

@@ -48,7 +48,7 @@ host_clients(const struct host *h)
     size_t n = 0;
 
     for (const struct host_guest *c = h->guests; c != NULL; c = c->next) {
-        n += c->state == HOST_GUEST_SERVING && !c->has_gone ? 1 : 0;
+        n += host_guest_is_served(c) ? 1 : 0;
     }
     return n;
 }
@@ -102,7 +102,7 @@ host_list(struct host *h, struct buf *out)
     jw_key(&w, "clients");
     jw_array(&w);
     for (const struct host_guest *c = h->guests; c != NULL; c = c->next) {
-        if ((c->state == HOST_GUEST_SERVING && !c->has_gone) || c->state == HOST_GUEST_ATTACHED) {
+        if (host_guest_is_served(c) || c->state == HOST_GUEST_ATTACHED) {
             write_client(&w, c);
         }
     }

@@ -1,83 +1,38 @@
 #include "base/private_group.h"
 
 #include <errno.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/xattr.h>
 
 #include "base/buf.h"
+#include "base/colon_record.h"
 #include "base/fd.h"
-#include "base/str.h"
 
 /* A machine with 50,000 local users has less than this. */
 #define FILE_BYTES ((size_t)16 * 1024 * 1024)
 
 #define ACL "system.posix_acl_access"
 
-struct span {
-    const char *at;
-    size_t n;
-};
-
 /* Of both files: name:password:number:... */
 #define FIELDS 4U
 enum field { FIELD_NAME = 0, FIELD_NUMBER = 2, FIELD_LAST = 3 };
 
-/* Cuts the next line off; its first fields, the last of which is empty where there are fewer.
- * False: there are no more lines. */
 static bool
-next_line(struct span *text, struct span fields[FIELDS])
+is_same(struct colon_text a, struct colon_text b)
 {
-    const char *newline = memchr(text->at, '\n', text->n);
-    struct span line = {text->at, newline != NULL ? (size_t)(newline - text->at) : text->n};
-    size_t used = newline != NULL ? line.n + 1 : line.n;
-
-    if (text->n == 0) {
-        return false;
-    }
-    text->at += used;
-    text->n -= used;
-    for (size_t i = 0; i < FIELDS; i++) {
-        const char *colon = memchr(line.at, ':', line.n);
-
-        fields[i] = (struct span){line.at, colon != NULL ? (size_t)(colon - line.at) : line.n};
-        used = colon != NULL ? fields[i].n + 1 : line.n;
-        line.at += used;
-        line.n -= used;
-    }
-    return true;
-}
-
-static bool
-is_number(struct span s, uint64_t wanted)
-{
-    char digits[16];
-    uint64_t value = 0;
-
-    if (s.n == 0 || s.n >= sizeof(digits)) {
-        return false;
-    }
-    memcpy(digits, s.at, s.n);
-    digits[s.n] = '\0';
-    return str_to_u64(&value, digits, 0, UINT32_MAX) && value == wanted;
-}
-
-static bool
-is_same(struct span a, struct span b)
-{
-    return a.n == b.n && memcmp(a.at, b.at, a.n) == 0;
+    return a.n == b.n && memcmp(a.s, b.s, a.n) == 0;
 }
 
 /* The user's name, if the group is its primary one, and nobody else's. */
 static bool
-find_user(struct span *ret_name, struct span passwd, uid_t uid, gid_t gid)
+find_user(struct colon_text *ret_name, struct colon_text passwd, uid_t uid, gid_t gid)
 {
-    struct span fields[FIELDS];
+    struct colon_text fields[FIELDS];
     bool is_found = false;
 
-    while (next_line(&passwd, fields)) {
-        bool is_user = is_number(fields[FIELD_NUMBER], uid);
-        bool is_group = is_number(fields[FIELD_LAST], gid);
+    while (colon_record_next(&passwd, fields, FIELDS) > 0) {
+        bool is_user = colon_text_is(fields[FIELD_NUMBER], uid);
+        bool is_group = colon_text_is(fields[FIELD_LAST], gid);
 
         if (is_user != is_group) {
             return false;
@@ -94,16 +49,16 @@ bool
 private_group_in(const char *passwd, size_t passwd_len, const char *group, size_t group_len,
                  uid_t uid, gid_t gid)
 {
-    struct span rest = {group, group_len};
-    struct span fields[FIELDS];
-    struct span user = {NULL, 0};
+    struct colon_text rest = {group, group_len};
+    struct colon_text fields[FIELDS];
+    struct colon_text user = {NULL, 0};
     bool is_found = false;
 
-    if (!find_user(&user, (struct span){passwd, passwd_len}, uid, gid)) {
+    if (!find_user(&user, (struct colon_text){passwd, passwd_len}, uid, gid)) {
         return false;
     }
-    while (next_line(&rest, fields)) {
-        if (!is_number(fields[FIELD_NUMBER], gid)) {
+    while (colon_record_next(&rest, fields, FIELDS) > 0) {
+        if (!colon_text_is(fields[FIELD_NUMBER], gid)) {
             continue;
         }
         if (!is_same(fields[FIELD_NAME], user) ||

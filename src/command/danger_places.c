@@ -25,21 +25,13 @@ is_literal(struct script_word w)
 static enum sy_code
 step_aside(struct walker *w, struct script_word dir)
 {
-    SY_AUTO(buf_fini) struct buf joined = {.max = (size_t)64 * 1024};
-    SY_AUTO(buf_fini) struct buf plain = {.max = (size_t)64 * 1024};
     const struct strv *from = &w->places.dirs;
     enum sy_code rc = SY_E_OK;
 
     if (!is_literal(dir) || dir.text[0] == '\0') {
         return SY_E_OK;
     }
-    rc = path_join(&joined, from->v[from->n - 1], dir.text);
-    if (rc == SY_E_OK) {
-        rc = path_normalize(&plain, buf_view(&joined));
-    }
-    if (rc == SY_E_OK) {
-        rc = strv_add(&w->asides, buf_view(&plain));
-    }
+    rc = places_join(&w->asides, from->v[from->n - 1], dir.text);
     return rc == SY_E_LIMIT ? SY_E_OK : rc;
 }
 

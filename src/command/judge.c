@@ -137,25 +137,30 @@ places_next(struct places *p, unsigned flags)
     }
 }
 
+enum sy_code
+places_join(struct strv *to, const char *dir, const char *name)
+{
+    SY_AUTO(buf_fini) struct buf joined = {.max = (size_t)64 * 1024};
+    SY_AUTO(buf_fini) struct buf plain = {.max = (size_t)64 * 1024};
+    enum sy_code rc = path_join(&joined, dir, name);
+
+    if (rc == SY_E_OK) {
+        rc = path_normalize(&plain, buf_view(&joined));
+    }
+    return rc == SY_E_OK ? strv_add(to, buf_view(&plain)) : rc;
+}
+
 /* dir as seen from each place. */
 static enum sy_code
 add_each(struct places *p, const char *dir)
 {
-    SY_AUTO(buf_fini) struct buf joined = {.max = (size_t)64 * 1024};
-    SY_AUTO(buf_fini) struct buf plain = {.max = (size_t)64 * 1024};
     size_t n = p->dirs.n;
     size_t begin = p->first;
 
     p->first = n;
     for (size_t i = begin; i < n; i++) {
-        enum sy_code rc = path_join(&joined, p->dirs.v[i], dir);
+        enum sy_code rc = places_join(&p->dirs, p->dirs.v[i], dir);
 
-        if (rc == SY_E_OK) {
-            rc = path_normalize(&plain, buf_view(&joined));
-        }
-        if (rc == SY_E_OK) {
-            rc = strv_add(&p->dirs, buf_view(&plain));
-        }
         if (rc == SY_E_LIMIT) {
             p->is_unknown = true;
             p->first = 0;

@@ -43,6 +43,8 @@ void places_fini(struct places *p);
 /* Before a command with these flags: after cd and && only the new places are possible, until
  * something else than && follows. */
 void places_next(struct places *p, unsigned flags);
+/* Adds `name` as seen from `dir`, without dots. SY_E_LIMIT: it is too long, or one too many. */
+enum sy_code places_join(struct strv *to, const char *dir, const char *name) SY_NODISCARD;
 /* After the command `cd ...`. */
 enum sy_code places_cd(struct places *p, const char *home, struct words cd) SY_NODISCARD;
 

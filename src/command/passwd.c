@@ -1,9 +1,6 @@
-#include <stdint.h>
-#include <string.h>
-
+#include "base/colon_record.h"
 #include "base/fd.h"
 #include "base/mem.h"
-#include "base/str.h"
 #include "command/command_internal.h"
 
 /* A machine with 50,000 local users has less than this. */
@@ -12,60 +9,17 @@
 /* Fields of passwd(5): name:password:uid:gid:comment:home:shell. */
 enum field { FIELD_UID = 2, FIELD_HOME = 5, FIELD_SHELL = 6, FIELD_COUNT = 7 };
 
-struct span {
-    const char *s;
-    size_t n;
-};
-
-/* false for lines of another form: comments, "+" of the NIS days. */
+/* Lines of another form are left out: comments, "+" of the NIS days. */
 static bool
-split(struct span fields[FIELD_COUNT], const char *line, size_t len)
+find(struct colon_text fields[FIELD_COUNT], const char *text, size_t len, unsigned uid)
 {
-    size_t count = 0;
+    struct colon_text rest = {text, len};
+    size_t n = 0;
 
-    for (;;) {
-        const char *colon = memchr(line, ':', len);
-        size_t n = colon != NULL ? (size_t)(colon - line) : len;
-
-        if (count == FIELD_COUNT) {
-            return false;
-        }
-        fields[count++] = (struct span){line, n};
-        if (colon == NULL) {
-            return count == FIELD_COUNT;
-        }
-        line += n + 1;
-        len -= n + 1;
-    }
-}
-
-static bool
-is_uid(struct span text, unsigned uid)
-{
-    char digits[16];
-    uint64_t v = 0;
-
-    if (text.n >= sizeof(digits)) {
-        return false;
-    }
-    memcpy(digits, text.s, text.n);
-    digits[text.n] = '\0';
-    return str_to_u64(&v, digits, 0, UINT32_MAX) && v == uid;
-}
-
-static bool
-find(struct span fields[FIELD_COUNT], const char *text, size_t len, unsigned uid)
-{
-    while (len > 0) {
-        const char *newline = memchr(text, '\n', len);
-        size_t n = newline != NULL ? (size_t)(newline - text) : len;
-
-        if (split(fields, text, n) && is_uid(fields[FIELD_UID], uid)) {
+    while ((n = colon_record_next(&rest, fields, FIELD_COUNT)) > 0) {
+        if (n == FIELD_COUNT && colon_text_is(fields[FIELD_UID], uid)) {
             return true;
         }
-        n += newline != NULL ? 1 : 0;
-        text += n;
-        len -= n;
     }
     return false;
 }
@@ -73,7 +27,7 @@ find(struct span fields[FIELD_COUNT], const char *text, size_t len, unsigned uid
 enum sy_code
 passwd_scan(const char *text, size_t len, unsigned uid, char **ret_shell, char **ret_home)
 {
-    struct span fields[FIELD_COUNT];
+    struct colon_text fields[FIELD_COUNT];
 
     *ret_shell = NULL;
     *ret_home = NULL;
@@ -123,7 +77,7 @@ passwd_lookup(unsigned uid, char **ret_shell, char **ret_home, struct sy_error *
 enum sy_code
 passwd_scan_name(const char *text, size_t len, unsigned uid, char **ret_name)
 {
-    struct span fields[FIELD_COUNT];
+    struct colon_text fields[FIELD_COUNT];
 
     *ret_name = NULL;
     if (!find(fields, text, len, uid)) {

@@ -234,16 +234,26 @@ live_store_gone(struct live_store *s, struct live *l)
     live_tell_settled(s);
 }
 
-/* How many were used after it. */
-static size_t
-used_later(const struct live_store *s, const struct live *l)
+/* Those used before this are not among the LIMIT_SESSIONS_PROTECTED used last; 0: all are. Found in
+ * one walk: a store may hold thousands, and each call that makes room asks. */
+static uint64_t
+protected_since(const struct live_store *s)
 {
-    size_t n = 0;
+    uint64_t latest[LIMIT_SESSIONS_PROTECTED] = {0}; /* the latest first */
 
-    for (const struct live *other = s->first; other != NULL; other = other->next) {
-        n += other->used_ns > l->used_ns ? 1 : 0;
+    for (const struct live *l = s->first; l != NULL; l = l->next) {
+        uint64_t used_ns = l->used_ns;
+
+        for (size_t i = 0; i < LIMIT_SESSIONS_PROTECTED; i++) {
+            if (used_ns > latest[i]) {
+                uint64_t moved = latest[i];
+
+                latest[i] = used_ns;
+                used_ns = moved;
+            }
+        }
     }
-    return n;
+    return latest[LIMIT_SESSIONS_PROTECTED - 1];
 }
 
 /* Is a the better one to go? */
@@ -259,14 +269,14 @@ goes_before(const struct live *a, const struct live *b)
 static enum sy_code
 prune(struct live_store *s, struct sy_error *err)
 {
+    const uint64_t since_ns = protected_since(s);
     struct live *victim = NULL;
     char state[LIVE_STATE_TEXT];
     char why[SY_ERR_MSG_MAX];
 
     for (struct live *l = s->first; l != NULL; l = l->next) {
         /* Whom somebody waits for, or who is being judged, is in use. */
-        if (l->waits == NULL && l->has_begun && used_later(s, l) >= LIMIT_SESSIONS_PROTECTED &&
-            goes_before(l, victim)) {
+        if (l->waits == NULL && l->has_begun && l->used_ns < since_ns && goes_before(l, victim)) {
             victim = l;
         }
     }

@@ -39,6 +39,7 @@ struct orch_call {
     bool is_lock_wanted; /* it need not wait for anything else any more */
     bool is_mutating;
     struct orch_call *next_queued;
+    struct orch_call *next_protected; /* of the same entry, while it is protected */
     /* From ORCH_SPAWN on; the process borrows them. Of `env` only PATH is left once the command
      * runs (call_forget_environment). */
     struct strv env;
@@ -157,8 +158,9 @@ void call_protect_end(struct orch_call *c);
 /* For a call without a command: no run begins, and no names are held; what is protected is known
  * then (guard_forbids). */
 enum sy_code call_protect_look(struct orch_call *c, struct sy_error *err) SY_NODISCARD;
-/* While it runs, where mounts hold them: readable when call_protect_refresh has something to do;
- * -1: never. A file that a person replaces is held again at once. */
+/* While it runs, where mounts hold them: readable when call_protect_refresh has something to do. A
+ * file that a person replaces is held again at once. -1: never, or another call of the entry has
+ * it: a loop watches a descriptor once. */
 int call_protect_fd(const struct orch_call *c);
 void call_protect_refresh(struct orch_call *c);
 

@@ -104,6 +104,38 @@ bind_marks(const struct orch_call *c, const struct guard_marks *m, struct sy_err
                         : SY_E_OK;
 }
 
+/* The first of an entry's calls watches for all. The others come behind it, so that it stays that.
+ */
+static void
+join(struct orch_call *c)
+{
+    struct orch_call **place = &c->entry->protected_calls;
+
+    if (*place != NULL) {
+        place = &(*place)->next_protected;
+    }
+    c->next_protected = *place;
+    *place = c;
+    c->is_protected = true;
+}
+
+static void
+leave(struct orch_call *c)
+{
+    struct orch_call **place = &c->entry->protected_calls;
+    const bool was_first = *place == c;
+
+    while (*place != c) {
+        place = &(*place)->next_protected;
+    }
+    *place = c->next_protected;
+    c->next_protected = NULL;
+    c->is_protected = false;
+    if (was_first && *place != NULL) {
+        call_wake(*place); /* it watches from now on */
+    }
+}
+
 static enum sy_code
 begin_with_marks(struct orch_call *c, struct sy_error *err)
 {
@@ -111,7 +143,7 @@ begin_with_marks(struct orch_call *c, struct sy_error *err)
     enum sy_code rc = guard_begin(c->entry->guard, &marks, err);
 
     if (rc == SY_E_OK) {
-        c->is_protected = true;
+        join(c);
         rc = bind_marks(c, &marks, err);
     }
     guard_marks_fini(&marks);
@@ -155,7 +187,22 @@ call_protect_look(struct orch_call *c, struct sy_error *err)
 int
 call_protect_fd(const struct orch_call *c)
 {
-    return c->is_protected && c->entry->template != NULL ? guard_fd(c->entry->guard) : -1;
+    return c->entry != NULL && c->entry->protected_calls == c && c->entry->template != NULL
+               ? guard_fd(c->entry->guard)
+               : -1;
+}
+
+/* What a person replaced meanwhile would be open to every command of the sandbox. */
+static void
+fail_all(struct sandbox_entry *e, const struct sy_error *why)
+{
+    for (struct orch_call *c = e->protected_calls; c != NULL; c = c->next_protected) {
+        if (c->state == ORCH_RUN) {
+            call_kill(c, EXEC_FAILED);
+            c->output.err = *why;
+            call_wake(c);
+        }
+    }
 }
 
 void
@@ -169,9 +216,7 @@ call_protect_refresh(struct orch_call *c)
     }
     if (guard_refresh(c->entry->guard, &marks, &err) != SY_E_OK ||
         bind_marks(c, &marks, &err) != SY_E_OK) {
-        /* What a person replaced meanwhile would be open to the command. */
-        call_kill(c, EXEC_FAILED);
-        c->output.err = err;
+        fail_all(c->entry, &err);
     }
     guard_marks_fini(&marks);
 }
@@ -191,7 +236,9 @@ call_protect_begin(struct orch_call *c, struct sy_error *err)
         rc = begin_with_marks(c, err);
     } else if (rc == SY_E_OK) {
         rc = guard_begin(c->entry->guard, NULL, err);
-        c->is_protected = rc == SY_E_OK;
+        if (rc == SY_E_OK) {
+            join(c);
+        }
     }
     if (rc == SY_E_OK) {
         tell_state(c);
@@ -236,7 +283,7 @@ call_protect_end(struct orch_call *c)
     if (!c->is_protected) {
         return;
     }
-    c->is_protected = false;
+    leave(c);
     c->was_protected = true;
     if (guard_after(c->entry->guard, &findings, &err) != SY_E_OK) {
         call_add_note(c, "protected files were not looked at after the command: out of memory");

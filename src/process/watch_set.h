@@ -23,7 +23,8 @@ struct watch_set {
     struct watch *watches[PROCESS_WATCHES];
 };
 
-/* From now on exactly these n are watched. false: no memory for one of them, look again soon. */
+/* From now on exactly these n are watched. false: one of them is not, look again soon: there is no
+ * memory, or another set of the loop has it (it takes a descriptor once). */
 bool watch_set_follow(struct watch_set *s, const struct process_watch *wanted, size_t n);
 /* None any more; before the owner's memory goes. Accepts zeroed. */
 void watch_set_end(struct watch_set *s);

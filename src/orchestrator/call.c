@@ -164,13 +164,17 @@ on_sandbox(struct orch_call *c)
 }
 
 static void
-on_spawn(struct orch_call *c)
+on_spawn(struct orch_call *c, uint64_t now_ns)
 {
     struct sy_error err = {0};
-    enum sy_code rc = call_spawn(c, &err);
+    bool has_begun = false;
+    enum sy_code rc = call_spawn(c, now_ns, &has_begun, &err);
 
     if (rc != SY_E_OK) {
         call_fail(c, EXEC_FAILED, &err);
+        return;
+    }
+    if (!has_begun) {
         return;
     }
 
@@ -316,7 +320,7 @@ orch_step(struct orch_call *c, uint64_t now_ns)
             on_sandbox(c);
             break;
         case ORCH_SPAWN:
-            on_spawn(c);
+            on_spawn(c, now_ns);
             break;
         case ORCH_RUN:
         case ORCH_KILL:
@@ -361,6 +365,8 @@ orch_cancel(struct orch_call *c)
         call_leave_snapshot(c);
         call_hooks_leave(c);
         call_leave_review(c);
+        process_free(c->process);
+        c->process = NULL;
         sy_err_set(&c->output.err, SY_E_CANCELLED, "cancelled before it ran");
         call_finish(c, EXEC_CANCELLED);
         break;
@@ -384,7 +390,7 @@ watch_run(const struct orch_call *c, struct process_watch out[PROCESS_WATCHES])
     int fd = call_protect_fd(c);
 
     if (fd >= 0) {
-        /* One for all calls of the sandbox, as its id. */
+        /* It is the sandbox's, as its id. */
         out[n++] = (struct process_watch){.fd = fd, .events = POLLIN, .id = 0};
     }
     return n;
@@ -396,6 +402,8 @@ orch_watches(const struct orch_call *c, struct process_watch out[PROCESS_WATCHES
     switch (c->state) {
     case ORCH_SNAPSHOT:
         return c->owns_snapshot ? snapshot_watches(session_snapshot(c->session), out) : 0;
+    case ORCH_SPAWN:
+        return c->process != NULL ? process_watches(c->process, out) : 0;
     case ORCH_RUN:
     case ORCH_KILL:
         return watch_run(c, out);
@@ -408,7 +416,6 @@ orch_watches(const struct orch_call *c, struct process_watch out[PROCESS_WATCHES
     case ORCH_REVIEW:
     case ORCH_LOCK:
     case ORCH_SANDBOX:
-    case ORCH_SPAWN:
     case ORCH_DONE:
         break;
     }
@@ -430,8 +437,9 @@ orch_deadline_ns(const struct orch_call *c)
     case ORCH_PREPARE:
     case ORCH_APPROVAL:
     case ORCH_SANDBOX:
-    case ORCH_SPAWN:
         return 0;
+    case ORCH_SPAWN:
+        return c->process != NULL ? process_deadline_ns(c->process) : 0;
     case ORCH_HOOK:
         return call_hooks_deadline_ns(c);
     case ORCH_REVIEW:

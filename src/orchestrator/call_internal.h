@@ -123,8 +123,10 @@ void call_settle_grants(struct orch_call *c);
 /* One more sentence of output.note. */
 void call_add_note(struct orch_call *c, const char *text);
 
-/* Environment, argument vector, program, output chain, start (spawn.c). */
-enum sy_code call_spawn(struct orch_call *c, struct sy_error *err) SY_NODISCARD;
+/* Environment, argument vector, program, output chain, start (spawn.c). Once more while it has not
+ * begun, since its terminal is not there yet: c->process is, and tells when (process.h). */
+enum sy_code call_spawn(struct orch_call *c, uint64_t now_ns, bool *ret_has_begun,
+                        struct sy_error *err) SY_NODISCARD;
 /* To ORCH_KILL; `status` is what the call ends as. */
 void call_kill(struct orch_call *c, enum exec_status status);
 

@@ -283,8 +283,8 @@ make_process(struct orch_call *c, const struct sandbox_base *base, struct sy_err
     return process_prepare_input(&c->process, base, &way, err);
 }
 
-static enum sy_code
-start(struct orch_call *c, struct sy_error *err)
+static struct exec_env
+make_exec_env(struct orch_call *c)
 {
     struct exec_env env = {
         .program = buf_view(&c->program),
@@ -299,6 +299,18 @@ start(struct orch_call *c, struct sy_error *err)
         .template = c->entry->template,
         .limits = c->turn.limits,
     };
+
+    if (c->turn.limits.most[RESOURCE_MEMORY] != 0 || c->turn.limits.most[RESOURCE_PROCESSES] != 0) {
+        env.cgroups = session_cgroups(c->session);
+    }
+    return env;
+}
+
+static enum sy_code
+prepare(struct orch_call *c, struct sy_error *err)
+{
+    const struct exec_env env = make_exec_env(c);
+    const struct sandbox_base base = process_base(&env);
     struct output_options options = {
         .keep_bytes = c->request.keep_bytes,
         .on_delta = event_bus_wants(session_bus(c->session), EVENT_EXEC_OUTPUT_DELTA)
@@ -308,21 +320,17 @@ start(struct orch_call *c, struct sy_error *err)
         .arg = c,
     };
 
-    if (c->turn.limits.most[RESOURCE_MEMORY] != 0 || c->turn.limits.most[RESOURCE_PROCESSES] != 0) {
-        env.cgroups = session_cgroups(c->session);
-    }
     c->chain = output_new(&options);
-    if (c->chain == NULL) {
-        return sy_err_nomem(err);
-    }
+    return c->chain != NULL ? make_process(c, &base, err) : sy_err_nomem(err);
+}
 
+static enum sy_code
+start(struct orch_call *c, struct sy_error *err)
+{
+    const struct exec_env env = make_exec_env(c);
     const struct sandbox_base base = process_base(&env);
-    enum sy_code rc = make_process(c, &base, err);
+    enum sy_code rc = call_protect_begin(c, err);
 
-    if (rc != SY_E_OK) {
-        return rc;
-    }
-    rc = call_protect_begin(c, err);
     if (rc == SY_E_OK && call_hidden_begin(c) != SY_E_OK) {
         rc = sy_err_nomem(err);
     }
@@ -332,18 +340,15 @@ start(struct orch_call *c, struct sy_error *err)
     }
     if (rc != SY_E_OK) {
         call_audit_end(c);
-        process_free(c->process);
-        c->process = NULL;
-        return rc;
-    }
-    if (session_keeps_spare(c->session)) {
+    } else if (session_keeps_spare(c->session)) {
         session_make_spare(c->session, &base);
     }
-    return SY_E_OK;
+    return rc;
 }
 
-enum sy_code
-call_spawn(struct orch_call *c, struct sy_error *err)
+/* What it takes to run the command, up to a process that waits for it. */
+static enum sy_code
+make_ready(struct orch_call *c, struct sy_error *err)
 {
     /* One that a command made in its own temporary directory is there for it alone. */
     enum sy_code rc = c->entry->template != NULL ? SY_E_OK : check_cwd(c->request.params.cwd, err);
@@ -384,5 +389,24 @@ call_spawn(struct orch_call *c, struct sy_error *err)
         mem_free(c->argv.v[0]);
         c->argv.v[0] = arg0;
     }
-    return start(c, err);
+    return prepare(c, err);
+}
+
+enum sy_code
+call_spawn(struct orch_call *c, uint64_t now_ns, bool *ret_has_begun, struct sy_error *err)
+{
+    enum sy_code rc = c->process == NULL ? make_ready(c, err) : SY_E_OK;
+
+    *ret_has_begun = false;
+    if (rc == SY_E_OK) {
+        rc = process_take_terminal(c->process, now_ns, ret_has_begun, err);
+    }
+    if (rc == SY_E_OK && *ret_has_begun) {
+        rc = start(c, err);
+    }
+    if (rc != SY_E_OK) {
+        process_free(c->process);
+        c->process = NULL;
+    }
+    return rc;
 }

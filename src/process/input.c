@@ -12,9 +12,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/limits.h"
 #include "base/mem.h"
+
+/* A process and two mounts. */
+#define TERMINAL_BIRTH_MS 5000
+#define NS_PER_MS         1000000ULL
 
 static struct winsize
 window(unsigned rows, unsigned columns)
@@ -26,10 +31,10 @@ window(unsigned rows, unsigned columns)
 }
 
 /* Erasing takes away a whole character of UTF-8, not a byte: termios(3), IUTF8. */
-static bool
-set_up_terminal(int master, const struct process_input_way *way)
+bool
+process_set_up_terminal(int master, unsigned rows, unsigned columns)
 {
-    const struct winsize size = window(way->rows, way->columns);
+    const struct winsize size = window(rows, columns);
     struct termios t;
 
     if (tcgetattr(master, &t) != 0) {
@@ -68,7 +73,7 @@ open_terminal(int *ret_master, int *ret_slave, const struct process_input_way *w
 
     SY_FD slave = ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
 
-    if (slave < 0 || !set_up_terminal(master, way)) {
+    if (slave < 0 || !process_set_up_terminal(master, way->rows, way->columns)) {
         return sy_err_sys(err, errno, "setting up a pseudo terminal");
     }
     *ret_master = fd_take(&master);
@@ -76,7 +81,8 @@ open_terminal(int *ret_master, int *ret_slave, const struct process_input_way *w
     return SY_E_OK;
 }
 
-/* A run with a tree of its own has terminals of its own, which alone have names there. */
+/* A run with a tree of its own has terminals of its own, which alone have names there: it sends our
+ * end when it has made one. */
 static enum sy_code
 prepare_far_terminal(struct process **ret, const struct sandbox_base *base,
                      const struct process_input_way *way, struct sy_error *err)
@@ -87,14 +93,9 @@ prepare_far_terminal(struct process **ret, const struct sandbox_base *base,
     if (rc != SY_E_OK) {
         return rc;
     }
-    rc = process_await_terminal(p, err);
-    if (rc == SY_E_OK && !set_up_terminal(p->read_fd[STREAM_STDOUT], way)) {
-        rc = sy_err_sys(err, errno, "setting up a pseudo terminal");
-    }
-    if (rc != SY_E_OK) {
-        process_free(p);
-        return rc;
-    }
+    p->terminal_due_ns = clock_mono_ns() + TERMINAL_BIRTH_MS * NS_PER_MS;
+    p->rows = way->rows;
+    p->columns = way->columns;
     p->has_input = true;
     *ret = p;
     return SY_E_OK;

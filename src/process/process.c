@@ -17,8 +17,6 @@
 
 /* What the kernel may take to end a namespace whose first process was killed. */
 #define KEEPER_END_MS 2000
-/* A process and two mounts. */
-#define TERMINAL_BIRTH_MS 5000
 
 /* Since Linux 6.9 each process has its own; before, all have one. */
 static uint64_t
@@ -121,6 +119,7 @@ process_deadline_ns(const struct process *p)
     uint64_t ret = p->look_ns < p->linger_ns ? p->look_ns : p->linger_ns;
 
     ret = p->rules_ns < ret ? p->rules_ns : ret;
+    ret = p->terminal_due_ns < ret ? p->terminal_due_ns : ret;
     return p->rest_ns < ret ? p->rest_ns : ret;
 }
 
@@ -368,21 +367,20 @@ receive(struct process *p, struct keeper_report *ret)
 }
 
 enum sy_code
-process_await_terminal(struct process *p, struct sy_error *err)
+process_take_terminal(struct process *p, uint64_t now_ns, bool *ret_is_there, struct sy_error *err)
 {
-    while (p->read_fd[STREAM_STDOUT] < 0) {
-        struct pollfd told = {.fd = p->channel_fd, .events = POLLIN};
+    *ret_is_there = p->terminal_due_ns == UINT64_MAX;
+    while (!*ret_is_there) {
         struct keeper_report r;
-
-        if (poll(&told, 1, TERMINAL_BIRTH_MS) == 0) {
-            return sy_err_set(err, SY_E_SANDBOX, "a pseudo terminal was not made within %d ms",
-                              TERMINAL_BIRTH_MS);
-        }
-
         ssize_t got = receive(p, &r);
 
-        if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
+        if (got < 0 && errno == EINTR) {
             continue;
+        }
+        if (got < 0 && errno == EAGAIN) {
+            return now_ns < p->terminal_due_ns
+                       ? SY_E_OK
+                       : sy_err_set(err, SY_E_SANDBOX, "a pseudo terminal was not made in time");
         }
         if (got != (ssize_t)sizeof(r)) {
             return process_was_killed(err);
@@ -393,8 +391,14 @@ process_await_terminal(struct process *p, struct sy_error *err)
         if (r.kind == KEEPER_FAILED) {
             return set_up_failed(err, (enum sandbox_stage)r.stage, r.sys);
         }
-        take_report(p, &r, 0);
+        take_report(p, &r, now_ns);
+        *ret_is_there = p->read_fd[STREAM_STDOUT] >= 0;
     }
+    if (p->terminal_due_ns != UINT64_MAX &&
+        !process_set_up_terminal(p->read_fd[STREAM_STDOUT], p->rows, p->columns)) {
+        return sy_err_sys(err, errno, "setting up a pseudo terminal");
+    }
+    p->terminal_due_ns = UINT64_MAX;
     return SY_E_OK;
 }
 

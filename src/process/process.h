@@ -95,7 +95,8 @@ struct process_input_way {
 
 /*
  * As process_prepare, for a command with an input that process_write feeds. What a terminal shows
- * comes as STREAM_STDOUT: all of it, up to the last byte before the end.
+ * comes as STREAM_STDOUT: all of it, up to the last byte before the end. Before process_go, a
+ * terminal has to be there: process_take_terminal.
  */
 enum sy_code process_prepare_input(struct process **ret, const struct sandbox_base *base,
                                    const struct process_input_way *way,
@@ -120,6 +121,14 @@ void process_close_input(struct process *p);
 bool process_resize(struct process *p, unsigned rows, unsigned columns);
 /* Our end of the terminal, for its state (tcgetattr(3), TIOCGPGRP); -1: none. Borrowed. */
 int process_terminal_fd(const struct process *p);
+
+/*
+ * Is the terminal there, or is there none to come? A run of the full tier makes its own, in its own
+ * tree: until then process_watches and process_deadline_ns tell when to ask again. SY_E_LIMIT: no
+ * pseudo terminal is free; SY_E_SANDBOX: it can't be made, or was not within 5 s. Never blocks.
+ */
+enum sy_code process_take_terminal(struct process *p, uint64_t now_ns, bool *ret_is_there,
+                                   struct sy_error *err) SY_NODISCARD;
 
 /* The base, if it was not known before. */
 void process_set_base(struct process *p, const struct sandbox_base *base);

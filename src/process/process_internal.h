@@ -31,6 +31,9 @@ struct process {
     uint64_t rules_ns;                 /* UINT64_MAX: it is not */
     int read_fd[STREAM_COUNT];
     bool has_terminal; /* read_fd[STREAM_STDOUT] is our end of it */
+    uint64_t terminal_due_ns; /* until then it is awaited; UINT64_MAX: it is not */
+    unsigned rows;            /* of a terminal that is awaited; 0: as by default */
+    unsigned columns;
     bool saw_end;      /* a read of the terminal has said that nobody has it any more */
     bool has_input;    /* it was made with one */
     int write_fd;      /* of a pipe to its input; -1: none, or closed */
@@ -97,8 +100,8 @@ bool process_signal_foreground(const struct process *p, int signal);
 
 /* Takes what a remote keeper's maker says of it, if it is there. */
 void process_take_birth(struct process *p);
-/* Waits until the terminal of a remote process is there, which its keeper makes. */
-enum sy_code process_await_terminal(struct process *p, struct sy_error *err) SY_NODISCARD;
+/* How a terminal is from its beginning. False: errno tells why it is not. */
+bool process_set_up_terminal(int master, unsigned rows, unsigned columns);
 /* Why none could be had. */
 enum sy_code process_no_terminal(struct sy_error *err, int sys);
 /* The number of its keeper, 0 if there is none. */

@@ -214,6 +214,7 @@ process_prepare_by(struct process **ret, const struct sandbox_base *base,
     p->look_ns = UINT64_MAX;
     p->rest_ns = UINT64_MAX;
     p->rules_ns = UINT64_MAX;
+    p->terminal_due_ns = UINT64_MAX;
 
     enum sy_code rc = start_keeper(p, base, way, err);
 
@@ -456,8 +457,8 @@ process_go(struct process *p, const struct exec_env *env, struct output_chain *c
         p->knows_base = true;
     }
     /* What it was made ready for is what it gets, or a command would run outside. */
-    SY_ASSERT(!p->has_gone && sandbox_base_equal(&p->job.base, &base) &&
-              p->is_remote == (base.template != NULL));
+    SY_ASSERT(!p->has_gone && p->terminal_due_ns == UINT64_MAX &&
+              sandbox_base_equal(&p->job.base, &base) && p->is_remote == (base.template != NULL));
     p->script_argv = script_argv_new(env);
     if (p->script_argv == NULL) {
         return sy_err_nomem(err);

@@ -33,6 +33,31 @@ struct fed {
     struct buf text; /* what `said` has given last */
 };
 
+/* One of a run with a tree of its own comes when its keeper has made it. */
+static void
+await_terminal(struct process *p)
+{
+    bool is_there = false;
+    struct sy_error err = {0};
+
+    for (;;) {
+        struct process_watch watches[PROCESS_WATCHES];
+
+        if (process_take_terminal(p, clock_mono_ns(), &is_there, &err) != SY_E_OK) {
+            fail_msg("%s", err.msg);
+        }
+        if (is_there) {
+            return;
+        }
+        assert_int_equal(process_watches(p, watches), 1);
+        assert_true(process_deadline_ns(p) != UINT64_MAX);
+
+        struct pollfd channel = {.fd = watches[0].fd, .events = watches[0].events};
+
+        assert_int_equal(poll(&channel, 1, 20000), 1);
+    }
+}
+
 static void
 feed_start(struct fed *f, const struct world *w, enum process_input kind, const char *script)
 {
@@ -53,8 +78,11 @@ feed_start(struct fed *f, const struct world *w, enum process_input kind, const 
 
     f->command.chain = output_new(&options);
     assert_non_null(f->command.chain);
-    if (process_prepare_input(&f->command.process, &base, &way, &err) != SY_E_OK ||
-        process_go(f->command.process, &env, f->command.chain, &err) != SY_E_OK) {
+    if (process_prepare_input(&f->command.process, &base, &way, &err) != SY_E_OK) {
+        fail_msg("%s", err.msg);
+    }
+    await_terminal(f->command.process);
+    if (process_go(f->command.process, &env, f->command.chain, &err) != SY_E_OK) {
         fail_msg("%s", err.msg);
     }
 }

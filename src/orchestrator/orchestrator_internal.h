@@ -39,10 +39,10 @@ void hidden_end(struct hidden_state *h, int fd, uint64_t since, hidden_fn *fn, v
 struct sandbox_entry {
     struct sandbox_policy policy;
     struct sandbox_plan *plan;
-    struct sandbox_ready *ready; /* NULL: the mode is not enforced by us */
-    struct network *network;     /* NULL: no call with an allow list yet (network.h) */
-    struct template *template;   /* of the full tier; NULL: another one */
-    struct guard *guard;         /* of its writable roots; NULL: not needed so far */
+    struct sandbox_ready *ready;       /* NULL: the mode is not enforced by us */
+    struct network *network;           /* NULL: no call with an allow list yet (network.h) */
+    struct template *template;         /* of the full tier; NULL: another one */
+    struct guard *guard;               /* of its writable roots; NULL: not needed so far */
     struct orch_call *protected_calls; /* those that the guard was told of; the first one watches */
     struct hidden_state hidden;
     uint64_t rest_ns; /* when that is to rest (session_rest); UINT64_MAX: it does */

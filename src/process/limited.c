@@ -12,7 +12,6 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,19 +21,21 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "process/keeper_internal.h" /* RAW_CODE: the helper runs in our memory too */
+#include "process/limited_due.h"
+#include "process/worker.h"
 #include "sandbox/linux/raw_syscall.h"
 
-/* A helper that sleeps where no signal reaches it keeps its slot: with all of
- * them gone the calls are refused, the engine goes on. */
 #ifndef RESOLVE_CACHED
 #    define RESOLVE_CACHED 0x20
 #endif
 
+/* A helper that sleeps where no signal reaches it keeps its slot: with all of
+ * them gone the calls are refused, the engine goes on. */
 #define SLOTS      8
 #define STACK_SIZE ((size_t)16 * 1024)
 #define KILL_MS    50
-#define BUSY_WAITS 9
 #define NS_PER_MS  1000000ULL
+#define NS_PER_S   1000000000ULL
 
 struct slot {
     char *stack;
@@ -44,15 +45,11 @@ struct slot {
     pid_t pid; /* not waited for yet; 0: none */
     pid_t engine;
     bool is_taken;
-    bool keeps_rights;
     bool has_user; /* it is to be this one */
     struct limited_user user;
-    atomic_bool has_begun;
+    atomic_uint_fast64_t begun_ns; /* 0: not yet */
     atomic_bool is_done;
     /* What the kernel reads or fills, possibly after we have given up. */
-    struct open_how how;
-    struct iovec to;
-    struct iovec from;
     char bytes[4096];
 };
 
@@ -75,15 +72,16 @@ helper_main(void *arg)
                         sy_raw3(SYS_setresuid, s->user.uid, s->user.uid, s->user.uid) != 0)) {
         return 1;
     }
-    if (!s->keeps_rights) {
-        struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-        static const struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3];
 
-        if (sy_raw2(SYS_capset, sy_raw_ptr(&header), sy_raw_ptr(none)) != 0) {
-            return 1;
-        }
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    static const struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3];
+    struct timespec now = {0};
+
+    if (sy_raw2(SYS_capset, sy_raw_ptr(&header), sy_raw_ptr(none)) != 0 ||
+        sy_raw2(SYS_clock_gettime, CLOCK_MONOTONIC, sy_raw_ptr(&now)) != 0) {
+        return 1;
     }
-    s->has_begun = true;
+    s->begun_ns = (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
     s->result =
         sy_raw6(s->nr, s->args[0], s->args[1], s->args[2], s->args[3], s->args[4], s->args[5]);
     s->is_done = true;
@@ -171,6 +169,30 @@ has_ended(int pidfd, int timeout_ms)
     }
 }
 
+/* Waits for it as long as the call may take. */
+static bool
+has_ended_in_time(const struct slot *s, int pidfd, int timeout_ms)
+{
+    const uint64_t limit_ns = (unsigned)timeout_ms * NS_PER_MS;
+    const uint64_t asked_ns = clock_mono_ns();
+
+    for (;;) {
+        const uint64_t due_ns = limited_due_ns(asked_ns, s->begun_ns, limit_ns);
+        const uint64_t now_ns = clock_mono_ns();
+
+        if (now_ns >= due_ns) {
+            return has_ended(pidfd, 0);
+        }
+
+        /* That it begins is not told: it is looked for. */
+        const uint64_t left_ns = due_ns - now_ns < limit_ns ? due_ns - now_ns : limit_ns;
+
+        if (has_ended(pidfd, (int)((left_ns + NS_PER_MS - 1) / NS_PER_MS))) {
+            return true;
+        }
+    }
+}
+
 /* Makes the call that the slot describes. Returns what the kernel returned. */
 static long
 make_call(struct slot *s, int timeout_ms)
@@ -180,7 +202,7 @@ make_call(struct slot *s, int timeout_ms)
     sigset_t before;
 
     s->engine = getpid();
-    s->has_begun = false;
+    s->begun_ns = 0;
     s->is_done = false;
     sigfillset(&all);
     if (pthread_sigmask(SIG_SETMASK, &all, &before) != 0) {
@@ -199,13 +221,7 @@ make_call(struct slot *s, int timeout_ms)
     }
     s->pid = pid;
 
-    bool is_over = has_ended(pidfd, timeout_ms);
-
-    /* What waits is the call, not a helper that a busy machine has not let begin. */
-    for (int i = 0; i < BUSY_WAITS && !is_over && !s->has_begun; i++) {
-        is_over = has_ended(pidfd, timeout_ms);
-    }
-    if (is_over) {
+    if (has_ended_in_time(s, pidfd, timeout_ms)) {
         reap(s, 0);
     } else {
         /* Not reaped, so the number is still its own. */
@@ -218,59 +234,6 @@ make_call(struct slot *s, int timeout_ms)
         return -ETIMEDOUT;
     }
     return s->is_done ? s->result : -ETIMEDOUT;
-}
-
-int
-limited_read(pid_t tid, uintptr_t there, void *ret, size_t n, int timeout_ms)
-{
-    struct slot *s = n <= LIMITED_READ_MAX ? slot_take() : NULL;
-
-    if (s == NULL) {
-        return EBUSY;
-    }
-    s->to = (struct iovec){.iov_base = s->bytes, .iov_len = n};
-    s->from = (struct iovec){.iov_len = n};
-    memcpy(&s->from.iov_base, &there, sizeof(there)); /* an address of the other, not ours */
-    s->keeps_rights = true; /* it is ours to look into the command, not the other way round */
-    s->nr = SYS_process_vm_readv;
-    s->args[0] = tid;
-    s->args[1] = sy_raw_ptr(&s->to);
-    s->args[2] = 1;
-    s->args[3] = sy_raw_ptr(&s->from);
-    s->args[4] = 1;
-    s->args[5] = 0;
-
-    long got = make_call(s, timeout_ms);
-
-    if (got == (long)n) {
-        memcpy(ret, s->bytes, n);
-    }
-    slot_give_back(s);
-    return got == (long)n ? 0 : got < 0 ? (int)-got : EFAULT;
-}
-
-int
-limited_read_string(pid_t tid, uintptr_t there, char *ret, int timeout_ms)
-{
-    const uintptr_t page = 4096; /* at least: what lies beyond may not be there */
-    size_t have = 0;
-
-    while (have < LIMITED_READ_MAX) {
-        size_t n = (size_t)(page - (there + have) % page);
-
-        n = n < LIMITED_READ_MAX - have ? n : LIMITED_READ_MAX - have;
-
-        int sys = limited_read(tid, there + have, ret + have, n, timeout_ms);
-
-        if (sys != 0) {
-            return sys;
-        }
-        if (memchr(ret + have, '\0', n) != NULL) {
-            return 0;
-        }
-        have += n;
-    }
-    return ENAMETOOLONG;
 }
 
 static bool
@@ -330,23 +293,23 @@ open_limited(int dir_fd, const char *path, uint64_t resolve, int *ret_fd, int ti
         return sys;
     }
 
-    struct slot *s = n <= sizeof(slots[0]->bytes) ? slot_take() : NULL;
+    struct worker *w = n <= WORKER_BYTES ? worker_take(false) : NULL;
 
-    if (s == NULL) {
+    if (w == NULL) {
         return EBUSY;
     }
-    memcpy(s->bytes, path, n);
-    s->how = (struct open_how){.flags = O_PATH | O_CLOEXEC, .resolve = resolve};
-    s->keeps_rights = false;
-    s->nr = SYS_openat2;
-    s->args[0] = dir_fd;
-    s->args[1] = sy_raw_ptr(s->bytes);
-    s->args[2] = sy_raw_ptr(&s->how);
-    s->args[3] = sizeof(s->how);
+    memcpy(w->bytes, path, n);
+    w->how = (struct open_how){.flags = O_PATH | O_CLOEXEC, .resolve = resolve};
+    w->returns_fd = true;
+    w->nr = SYS_openat2;
+    w->args[0] = dir_fd;
+    w->args[1] = sy_raw_ptr(w->bytes);
+    w->args[2] = sy_raw_ptr(&w->how);
+    w->args[3] = sizeof(w->how);
 
-    long fd = make_call(s, timeout_ms);
+    long fd = worker_call(w, timeout_ms);
 
-    slot_give_back(s);
+    worker_give_back(w);
     if (fd >= 0) {
         *ret_fd = (int)fd;
     }
@@ -354,23 +317,100 @@ open_limited(int dir_fd, const char *path, uint64_t resolve, int *ret_fd, int ti
 }
 
 int
+limited_read(pid_t tid, uintptr_t there, void *ret, size_t n, int timeout_ms)
+{
+    struct worker *w = n <= LIMITED_READ_MAX ? worker_take(true) : NULL;
+
+    if (w == NULL) {
+        return EBUSY;
+    }
+    w->to = (struct iovec){.iov_base = w->bytes, .iov_len = n};
+    w->from = (struct iovec){.iov_len = n};
+    memcpy(&w->from.iov_base, &there, sizeof(there)); /* an address of the other, not ours */
+    w->nr = SYS_process_vm_readv;
+    w->args[0] = tid;
+    w->args[1] = sy_raw_ptr(&w->to);
+    w->args[2] = 1;
+    w->args[3] = sy_raw_ptr(&w->from);
+    w->args[4] = 1;
+
+    long got = worker_call(w, timeout_ms);
+
+    if (got == (long)n) {
+        memcpy(ret, w->bytes, n);
+    }
+    worker_give_back(w);
+    return got == (long)n ? 0 : got < 0 ? (int)-got : EFAULT;
+}
+
+int
+limited_read_string(pid_t tid, uintptr_t there, char *ret, int timeout_ms)
+{
+    const uintptr_t page = 4096; /* at least: what lies beyond may not be there */
+    size_t have = 0;
+
+    while (have < LIMITED_READ_MAX) {
+        size_t n = (size_t)(page - (there + have) % page);
+
+        n = n < LIMITED_READ_MAX - have ? n : LIMITED_READ_MAX - have;
+
+        int sys = limited_read(tid, there + have, ret + have, n, timeout_ms);
+
+        if (sys != 0) {
+            return sys;
+        }
+        if (memchr(ret + have, '\0', n) != NULL) {
+            return 0;
+        }
+        have += n;
+    }
+    return ENAMETOOLONG;
+}
+
+/* AT_EACCESS: by the rights that it is asked with, not by those of user 0. */
+static int
+access_by_worker(const char *path, size_t n, int how, int timeout_ms)
+{
+    struct worker *w = n <= WORKER_BYTES ? worker_take(false) : NULL;
+
+    if (w == NULL) {
+        return EBUSY;
+    }
+    memcpy(w->bytes, path, n);
+    w->nr = SYS_faccessat2;
+    w->args[0] = AT_FDCWD;
+    w->args[1] = sy_raw_ptr(w->bytes);
+    w->args[2] = how;
+    w->args[3] = AT_EACCESS;
+
+    long rc = worker_call(w, timeout_ms);
+
+    worker_give_back(w);
+    return (int)-rc;
+}
+
+int
 limited_access(const char *path, int how, const struct limited_user *who, int timeout_ms)
 {
     size_t n = strlen(path) + 1;
+
+    if (who == NULL) {
+        return access_by_worker(path, n, how, timeout_ms);
+    }
+
     struct slot *s = n <= sizeof(slots[0]->bytes) ? slot_take() : NULL;
 
     if (s == NULL) {
         return EBUSY;
     }
     memcpy(s->bytes, path, n);
-    s->keeps_rights = false;
-    s->has_user = who != NULL;
-    s->user = who != NULL ? *who : (struct limited_user){0};
+    s->has_user = true;
+    s->user = *who;
     s->nr = SYS_faccessat2;
     s->args[0] = AT_FDCWD;
     s->args[1] = sy_raw_ptr(s->bytes);
     s->args[2] = how;
-    s->args[3] = AT_EACCESS; /* by the rights that the helper has, not by those of user 0 */
+    s->args[3] = AT_EACCESS;
 
     long rc = make_call(s, timeout_ms);
 
@@ -400,7 +440,6 @@ limited_connect(int fd, const struct sockaddr *address, socklen_t length, int ti
         return EBUSY;
     }
     memcpy(s->bytes, address, length);
-    s->keeps_rights = false;
     s->nr = SYS_connect;
     s->args[0] = fd;
     s->args[1] = sy_raw_ptr(s->bytes);

@@ -9,10 +9,10 @@
 /*
  * System calls that somebody hostile may make wait for ever (a page that never
  * comes, a file system whose server sleeps, a queue that is kept full), with
- * an end: each is made by a helper that shares our memory and descriptors, and
- * is killed when its time is over. Only what the kernel has at hand is opened without one. Each
- * returns 0 or an errno: ETIMEDOUT when it had to be ended, EBUSY when too many helpers could not
- * even be killed. Safe from several threads.
+ * an end. Each is made by a thread that stays (worker.h), or, where its rights can't come back or
+ * its process is seen, by a helper that shares our memory and descriptors, and is killed when its
+ * time is over. Only what the kernel has at hand is opened without any. Each returns 0 or an errno:
+ * ETIMEDOUT when its time was over, EBUSY when too many never came back. Safe from several threads.
  *
  * limited_open, limited_access and limited_connect run without any capability, so that they can
  * do no more than a sandboxed command of the same user could.

@@ -24,16 +24,16 @@ struct process {
     char **script_argv;
     void *stack;
     int channel_fd;
-    int listener_fd;  /* connect(2) of the tree is judged here; -1: none waits, or free */
-    uint64_t rest_ns; /* when the keeper gets it back; UINT64_MAX: never */
+    int listener_fd;          /* connect(2) of the tree is judged here; -1: none waits, or free */
+    uint64_t rest_ns;         /* when the keeper gets it back; UINT64_MAX: never */
+    uint64_t terminal_due_ns; /* until then it is awaited; UINT64_MAX: it is not */
+    unsigned rows;            /* of a terminal that is awaited; 0: as by default */
+    unsigned columns;
     const struct sandbox_ready *rules; /* what they are made of is open until then, and is ours to
                                           close: */
     uint64_t rules_ns;                 /* UINT64_MAX: it is not */
     int read_fd[STREAM_COUNT];
     bool has_terminal; /* read_fd[STREAM_STDOUT] is our end of it */
-    uint64_t terminal_due_ns; /* until then it is awaited; UINT64_MAX: it is not */
-    unsigned rows;            /* of a terminal that is awaited; 0: as by default */
-    unsigned columns;
     bool saw_end;      /* a read of the terminal has said that nobody has it any more */
     bool has_input;    /* it was made with one */
     int write_fd;      /* of a pipe to its input; -1: none, or closed */

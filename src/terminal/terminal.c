@@ -86,6 +86,7 @@ terminal_feed(struct terminal *t, const char *bytes, size_t n)
     enum sy_code rc = SY_E_OK;
 
     t->rc = SY_E_OK;
+    t->is_seen = false;
     t->state.bytes += n;
     rc = parser_feed(&t->parser, bytes, n);
     return t->rc != SY_E_OK ? t->rc : rc;
@@ -106,6 +107,7 @@ terminal_resize(struct terminal *t, unsigned rows, unsigned cols, struct sy_erro
     }
     mem_free(t->seen);
     t->seen = seen;
+    t->is_seen = false;
     if (t->log.len > 0 || !t->is_pristine) {
         rc = pending_draw(t);
         t->is_pristine = false;
@@ -229,6 +231,7 @@ terminal_look(struct terminal *t, struct terminal_screen *ret)
     t->last_alt = t->state.alt_screen;
     t->last_visible = t->state.cursor_visible;
     t->screen.seq += has_changed ? 1 : 0;
+    t->is_seen = true;
     *ret = t->screen;
     return SY_E_OK;
 }
@@ -267,11 +270,18 @@ terminal_part(const struct terminal *t, unsigned row, unsigned col, unsigned col
     return rc;
 }
 
+/* Most rows of most screens: what the look has found out need not be read cell by cell. */
+static bool
+is_known_blank(const struct terminal *t, unsigned row)
+{
+    return t->is_seen && t->seen[row].hash == TERMINAL_HASH_START;
+}
+
 enum sy_code
 terminal_row(const struct terminal *t, unsigned row, struct buf *out)
 {
     size_t start = out->len;
-    enum sy_code rc = terminal_part(t, row, 0, t->opt.cols, out);
+    enum sy_code rc = is_known_blank(t, row) ? SY_E_OK : terminal_part(t, row, 0, t->opt.cols, out);
 
     while (out->len > start && out->data[out->len - 1] == ' ') {
         out->len--;
@@ -293,6 +303,9 @@ terminal_row_runs(const struct terminal *t, unsigned row, struct terminal_run *r
     struct terminal_run run = {.cols = 0};
     struct vt_cell c;
 
+    if (is_known_blank(t, row)) {
+        return 0;
+    }
     for (unsigned col = 0; t->vt != NULL && col <= t->opt.cols; col += c.width) {
         bool is_end = col == t->opt.cols;
 

@@ -49,6 +49,7 @@ struct terminal {
     struct terminal_screen screen; /* at the last look */
     bool last_alt;
     bool last_visible;
+    bool is_seen;          /* nothing has come since the last look */
     struct seen_row *seen; /* a row each */
 };
 

@@ -63,6 +63,25 @@ check_strip(const char *bytes, size_t n, size_t piece)
     check_harmless(&whole);
 }
 
+/* What a look has found out of a row is what its cells say. */
+static void
+check_rows(const struct terminal *t, const struct terminal_screen *screen)
+{
+    SY_AUTO(buf_fini) struct buf row = {.max = 65536};
+    SY_AUTO(buf_fini) struct buf cells = {.max = 65536};
+
+    for (unsigned i = 0; i < screen->rows; i++) {
+        buf_reset(&row);
+        buf_reset(&cells);
+        CHECK(terminal_row(t, i, &row) == SY_E_OK);
+        CHECK(terminal_part(t, i, 0, screen->cols, &cells) == SY_E_OK);
+        while (cells.len > 0 && buf_view(&cells)[cells.len - 1] == ' ') {
+            cells.len--;
+        }
+        CHECK(row.len == cells.len && memcmp(buf_view(&row), buf_view(&cells), row.len) == 0);
+    }
+}
+
 static void
 check_views(const char *bytes, size_t n, unsigned rows, unsigned cols)
 {
@@ -75,8 +94,13 @@ check_views(const char *bytes, size_t n, unsigned rows, unsigned cols)
     struct jw w = {.out = &facts};
 
     CHECK(terminal_new(&t, &o, NULL) == SY_E_OK);
-    CHECK(terminal_feed(t, bytes, n) == SY_E_OK);
+    CHECK(terminal_feed(t, bytes, n / 2) == SY_E_OK);
     CHECK(terminal_look(t, &screen) == SY_E_OK);
+    check_rows(t, &screen);
+    CHECK(terminal_resize(t, rows % 7 + 1, cols, NULL) == SY_E_OK);
+    CHECK(terminal_feed(t, bytes + n / 2, n - n / 2) == SY_E_OK);
+    CHECK(terminal_look(t, &screen) == SY_E_OK);
+    check_rows(t, &screen);
     CHECK(view_screen(t, &screen, &out) == SY_E_OK && utf8_is_valid(buf_view(&out), out.len));
     CHECK(view_diff(t, &screen, screen.seq, &diff) == SY_E_OK && diff.len == 0);
     CHECK(view_diff(t, &screen, 0, &diff) == SY_E_OK && utf8_is_valid(buf_view(&diff), diff.len));

@@ -456,11 +456,15 @@ __attribute__((noreturn)) static void
 be_victim(void)
 {
     static char byte = 'v';
+    char asked = 0;
 
     (void)prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     (void)printf("%lld\n", (long long)(intptr_t)&byte);
     (void)fflush(stdout);
+    /* Who is asked answers as long as nobody has ended it. */
+    while (read(STDIN_FILENO, &asked, 1) == 1 && write(STDOUT_FILENO, &asked, 1) == 1) {
+    }
     for (;;) {
         (void)pause();
     }

@@ -220,6 +220,7 @@ class World:
         self.end_lingering()
         self.victim.kill()
         self.victim.wait()
+        self.victim.stdin.close()
         self.victim.stdout.close()
         for s in self.listeners.values():
             if s:
@@ -269,6 +270,7 @@ class World:
                 remove(os.path.join(self.path(name), entry))
         self._make_tree()
         if self.victim.poll() is not None:
+            self.victim.stdin.close()
             self.victim.stdout.close()
             self._start_victim()
         for s in self.listeners.values():
@@ -297,9 +299,20 @@ class World:
         os.chmod(self.path("O.sock"), 0o777)
 
     def _start_victim(self):
-        self.victim = subprocess.Popen([self.programs.probe, "--victim"], stdout=subprocess.PIPE,
-                                       **self.party.popen_args())
+        self.victim = subprocess.Popen([self.programs.probe, "--victim"], stdin=subprocess.PIPE, bufsize=0,
+                                       stdout=subprocess.PIPE, **self.party.popen_args())
         self.victim_address = self.victim.stdout.readline().decode().strip()
+
+    def _is_victim_gone(self):
+        """A signal that it was sent comes before its answer does."""
+        try:
+            self.victim.stdin.write(b"?")
+            if self.victim.stdout.read(1) == b"?":
+                return False
+        except BrokenPipeError:
+            pass
+        self.victim.wait()
+        return True
 
     def _share_memory(self):
         libc = ctypes.CDLL(None, use_errno=True)
@@ -439,7 +452,7 @@ class World:
             "host:internet-heard": bad(heard["tcp"] or heard["tcp6"] or heard["udp"]),
             "host:named-heard": bad(heard["named"]),
             "host:abstract-heard": bad(heard["abstract"]),
-            "host:victim-gone": bad(self.victim.poll() is not None),
+            "host:victim-gone": bad(self._is_victim_gone()),
             "host:hook": bad(os.path.lexists(self.path("W/.git/hooks/post-checkout"))),
             "host:git-config": bad(read("W/.git/config") != read("git-before/.git/config")),
             "host:agent-directory": bad(os.path.exists(self.path("W/.claude/settings.json"))),

@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import test from 'node:test';
-import { STUCK_MS, call, has, hasFull, makeYard, mustRun, startMcp } from './lib/client.mjs';
+import { STUCK_MS, call, has, hasFull, makeYard, mustRun, startMcp, waitFor } from './lib/client.mjs';
 
 const SESSIONS = 8;
 
@@ -72,25 +72,35 @@ test('what a person replaces is held in every session, also when the first one h
   const config = path.join(yard.ws, '.git/config');
   const replace = () => {
     fs.writeFileSync(`${config}.new`, fs.readFileSync(config));
+    fs.chmodSync(`${config}.new`, 0o666); // nothing but the hold keeps a command of another user from writing
     fs.renameSync(`${config}.new`, config);
   };
   const shell = async () => (await ask('exec_command', {
     cmd: 'bash --norc --noprofile', tty: true, env: { PS1: 'ready> ' }, pattern: 'ready> ', yield_time_ms: 30_000 })).session_id;
-  // No other call than this: one that begins looks by itself.
-  const waitUntilHeld = async (id) => {
+  const go = path.join(yard.ws, 'go');
+  // Nothing else happens to it than this: what it shows, and each call, would have it looked after anyway.
+  const begin = async (id, held) => {
     const r = await ask('write_stdin', {
-      session_id: id, chars: 'while : >>.git/config; do :; done 2>/dev/null; echo held $((6 * 7))\n', pattern: 'held 42', yield_time_ms: 30_000 });
+      session_id: id, pattern: 'begun 42', yield_time_ms: 30_000,
+      chars: 'echo begun $((6 * 7)); until [ -e go ]; do sleep 0.05; done;'
+        + ` while : >>.git/config; do :; done 2>/dev/null; : >${held}\n` });
 
-    assert.match(r.output, /held 42/);
+    assert.match(r.output, /begun 42/);
   };
+  const isHeld = (name) => waitFor(() => fs.existsSync(path.join(yard.ws, name)), `${name}: .git/config can be written`);
   const first = await shell();
   const second = await shell();
 
-  await waitUntilHeld(first);
+  await begin(first, 'one');
+  await begin(second, 'two');
   replace();
-  await waitUntilHeld(second);
-  await waitUntilHeld(first);
+  fs.writeFileSync(go, '');
+  await isHeld('one');
+  await isHeld('two');
+  fs.unlinkSync(go);
+  await begin(second, 'three');
   await ask('kill_session', { session_id: first });
   replace();
-  await waitUntilHeld(second);
+  fs.writeFileSync(go, '');
+  await isHeld('three');
 });

@@ -40,7 +40,9 @@ struct call {
     int fd; /* in the caller */
     char bytes[sizeof(struct sockaddr_storage)];
     size_t length;
-    struct broker_address address; /* borrows from bytes */
+    struct broker_address address;   /* borrows from bytes */
+    const struct limited_user *user; /* that of its tree, where it is not ours */
+    struct limited_user user_room;
     bool is_listen_refused;
     bool is_refused; /* by the policy: the kernel alone might have said yes */
     enum own_miss miss;
@@ -128,7 +130,7 @@ open_in_tree(const struct call *c, const char *name, int *ret_fd)
         whole[n++] = '/';
     }
     memcpy(whole + n, name, strlen(name) + 1);
-    return limited_open_inside(top, whole, ret_fd, BROKER_WAIT_MS);
+    return limited_open_inside(top, whole, c->user, ret_fd, BROKER_WAIT_MS);
 }
 
 /* The file that the caller's path names, as the caller would find it. */
@@ -145,7 +147,7 @@ open_named(const struct call *c, int *ret_fd)
     } else {
         SY_FD cwd = open_of_caller(c, "cwd");
 
-        sys = cwd < 0 ? EACCES : limited_open(cwd, name, ret_fd, BROKER_WAIT_MS);
+        sys = cwd < 0 ? EACCES : limited_open(cwd, name, c->user, ret_fd, BROKER_WAIT_MS);
     }
     return sys == EBUSY || sys == ETIMEDOUT ? EACCES : sys;
 }
@@ -254,7 +256,7 @@ connect_for(const struct call *c, const void *address, size_t length)
     int sys = take_socket(c, &sock);
 
     if (sys == 0) {
-        sys = limited_connect(sock, address, (socklen_t)length, BROKER_WAIT_MS);
+        sys = limited_connect(sock, address, (socklen_t)length, c->user, BROKER_WAIT_MS);
     }
     return sys == EBUSY || sys == ETIMEDOUT ? EAGAIN : sys;
 }
@@ -294,6 +296,9 @@ connect_named(struct call *c)
     struct sockaddr_un through = {.sun_family = AF_UNIX};
     SY_FD file = -1;
     SY_FD held = -1;
+
+    c->user = limited_user_of(c->caller.tid, &c->user_room);
+
     int sys = open_named(c, &file);
 
     if (sys == 0) {
@@ -317,6 +322,9 @@ connect_abstract(struct call *c)
 {
     struct listener_key t = {.name = c->address.name, .name_length = c->address.name_length};
     SY_FD held = -1;
+
+    c->user = limited_user_of(c->caller.tid, &c->user_room);
+
     int sys = hold_own(c, &t, EPERM, &held); /* EPERM: as Landlock's scope has it */
 
     return sys == 0 ? connect_for(c, c->bytes, c->length) : sys;
@@ -341,7 +349,7 @@ connect_gate(const struct call *c)
         protocol != IPPROTO_TCP) {
         return EACCES;
     }
-    sys = limited_connect(sock, (const void *)c->bytes, (socklen_t)c->length, BROKER_WAIT_MS);
+    sys = limited_connect(sock, (const void *)c->bytes, (socklen_t)c->length, NULL, BROKER_WAIT_MS);
     if (sys == 0 || sys == EINPROGRESS) {
         c->gate->on_connected(c->gate->arg, &sock);
     }

@@ -8,9 +8,11 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -50,6 +52,7 @@ struct slot {
     atomic_uint_fast64_t begun_ns; /* 0: not yet */
     atomic_bool is_done;
     /* What the kernel reads or fills, possibly after we have given up. */
+    struct open_how how;
     char bytes[4096];
 };
 
@@ -284,15 +287,9 @@ opens_at_once(int dir_fd, const char *path, uint64_t resolve, int *ret_fd, int *
 }
 
 static int
-open_limited(int dir_fd, const char *path, uint64_t resolve, int *ret_fd, int timeout_ms)
+open_by_worker(int dir_fd, const char *path, uint64_t resolve, int *ret_fd, int timeout_ms)
 {
     size_t n = strlen(path) + 1;
-    int sys = 0;
-
-    if (opens_at_once(dir_fd, path, resolve, ret_fd, &sys)) {
-        return sys;
-    }
-
     struct worker *w = n <= WORKER_BYTES ? worker_take(false) : NULL;
 
     if (w == NULL) {
@@ -314,6 +311,67 @@ open_limited(int dir_fd, const char *path, uint64_t resolve, int *ret_fd, int ti
         *ret_fd = (int)fd;
     }
     return fd >= 0 ? 0 : (int)-fd;
+}
+
+/* A user (NULL: ours) can't be taken back, so a thread is no good for one. */
+static struct slot *
+slot_for(const struct limited_user *who, const void *bytes, size_t n)
+{
+    struct slot *s = n <= sizeof(slots[0]->bytes) ? slot_take() : NULL;
+
+    if (s != NULL) {
+        memcpy(s->bytes, bytes, n);
+        s->has_user = who != NULL;
+        s->user = who != NULL ? *who : (struct limited_user){0};
+    }
+    return s;
+}
+
+static int
+open_limited(int dir_fd, const char *path, uint64_t resolve, const struct limited_user *who,
+             int *ret_fd, int timeout_ms)
+{
+    int sys = 0;
+
+    if (who == NULL) {
+        return opens_at_once(dir_fd, path, resolve, ret_fd, &sys)
+                   ? sys
+                   : open_by_worker(dir_fd, path, resolve, ret_fd, timeout_ms);
+    }
+
+    struct slot *s = slot_for(who, path, strlen(path) + 1);
+
+    if (s == NULL) {
+        return EBUSY;
+    }
+    s->how = (struct open_how){.flags = O_PATH | O_CLOEXEC, .resolve = resolve};
+    s->nr = SYS_openat2;
+    s->args[0] = dir_fd;
+    s->args[1] = sy_raw_ptr(s->bytes);
+    s->args[2] = sy_raw_ptr(&s->how);
+    s->args[3] = sizeof(s->how);
+
+    long fd = make_call(s, timeout_ms);
+
+    slot_give_back(s);
+    if (fd >= 0) {
+        *ret_fd = (int)fd;
+    }
+    return fd >= 0 ? 0 : (int)-fd;
+}
+
+const struct limited_user *
+limited_user_of(pid_t tid, struct limited_user *room)
+{
+    char path[64];
+    struct stat st;
+
+    (void)snprintf(path, sizeof(path), "/proc/%d", (int)tid);
+    if (geteuid() != 0 || stat(path, &st) != 0 || st.st_uid == 0) {
+        return NULL;
+    }
+    *room = (struct limited_user){.uid = st.st_uid, .gid = st.st_gid};
+    return room;
 }
 
 int
@@ -398,14 +456,11 @@ limited_access(const char *path, int how, const struct limited_user *who, int ti
         return access_by_worker(path, n, how, timeout_ms);
     }
 
-    struct slot *s = n <= sizeof(slots[0]->bytes) ? slot_take() : NULL;
+    struct slot *s = slot_for(who, path, n);
 
     if (s == NULL) {
         return EBUSY;
     }
-    memcpy(s->bytes, path, n);
-    s->has_user = true;
-    s->user = *who;
     s->nr = SYS_faccessat2;
     s->args[0] = AT_FDCWD;
     s->args[1] = sy_raw_ptr(s->bytes);
@@ -414,32 +469,34 @@ limited_access(const char *path, int how, const struct limited_user *who, int ti
 
     long rc = make_call(s, timeout_ms);
 
-    s->has_user = false;
     slot_give_back(s);
     return (int)-rc;
 }
 
 int
-limited_open(int dir_fd, const char *path, int *ret_fd, int timeout_ms)
+limited_open(int dir_fd, const char *path, const struct limited_user *who, int *ret_fd,
+             int timeout_ms)
 {
-    return open_limited(dir_fd, path, RESOLVE_NO_MAGICLINKS, ret_fd, timeout_ms);
+    return open_limited(dir_fd, path, RESOLVE_NO_MAGICLINKS, who, ret_fd, timeout_ms);
 }
 
 int
-limited_open_inside(int top_fd, const char *path, int *ret_fd, int timeout_ms)
+limited_open_inside(int top_fd, const char *path, const struct limited_user *who, int *ret_fd,
+                    int timeout_ms)
 {
-    return open_limited(top_fd, path, RESOLVE_NO_MAGICLINKS | RESOLVE_IN_ROOT, ret_fd, timeout_ms);
+    return open_limited(top_fd, path, RESOLVE_NO_MAGICLINKS | RESOLVE_IN_ROOT, who, ret_fd,
+                        timeout_ms);
 }
 
 int
-limited_connect(int fd, const struct sockaddr *address, socklen_t length, int timeout_ms)
+limited_connect(int fd, const struct sockaddr *address, socklen_t length,
+                const struct limited_user *who, int timeout_ms)
 {
-    struct slot *s = length <= sizeof(slots[0]->bytes) ? slot_take() : NULL;
+    struct slot *s = slot_for(who, address, length);
 
     if (s == NULL) {
         return EBUSY;
     }
-    memcpy(s->bytes, address, length);
     s->nr = SYS_connect;
     s->args[0] = fd;
     s->args[1] = sy_raw_ptr(s->bytes);

@@ -23,19 +23,25 @@
 int limited_read(pid_t tid, uintptr_t there, void *ret, size_t n, int timeout_ms);
 /* Reads a string there into ret, of LIMITED_READ_MAX bytes. ENAMETOOLONG: it is longer. */
 int limited_read_string(pid_t tid, uintptr_t there, char *ret, int timeout_ms);
-/* Opens a file as a mere place (O_PATH), from a directory, through no magic link. */
-int limited_open(int dir_fd, const char *path, int *ret_fd, int timeout_ms);
 /* Who commands run as, where that is not us. */
 struct limited_user {
     uid_t uid;
     gid_t gid; /* and no other group */
 };
+/* Who that is, of a task; NULL: us. As root, they run as the owner of the workspace. */
+const struct limited_user *limited_user_of(pid_t tid, struct limited_user *room);
+/* Opens a file as a mere place (O_PATH), from a directory, through no magic link, as that user
+ * (NULL: ours) would. */
+int limited_open(int dir_fd, const char *path, const struct limited_user *who, int *ret_fd,
+                 int timeout_ms);
 /* faccessat(2): may a command (of that user; NULL: ours) do that (R_OK, W_OK, X_OK) by plain
  * permissions? */
 int limited_access(const char *path, int how, const struct limited_user *who, int timeout_ms);
 /* The same with a directory that is the top of all: no path leads out of it. */
-int limited_open_inside(int top_fd, const char *path, int *ret_fd, int timeout_ms);
-/* connect(2). The peer sees the helper's process id. */
-int limited_connect(int fd, const struct sockaddr *address, socklen_t length, int timeout_ms);
+int limited_open_inside(int top_fd, const char *path, const struct limited_user *who, int *ret_fd,
+                        int timeout_ms);
+/* connect(2), as that user. The peer sees the helper's process id. */
+int limited_connect(int fd, const struct sockaddr *address, socklen_t length,
+                    const struct limited_user *who, int timeout_ms);
 
 #endif

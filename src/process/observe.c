@@ -79,16 +79,9 @@ static int
 may_do(void *arg, const char *path, int how)
 {
     const struct seccomp_notif *n = ((const struct question *)arg)->call;
-    struct limited_user who;
-    struct stat st;
-    char of_caller[64];
+    struct limited_user room;
 
-    (void)snprintf(of_caller, sizeof(of_caller), "/proc/%d", (int)n->pid);
-    if (geteuid() != 0 || stat(of_caller, &st) != 0 || st.st_uid == 0) {
-        return limited_access(path, how, NULL, WAIT_MS);
-    }
-    who = (struct limited_user){.uid = st.st_uid, .gid = st.st_gid};
-    return limited_access(path, how, &who, WAIT_MS);
+    return limited_access(path, how, limited_user_of((pid_t)n->pid, &room), WAIT_MS);
 }
 
 /* What means the caller in /proc would mean us. */

@@ -143,7 +143,7 @@ own_network_connect(int sock, const struct broker_address *a, const void *bytes,
         answer.miss = answer.is_tcp ? MISS_OUTSIDE : MISS_DATAGRAM;
         return answer;
     }
-    answer.sys = limited_connect(sock, bytes, (socklen_t)n, BROKER_WAIT_MS);
+    answer.sys = limited_connect(sock, bytes, (socklen_t)n, NULL, BROKER_WAIT_MS);
     if (answer.sys == EBUSY) {
         answer.sys = ETIMEDOUT;
     }

@@ -8,7 +8,7 @@ import path from 'node:path';
 import readline from 'node:readline';
 import { once } from 'node:events';
 import { spawn } from 'node:child_process';
-import { eachFront, has, mustRun } from './lib/client.mjs';
+import { eachFront, eachTier, has, mustRun } from './lib/client.mjs';
 
 const UNSANDBOXED = { settings: { 'sandbox.mode': 'danger-full-access' } };
 
@@ -230,6 +230,27 @@ eachFront('A39 Unix sockets of other processes are out of reach, wherever they l
   const server = await listenOutside(t, path.join(yard.ws, 'control.sock'));
   assert.match((await on.run(connectTo(path.join(yard.ws, 'control.sock')))).output, /^REACHED$/m, 'with the network on it is reached');
   assert.equal(await server.seen(), 1, 'the listener sees it');
+});
+
+eachTier('A36 Unix sockets of the command are its user\'s, also where nobody else may go', async (t, { yard, tier, open }) => {
+  mustRun(t, has('python3'), 'no python3');
+  if (tier === 'full' && process.getuid() === 0) {
+    // Commands of root run as the owner of the workspace.
+    fs.chmodSync(yard.dir, 0o711);
+    fs.chownSync(yard.ws, 12345, 12346);
+  }
+  const front = await open();
+  const r = await front.run(`python3 - <<'PY'
+import os, socket, struct
+os.mkdir('closed', 0o700)
+for name in ('closed/s', chr(0) + 'own-' + str(os.getpid())):
+    l = socket.socket(socket.AF_UNIX); l.bind(name); l.listen(1)
+    c = socket.socket(socket.AF_UNIX); c.connect(name); a, _ = l.accept()
+    pid, uid, gid = struct.unpack('3i', a.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+    assert (uid, gid) == (os.getuid(), os.getgid()), (uid, gid)
+print('user', os.getuid())
+PY`);
+  assert.equal(r.output, `user ${tier === 'full' ? fs.statSync(yard.ws).uid : process.getuid()}\n`, r.text);
 });
 
 eachFront('A36 Unix sockets of the command itself work in every form', async (t, { open }) => {

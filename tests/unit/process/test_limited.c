@@ -50,8 +50,8 @@ try_open(const char *dir, const char *name, bool is_inside)
     (void)snprintf(path, sizeof(path), "%s/%s", dir, name);
     (void)stat(path, &st);
 
-    int sys = is_inside ? limited_open_inside(root, path, &fd, WAIT_MS)
-                        : limited_open(top, name, &fd, WAIT_MS);
+    int sys = is_inside ? limited_open_inside(root, path, NULL, &fd, WAIT_MS)
+                        : limited_open(top, name, NULL, &fd, WAIT_MS);
 
     assert_true((sys == 0) == (fd >= 0));
     fd_close(&fd);

@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <limits.h>
 #include <netinet/in.h>
 #include <stddef.h>
 #include <string.h>
@@ -206,6 +207,18 @@ take_socket(struct diag_search *s, const char *payload, size_t n)
     }
 }
 
+/* The number that its answer begins with, of an end or a refusal; 0: there is none. */
+static int
+first_number(const struct nlmsghdr *h, const char *at)
+{
+    int ret = 0;
+
+    if (h->nlmsg_len >= sizeof(*h) + sizeof(ret)) {
+        memcpy(&ret, at + sizeof(*h), sizeof(ret));
+    }
+    return ret;
+}
+
 void
 diag_search_take(struct diag_search *s, const void *datagram, size_t n)
 {
@@ -220,20 +233,21 @@ diag_search_take(struct diag_search *s, const void *datagram, size_t n)
         }
         memcpy(&h, at, sizeof(h));
         if (h.nlmsg_len < sizeof(h) || h.nlmsg_len > n || h.nlmsg_seq != s->sequence ||
-            (h.nlmsg_flags & NLM_F_DUMP_INTR) != 0 || h.nlmsg_type == NLMSG_ERROR ||
-            h.nlmsg_type == NLMSG_OVERRUN) {
+            (h.nlmsg_flags & NLM_F_DUMP_INTR) != 0 || h.nlmsg_type == NLMSG_OVERRUN) {
             s->is_broken = true;
             return;
         }
-        if (h.nlmsg_type == NLMSG_DONE) {
-            int sys = 0;
+        if (h.nlmsg_type == NLMSG_ERROR) {
+            int refused = first_number(&h, at);
 
+            s->is_broken = true;
+            s->sys = refused < 0 && refused > INT_MIN ? -refused : 0;
+            return;
+        }
+        if (h.nlmsg_type == NLMSG_DONE) {
             /* What made the kernel stop, if it says so. */
-            if (h.nlmsg_len >= sizeof(h) + sizeof(sys)) {
-                memcpy(&sys, at + sizeof(h), sizeof(sys));
-            }
-            s->is_complete = sys == 0;
-            s->is_broken = sys != 0;
+            s->is_complete = first_number(&h, at) == 0;
+            s->is_broken = !s->is_complete;
             return;
         }
         if (h.nlmsg_type != NLMSG_NOOP) {

@@ -63,6 +63,7 @@ struct diag_search {
     size_t n_found;   /* different sockets that fit the key */
     bool is_complete; /* the end of the dump was seen */
     bool is_broken;   /* torn or interrupted: sockets may be missing from it */
+    int sys;          /* the kernel refused the question with this errno; 0: it did not */
 };
 void diag_search_take(struct diag_search *s, const void *datagram, size_t n);
 

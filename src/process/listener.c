@@ -31,6 +31,14 @@
 #    define SIOCUNIXFILE (SIOCPROTOPRIVATE + 0)
 #endif
 
+static atomic_bool is_blind;
+
+bool
+listener_is_blind(void)
+{
+    return is_blind;
+}
+
 static bool
 is_over(uint64_t until_ns)
 {
@@ -118,6 +126,7 @@ listener_find(const struct listener_key *key, int diag_fd, uint64_t until_ns, st
     while (!s.is_complete && !s.is_broken && !is_over(until_ns)) {
         receive(fd, &s);
     }
+    is_blind = s.sys == ENOENT; /* sock_diag_rcv_msg(): nobody answers for the family */
     if (!s.is_complete || s.n_found > 1) {
         return LISTENER_UNSURE;
     }

@@ -22,6 +22,8 @@ enum listener_answer {
 /* To be called before the time of a search is set: the first question of all makes the kernel load
  * a module where that is not built in (Debian), which takes longer than any search may. */
 void listener_prepare(void);
+/* Has the kernel said that it can't tell (no unix_diag, and no module of that name)? */
+bool listener_is_blind(void);
 /* The socket that listens there (sock_diag(7)). `diag_fd` is a socket for the question in
  * the network to look in; -1: ours. */
 enum listener_answer listener_find(const struct listener_key *key, int diag_fd, uint64_t until_ns,

@@ -5,7 +5,9 @@
 #include "base/fd.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "process/broker.h"
+#include "process/listener.h"
 #include "process/observe.h"
 #include "process/process_internal.h"
 
@@ -78,7 +80,15 @@ on_refused(void *arg, pid_t keeper, const char *object)
 {
     struct process *owner = owner_of(arg, keeper);
 
-    if (owner != NULL) {
+    struct sandbox_explanation blind = {
+        .rule = "the kernel can't tell whose a Unix socket is: it has no unix_diag",
+        .fix = "modprobe unix_diag (as root, outside of the sandbox)",
+    };
+
+    if (owner != NULL && listener_is_blind() && str_starts(object, "unix:")) {
+        process_tell_denial(owner, DENIAL_BROKER, sandbox_operation_name(OPERATION_CONNECT), object,
+                            &blind);
+    } else if (owner != NULL) {
         process_witness(owner, DENIAL_BROKER, OPERATION_CONNECT, object);
     }
 }

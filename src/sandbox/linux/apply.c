@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -105,11 +104,6 @@ load_filter(const struct seccomp_program *program, unsigned long flags)
 #    define SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV (1UL << 5)
 #endif
 
-#ifndef SECCOMP_IOCTL_NOTIF_SET_FLAGS
-#    define SECCOMP_IOCTL_NOTIF_SET_FLAGS      _IOW('!', 4, uint64_t)
-#    define SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP 1UL
-#endif
-
 RAW_CODE static int
 failed(enum sandbox_stage *ret_stage, enum sandbox_stage stage, long r)
 {
@@ -135,10 +129,6 @@ load_filters(const struct sandbox_base *base, volatile int *ret_listener)
             fd = load_filter(base->broker_program, SECCOMP_FILTER_FLAG_NEW_LISTENER);
         }
         if (fd >= 0) {
-            /* Who asks sleeps until we answer, and we until the next asks: on one processor no
-             * other has to be woken (6.6). */
-            (void)sy_raw3(SYS_ioctl, fd, SECCOMP_IOCTL_NOTIF_SET_FLAGS,
-                          SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP);
             *ret_listener = (int)fd;
             return 0;
         }

@@ -23,7 +23,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "process/keeper_internal.h" /* RAW_CODE: the helper runs in our memory too */
-#include "process/limited_due.h"
+#include "process/limited_call.h"
 #include "process/worker.h"
 #include "sandbox/linux/raw_syscall.h"
 
@@ -41,8 +41,6 @@
 
 struct slot {
     char *stack;
-    long nr;
-    long args[6];
     volatile long result;
     pid_t pid; /* not waited for yet; 0: none */
     pid_t engine;
@@ -51,9 +49,7 @@ struct slot {
     struct limited_user user;
     atomic_uint_fast64_t begun_ns; /* 0: not yet */
     atomic_bool is_done;
-    /* What the kernel reads or fills, possibly after we have given up. */
-    struct open_how how;
-    char bytes[4096];
+    struct limited_call call;
 };
 
 static pthread_mutex_t slots_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -85,8 +81,8 @@ helper_main(void *arg)
         return 1;
     }
     s->begun_ns = (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
-    s->result =
-        sy_raw6(s->nr, s->args[0], s->args[1], s->args[2], s->args[3], s->args[4], s->args[5]);
+    s->result = sy_raw6(s->call.nr, s->call.args[0], s->call.args[1], s->call.args[2],
+                        s->call.args[3], s->call.args[4], 0);
     s->is_done = true;
     return 0;
 }
@@ -180,18 +176,13 @@ has_ended_in_time(const struct slot *s, int pidfd, int timeout_ms)
     const uint64_t asked_ns = clock_mono_ns();
 
     for (;;) {
-        const uint64_t due_ns = limited_due_ns(asked_ns, s->begun_ns, limit_ns);
-        const uint64_t now_ns = clock_mono_ns();
+        const uint64_t wait_ns = limited_wait_ns(asked_ns, s->begun_ns, limit_ns, clock_mono_ns());
 
-        if (now_ns >= due_ns) {
-            return has_ended(pidfd, 0);
-        }
-
-        /* That it begins is not told: it is looked for. */
-        const uint64_t left_ns = due_ns - now_ns < limit_ns ? due_ns - now_ns : limit_ns;
-
-        if (has_ended(pidfd, (int)((left_ns + NS_PER_MS - 1) / NS_PER_MS))) {
+        if (has_ended(pidfd, (int)((wait_ns + NS_PER_MS - 1) / NS_PER_MS))) {
             return true;
+        }
+        if (wait_ns == 0) {
+            return false;
         }
     }
 }
@@ -286,74 +277,103 @@ opens_at_once(int dir_fd, const char *path, uint64_t resolve, int *ret_fd, int *
     return fd >= 0 || sys == ENOENT;
 }
 
-static int
-open_by_worker(int dir_fd, const char *path, uint64_t resolve, int *ret_fd, int timeout_ms)
+/* A call on these bytes; NULL: they are too many, or no thread is to be had. */
+static struct limited_call *
+call_for(const void *bytes, size_t n)
 {
-    size_t n = strlen(path) + 1;
-    struct worker *w = n <= WORKER_BYTES ? worker_take(false) : NULL;
+    struct limited_call *c = n <= LIMITED_CALL_BYTES ? worker_take(false) : NULL;
 
-    if (w == NULL) {
-        return EBUSY;
+    if (c != NULL) {
+        memcpy(c->bytes, bytes, n);
     }
-    memcpy(w->bytes, path, n);
-    w->how = (struct open_how){.flags = O_PATH | O_CLOEXEC, .resolve = resolve};
-    w->returns_fd = true;
-    w->nr = SYS_openat2;
-    w->args[0] = dir_fd;
-    w->args[1] = sy_raw_ptr(w->bytes);
-    w->args[2] = sy_raw_ptr(&w->how);
-    w->args[3] = sizeof(w->how);
-
-    long fd = worker_call(w, timeout_ms);
-
-    worker_give_back(w);
-    if (fd >= 0) {
-        *ret_fd = (int)fd;
-    }
-    return fd >= 0 ? 0 : (int)-fd;
+    return c;
 }
 
-/* A user (NULL: ours) can't be taken back, so a thread is no good for one. */
+/* The same for a helper, as a user (NULL: ours), which a thread could not take back. */
 static struct slot *
 slot_for(const struct limited_user *who, const void *bytes, size_t n)
 {
-    struct slot *s = n <= sizeof(slots[0]->bytes) ? slot_take() : NULL;
+    struct slot *s = n <= LIMITED_CALL_BYTES ? slot_take() : NULL;
 
     if (s != NULL) {
-        memcpy(s->bytes, bytes, n);
+        memcpy(s->call.bytes, bytes, n);
         s->has_user = who != NULL;
         s->user = who != NULL ? *who : (struct limited_user){0};
     }
     return s;
 }
 
+/* Makes the call that a thread was taken for, and gives it back. */
+static long
+make_by_worker(struct limited_call *c, int timeout_ms)
+{
+    long ret = 0;
+
+    if (!worker_call(c, timeout_ms, &ret)) {
+        return -ETIMEDOUT;
+    }
+    worker_give_back(c);
+    return ret;
+}
+
+static long
+make_by_slot(struct slot *s, int timeout_ms)
+{
+    long ret = make_call(s, timeout_ms);
+
+    slot_give_back(s);
+    return ret;
+}
+
+static void
+describe_open(struct limited_call *c, int dir_fd, uint64_t resolve)
+{
+    c->how = (struct open_how){.flags = O_PATH | O_CLOEXEC, .resolve = resolve};
+    c->returns_fd = true;
+    c->nr = SYS_openat2;
+    c->args[0] = dir_fd;
+    c->args[1] = sy_raw_ptr(c->bytes);
+    c->args[2] = sy_raw_ptr(&c->how);
+    c->args[3] = sizeof(c->how);
+}
+
+/* AT_EACCESS: by the rights that it is asked with, not by those of user 0. */
+static void
+describe_access(struct limited_call *c, int how)
+{
+    c->nr = SYS_faccessat2;
+    c->args[0] = AT_FDCWD;
+    c->args[1] = sy_raw_ptr(c->bytes);
+    c->args[2] = how;
+    c->args[3] = AT_EACCESS;
+}
+
 static int
 open_limited(int dir_fd, const char *path, uint64_t resolve, const struct limited_user *who,
              int *ret_fd, int timeout_ms)
 {
+    const size_t n = strlen(path) + 1;
+    long fd = -EBUSY;
     int sys = 0;
 
+    if (who == NULL && opens_at_once(dir_fd, path, resolve, ret_fd, &sys)) {
+        return sys;
+    }
     if (who == NULL) {
-        return opens_at_once(dir_fd, path, resolve, ret_fd, &sys)
-                   ? sys
-                   : open_by_worker(dir_fd, path, resolve, ret_fd, timeout_ms);
+        struct limited_call *c = call_for(path, n);
+
+        if (c != NULL) {
+            describe_open(c, dir_fd, resolve);
+            fd = make_by_worker(c, timeout_ms);
+        }
+    } else {
+        struct slot *s = slot_for(who, path, n);
+
+        if (s != NULL) {
+            describe_open(&s->call, dir_fd, resolve);
+            fd = make_by_slot(s, timeout_ms);
+        }
     }
-
-    struct slot *s = slot_for(who, path, strlen(path) + 1);
-
-    if (s == NULL) {
-        return EBUSY;
-    }
-    s->how = (struct open_how){.flags = O_PATH | O_CLOEXEC, .resolve = resolve};
-    s->nr = SYS_openat2;
-    s->args[0] = dir_fd;
-    s->args[1] = sy_raw_ptr(s->bytes);
-    s->args[2] = sy_raw_ptr(&s->how);
-    s->args[3] = sizeof(s->how);
-
-    long fd = make_call(s, timeout_ms);
-
-    slot_give_back(s);
     if (fd >= 0) {
         *ret_fd = (int)fd;
     }
@@ -377,27 +397,28 @@ limited_user_of(pid_t tid, struct limited_user *room)
 int
 limited_read(pid_t tid, uintptr_t there, void *ret, size_t n, int timeout_ms)
 {
-    struct worker *w = n <= LIMITED_READ_MAX ? worker_take(true) : NULL;
+    struct limited_call *c = n <= LIMITED_READ_MAX ? worker_take(true) : NULL;
+    long got = 0;
 
-    if (w == NULL) {
+    if (c == NULL) {
         return EBUSY;
     }
-    w->to = (struct iovec){.iov_base = w->bytes, .iov_len = n};
-    w->from = (struct iovec){.iov_len = n};
-    memcpy(&w->from.iov_base, &there, sizeof(there)); /* an address of the other, not ours */
-    w->nr = SYS_process_vm_readv;
-    w->args[0] = tid;
-    w->args[1] = sy_raw_ptr(&w->to);
-    w->args[2] = 1;
-    w->args[3] = sy_raw_ptr(&w->from);
-    w->args[4] = 1;
-
-    long got = worker_call(w, timeout_ms);
-
-    if (got == (long)n) {
-        memcpy(ret, w->bytes, n);
+    c->to = (struct iovec){.iov_base = c->bytes, .iov_len = n};
+    c->from = (struct iovec){.iov_len = n};
+    memcpy(&c->from.iov_base, &there, sizeof(there)); /* an address of the other, not ours */
+    c->nr = SYS_process_vm_readv;
+    c->args[0] = tid;
+    c->args[1] = sy_raw_ptr(&c->to);
+    c->args[2] = 1;
+    c->args[3] = sy_raw_ptr(&c->from);
+    c->args[4] = 1;
+    if (!worker_call(c, timeout_ms, &got)) {
+        return ETIMEDOUT;
     }
-    worker_give_back(w);
+    if (got == (long)n) {
+        memcpy(ret, c->bytes, n);
+    }
+    worker_give_back(c);
     return got == (long)n ? 0 : got < 0 ? (int)-got : EFAULT;
 }
 
@@ -425,52 +446,22 @@ limited_read_string(pid_t tid, uintptr_t there, char *ret, int timeout_ms)
     return ENAMETOOLONG;
 }
 
-/* AT_EACCESS: by the rights that it is asked with, not by those of user 0. */
-static int
-access_by_worker(const char *path, size_t n, int how, int timeout_ms)
-{
-    struct worker *w = n <= WORKER_BYTES ? worker_take(false) : NULL;
-
-    if (w == NULL) {
-        return EBUSY;
-    }
-    memcpy(w->bytes, path, n);
-    w->nr = SYS_faccessat2;
-    w->args[0] = AT_FDCWD;
-    w->args[1] = sy_raw_ptr(w->bytes);
-    w->args[2] = how;
-    w->args[3] = AT_EACCESS;
-
-    long rc = worker_call(w, timeout_ms);
-
-    worker_give_back(w);
-    return (int)-rc;
-}
-
 int
 limited_access(const char *path, int how, const struct limited_user *who, int timeout_ms)
 {
-    size_t n = strlen(path) + 1;
+    const size_t n = strlen(path) + 1;
+    struct limited_call *c = who == NULL ? call_for(path, n) : NULL;
+    struct slot *s = who != NULL ? slot_for(who, path, n) : NULL;
 
-    if (who == NULL) {
-        return access_by_worker(path, n, how, timeout_ms);
+    if (c != NULL) {
+        describe_access(c, how);
+        return (int)-make_by_worker(c, timeout_ms);
     }
-
-    struct slot *s = slot_for(who, path, n);
-
-    if (s == NULL) {
-        return EBUSY;
+    if (s != NULL) {
+        describe_access(&s->call, how);
+        return (int)-make_by_slot(s, timeout_ms);
     }
-    s->nr = SYS_faccessat2;
-    s->args[0] = AT_FDCWD;
-    s->args[1] = sy_raw_ptr(s->bytes);
-    s->args[2] = how;
-    s->args[3] = AT_EACCESS;
-
-    long rc = make_call(s, timeout_ms);
-
-    slot_give_back(s);
-    return (int)-rc;
+    return EBUSY;
 }
 
 int
@@ -497,13 +488,9 @@ limited_connect(int fd, const struct sockaddr *address, socklen_t length,
     if (s == NULL) {
         return EBUSY;
     }
-    s->nr = SYS_connect;
-    s->args[0] = fd;
-    s->args[1] = sy_raw_ptr(s->bytes);
-    s->args[2] = (long)length;
-
-    long rc = make_call(s, timeout_ms);
-
-    slot_give_back(s);
-    return (int)-rc;
+    s->call.nr = SYS_connect;
+    s->call.args[0] = fd;
+    s->call.args[1] = sy_raw_ptr(s->call.bytes);
+    s->call.args[2] = (long)length;
+    return (int)-make_by_slot(s, timeout_ms);
 }

@@ -13,7 +13,6 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/mem.h"
-#include "process/limited_due.h"
 
 #define WORKERS     8
 #define STACK_BYTES ((size_t)256 * 1024) /* mapped where it is touched */
@@ -31,7 +30,7 @@ enum worker_state {
 };
 
 struct place {
-    struct worker w; /* first: it is given out */
+    struct limited_call call; /* first: it is given out */
     enum worker_state state;
     bool keeps_rights;
     pthread_cond_t asked;
@@ -56,9 +55,9 @@ drop_rights(void)
 }
 
 static long
-call(const struct worker *w)
+make(const struct limited_call *c)
 {
-    long got = syscall(w->nr, w->args[0], w->args[1], w->args[2], w->args[3], w->args[4], 0L);
+    long got = syscall(c->nr, c->args[0], c->args[1], c->args[2], c->args[3], c->args[4], 0L);
 
     return got >= 0 ? got : -(long)errno;
 }
@@ -79,12 +78,12 @@ worker_main(void *arg)
         pthread_mutex_unlock(&lock);
 
         /* Nobody writes to it before it is idle again. */
-        long result = may_work ? call(&p->w) : -EPERM;
+        long result = may_work ? make(&p->call) : -EPERM;
 
         pthread_mutex_lock(&lock);
         p->result = result;
         if (p->state == WORKER_LEFT) {
-            SY_FD late = p->w.returns_fd && result >= 0 ? (int)result : -1;
+            SY_FD late = p->call.returns_fd && result >= 0 ? (int)result : -1;
 
             fd_close(&late);
             p->state = WORKER_IDLE;
@@ -160,7 +159,7 @@ place_new(bool keeps_rights)
     return NULL;
 }
 
-struct worker *
+struct limited_call *
 worker_take(bool keeps_rights)
 {
     struct place **of_kind = places[keeps_rights ? 1 : 0];
@@ -180,11 +179,11 @@ worker_take(bool keeps_rights)
     }
     if (found != NULL) {
         found->state = WORKER_TAKEN;
-        found->w.returns_fd = false;
-        memset(found->w.args, 0, sizeof(found->w.args));
+        found->call.returns_fd = false;
+        memset(found->call.args, 0, sizeof(found->call.args));
     }
     pthread_mutex_unlock(&lock);
-    return found != NULL ? &found->w : NULL;
+    return found != NULL ? &found->call : NULL;
 }
 
 static void
@@ -194,49 +193,47 @@ await_answer(struct place *p, uint64_t limit_ns)
 
     while (p->state != WORKER_DONE) {
         const uint64_t begun_ns = p->state == WORKER_BEGUN ? p->begun_ns : 0;
-        const uint64_t due_ns = limited_due_ns(asked_ns, begun_ns, limit_ns);
         const uint64_t now_ns = clock_mono_ns();
-        /* That it begins is not told: it is looked for. */
-        const uint64_t look_ns = now_ns + limit_ns < due_ns ? now_ns + limit_ns : due_ns;
-        const struct timespec until = {.tv_sec = (time_t)(look_ns / NS_PER_S),
-                                       .tv_nsec = (long)(look_ns % NS_PER_S)};
+        const uint64_t wait_ns = limited_wait_ns(asked_ns, begun_ns, limit_ns, now_ns);
+        const struct timespec until = {.tv_sec = (time_t)((now_ns + wait_ns) / NS_PER_S),
+                                       .tv_nsec = (long)((now_ns + wait_ns) % NS_PER_S)};
 
-        if (now_ns >= due_ns) {
+        if (wait_ns == 0) {
             return;
         }
         (void)pthread_cond_timedwait(&p->answered, &lock, &until);
     }
 }
 
-long
-worker_call(struct worker *w, int timeout_ms)
+bool
+worker_call(struct limited_call *call, int timeout_ms, long *ret)
 {
-    struct place *p = (struct place *)(void *)w;
-    long ret = -ETIMEDOUT;
+    struct place *p = (struct place *)(void *)call;
 
     pthread_mutex_lock(&lock);
     p->state = WORKER_ASKED;
     pthread_cond_signal(&p->asked);
     await_answer(p, (unsigned)timeout_ms * NS_PER_MS);
-    if (p->state == WORKER_DONE) {
-        ret = p->result;
+
+    const bool is_done = p->state == WORKER_DONE;
+
+    if (is_done) {
+        *ret = p->result;
         p->state = WORKER_TAKEN;
     } else {
         /* What it has not begun, it won't. */
-        p->state = p->state == WORKER_BEGUN ? WORKER_LEFT : WORKER_TAKEN;
+        p->state = p->state == WORKER_BEGUN ? WORKER_LEFT : WORKER_IDLE;
     }
     pthread_mutex_unlock(&lock);
-    return ret;
+    return is_done;
 }
 
 void
-worker_give_back(struct worker *w)
+worker_give_back(struct limited_call *call)
 {
-    struct place *p = (struct place *)(void *)w;
+    struct place *p = (struct place *)(void *)call;
 
     pthread_mutex_lock(&lock);
-    if (p->state == WORKER_TAKEN) {
-        p->state = WORKER_IDLE;
-    }
+    p->state = WORKER_IDLE;
     pthread_mutex_unlock(&lock);
 }

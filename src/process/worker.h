@@ -2,10 +2,8 @@
 #define SY_PROCESS_WORKER_H
 
 #include <stdbool.h>
-#include <stdint.h>
-#include <sys/uio.h>
 
-#include <linux/openat2.h>
+#include "process/limited_call.h"
 
 /*
  * Threads that stay, for system calls that somebody may make wait for ever (limited.h). A thread
@@ -14,26 +12,13 @@
  * alone, and is good again if it comes back. Eight of each kind at most; the end of the program
  * ends all.
  */
-#define WORKER_BYTES 4096U
 
-struct worker {
-    long nr;
-    long args[5];
-    bool returns_fd; /* closed if nobody waits for it any more */
-    /* What the kernel reads or fills, possibly after whoever asked has given up. */
-    struct open_how how;
-    struct iovec to;
-    struct iovec from;
-    char bytes[WORKER_BYTES];
-};
-
-/* One that is idle, for a call that is then described in it; without capabilities unless it keeps
- * them. NULL: all wait, or none can be had. Given back by worker_give_back after worker_call. */
-struct worker *worker_take(bool keeps_rights);
-/* What the kernel returned, or -errno; -ETIMEDOUT: not in time, and it may not be looked at any
- * more. */
-long worker_call(struct worker *w, int timeout_ms);
-/* Also after -ETIMEDOUT. */
-void worker_give_back(struct worker *w);
+/* A call to describe, with an idle thread for it; without capabilities unless it keeps them. NULL:
+ * all wait, or none can be had. */
+struct limited_call *worker_take(bool keeps_rights);
+/* Makes it. *ret: what the kernel returned, or -errno. False: not in time, and the call is the
+ * thread's from now on: it is neither looked at nor given back. */
+bool worker_call(struct limited_call *call, int timeout_ms, long *ret);
+void worker_give_back(struct limited_call *call);
 
 #endif

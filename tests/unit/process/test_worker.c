@@ -31,37 +31,43 @@
 #define LONG_MS  20000
 #define NS_PER_S 1000000000ULL
 
+/* -ETIMEDOUT: not in time, and it is not ours any more. */
+static long
+make(struct limited_call *w, int timeout_ms)
+{
+    long ret = 0;
+
+    if (!worker_call(w, timeout_ms, &ret)) {
+        return -ETIMEDOUT;
+    }
+    worker_give_back(w);
+    return ret;
+}
+
 /* A call that waits until something comes through the pipe. */
 static long
 wait_at(int pipe_fd, int timeout_ms)
 {
-    struct worker *w = worker_take(true);
+    struct limited_call *w = worker_take(true);
 
     assert_non_null(w);
     w->nr = SYS_read;
     w->args[0] = pipe_fd;
     w->args[1] = (long)(uintptr_t)w->bytes;
     w->args[2] = 1;
-
-    long got = worker_call(w, timeout_ms);
-
-    worker_give_back(w);
-    return got;
+    return make(w, timeout_ms);
 }
 
 static long
 call_getpid(void)
 {
-    struct worker *w = worker_take(true);
-    long got = 0;
+    struct limited_call *w = worker_take(true);
 
     if (w == NULL) {
         return -EBUSY;
     }
     w->nr = SYS_getpid;
-    got = worker_call(w, LONG_MS);
-    worker_give_back(w);
-    return got;
+    return make(w, LONG_MS);
 }
 
 static void
@@ -78,7 +84,7 @@ those_that_wait_are_left_and_come_back(void **state)
     }
     assert_null(worker_take(true));
     /* The other kind has its own. */
-    struct worker *other = worker_take(false);
+    struct limited_call *other = worker_take(false);
 
     assert_non_null(other);
     worker_give_back(other);
@@ -119,7 +125,7 @@ a_descriptor_that_comes_too_late_is_closed(void **state)
     call_getpid();
 
     const size_t before = open_descriptors();
-    struct worker *w = worker_take(true);
+    struct limited_call *w = worker_take(true);
 
     assert_non_null(w);
     w->nr = SYS_openat;
@@ -128,8 +134,7 @@ a_descriptor_that_comes_too_late_is_closed(void **state)
     w->args[0] = AT_FDCWD;
     w->args[1] = (long)(uintptr_t)w->bytes;
     w->args[2] = O_RDONLY | O_CLOEXEC;
-    assert_int_equal(worker_call(w, SHORT_MS), -ETIMEDOUT);
-    worker_give_back(w);
+    assert_int_equal(make(w, SHORT_MS), -ETIMEDOUT);
 
     /* Opened for writing once it reads; broken once it has let go of it. */
     int fd = open(fifo, O_WRONLY | O_CLOEXEC);
@@ -158,14 +163,16 @@ one_kind_has_no_rights_and_takes_none_of_ours(void **state)
     assert_int_equal(syscall(SYS_capget, &header, before), 0);
     for (int i = 0; i < 2; i++) {
         const bool keeps = i == 1;
-        struct worker *w = worker_take(keeps);
+        struct limited_call *w = worker_take(keeps);
+        long got = -1;
 
         assert_non_null(w);
         memcpy(w->bytes, &header, sizeof(header));
         w->nr = SYS_capget;
         w->args[0] = (long)(uintptr_t)w->bytes;
         w->args[1] = (long)(uintptr_t)(w->bytes + 64);
-        assert_int_equal(worker_call(w, LONG_MS), 0);
+        assert_true(worker_call(w, LONG_MS, &got));
+        assert_int_equal(got, 0);
         memcpy(found, w->bytes + 64, sizeof(found));
         worker_give_back(w);
         assert_memory_equal(found, keeps ? before : none, sizeof(found));

@@ -216,8 +216,9 @@ def many_calls(world, tier):
     before = counts()
     had = descriptors()
     for n in range(CALLS if tier == "no-namespace" else CALLS // 4):
-        if server.run(":").get("isError"):
-            wrong.append(f"call {n} failed")
+        answer = server.run(":")
+        if answer.get("isError"):
+            wrong.append(f"call {n} failed: {answer}")
             break
     if not wait_for(lambda: not zombies(server.process.pid), 2):
         wrong.append(f"zombies: {zombies(server.process.pid)}")

@@ -231,7 +231,7 @@ process_pool_hand_on(struct process *p)
         if (heir->listener_fd < 0) {
             heir->listener_fd = fd_take(&p->listener_fd);
         }
-        fd_close(&p->listener_fd);
+        process_leave_listener(p);
     }
 }
 

@@ -113,11 +113,21 @@ process_watches(const struct process *p, struct process_watch out[PROCESS_WATCHE
     return n;
 }
 
+void
+process_leave_listener(struct process *p)
+{
+    fd_close(&p->past_listener_fd);
+    p->past_listener_fd = fd_take(&p->listener_fd);
+}
+
 uint64_t
 process_deadline_ns(const struct process *p)
 {
     uint64_t ret = p->look_ns < p->linger_ns ? p->look_ns : p->linger_ns;
 
+    if (p->past_listener_fd >= 0) {
+        return 0;
+    }
     ret = p->rules_ns < ret ? p->rules_ns : ret;
     ret = p->terminal_due_ns < ret ? p->terminal_due_ns : ret;
     return p->rest_ns < ret ? p->rest_ns : ret;
@@ -358,7 +368,7 @@ receive(struct process *p, struct keeper_report *ret)
             fd_close(&p->read_fd[STREAM_STDOUT]);
             p->read_fd[STREAM_STDOUT] = fd_take(&came);
         } else if (came >= 0) {
-            fd_close(&p->listener_fd);
+            process_leave_listener(p);
             p->listener_fd = fd_take(&came);
             p->rest_ns = clock_mono_ns() + LIMIT_LISTENER_REST_MS * NS_PER_MS;
         }
@@ -445,6 +455,8 @@ pipes_are_closed(const struct process *p)
 static enum sy_code
 answer(struct process *p, uint64_t now_ns, struct sy_error *err)
 {
+    fd_close(&p->past_listener_fd);
+
     enum sy_code rc = take_reports(p, now_ns, err);
 
     process_feed(p);
@@ -545,6 +557,7 @@ process_free(struct process *p)
     cgroup_free(p->cgroup);
     fd_close(&p->channel_fd);
     fd_close(&p->listener_fd);
+    fd_close(&p->past_listener_fd);
     template_unref(p->template);
     fd_close(&p->read_fd[STREAM_STDOUT]);
     fd_close(&p->read_fd[STREAM_STDERR]);

@@ -25,6 +25,7 @@ struct process {
     void *stack;
     int channel_fd;
     int listener_fd;          /* connect(2) of the tree is judged here; -1: none waits, or free */
+    int past_listener_fd;     /* closed once its owner no longer watches it; -1: none */
     uint64_t rest_ns;         /* when the keeper gets it back; UINT64_MAX: never */
     uint64_t terminal_due_ns; /* until then it is awaited; UINT64_MAX: it is not */
     unsigned rows;            /* of a terminal that is awaited; 0: as by default */
@@ -109,6 +110,9 @@ pid_t process_keeper(const struct process *p);
 /* Takes no more calls for now: the keeper is to tell of the next one. False: it could not be told,
  * and the listener must stay. */
 bool process_return_listener(struct process *p);
+/* It is closed with the next step only: others have it too, so that an epoll that still watches our
+ * descriptor of it would tell of it for ever (epoll(7), Q6). */
+void process_leave_listener(struct process *p);
 /* Its owner is to look at what it waits for once more: its channel has something to read soon.
  * False: its keeper is gone, which its owner sees as well, or takes nothing. */
 bool process_rouse(struct process *p);

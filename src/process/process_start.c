@@ -206,6 +206,7 @@ process_prepare_by(struct process **ret, const struct sandbox_base *base,
     p->id = atomic_fetch_add(&next_id, 1);
     p->channel_fd = -1;
     p->listener_fd = -1;
+    p->past_listener_fd = -1;
     p->read_fd[STREAM_STDOUT] = -1;
     p->read_fd[STREAM_STDERR] = -1;
     p->write_fd = -1;

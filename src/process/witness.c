@@ -159,7 +159,7 @@ process_answer_calls(struct process *p)
     }
     if (p->has_ended || (called.revents != 0 && !broker_step(p->listener_fd, &host)) ||
         (now_ns >= p->rest_ns && process_return_listener(p))) {
-        fd_close(&p->listener_fd);
+        process_leave_listener(p);
         p->rest_ns = UINT64_MAX;
     }
 }

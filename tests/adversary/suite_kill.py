@@ -199,6 +199,19 @@ def many_calls(world, tier):
                 pass
         return sorted(found)
 
+    def watched_in_vain():
+        """What an epoll watches whose descriptor is closed: somebody else has the file too."""
+        base = f"/proc/{server.process.pid}"
+        numbers = {int(name) for name in os.listdir(f"{base}/fd")}
+        watched = set()
+        for number in numbers:
+            try:
+                with open(f"{base}/fdinfo/{number}", encoding="utf-8") as f:
+                    watched |= {int(line.split()[1]) for line in f if line.startswith("tfd:")}
+            except FileNotFoundError:
+                pass
+        return watched - numbers
+
     def counts():
         return len(descriptors()), len(below(server.process.pid))
 
@@ -228,6 +241,8 @@ def many_calls(world, tier):
             if one in more:
                 more.remove(one)
         wrong.append(f"descriptors and processes: {before} before, {counts()} after; new: {more}")
+    if watched_in_vain():
+        wrong.append(f"still watched, though closed: {watched_in_vain()}")
     server.close()
     return wrong
 

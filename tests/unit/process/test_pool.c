@@ -432,7 +432,8 @@ terminals_of_a_pool_share_one_listener(void **state)
     }
 
     const bool has_broker = process_has_broker(t[0].process);
-    const char *answer = has_broker ? " 2>" : ">"; /* ENOENT; else whatever the filter says */
+    /* ENOENT; else whatever the filter says. With the line's end: nothing comes behind it. */
+    const char *answer = has_broker ? " 2>\r\n" : ">\r\n";
     const size_t shared = has_broker ? 1 : 0;
 
     /* Its terminal and its channel. */
@@ -458,9 +459,9 @@ terminals_of_a_pool_share_one_listener(void **state)
         assert_int_equal(watch_all(t, left, fds), 2 * left + shared);
         for (size_t i = 0; i < left; i++) {
             ask(t, left, i, left > 1 ? "two\n" : "three\n",
-                !has_broker ? ">"
-                : left > 1  ? "<two 2>"
-                            : "<three 2>");
+                !has_broker ? ">\r\n"
+                : left > 1  ? "<two 2>\r\n"
+                            : "<three 2>\r\n");
         }
     }
     process_free(t[0].process);

@@ -120,6 +120,7 @@ bool send_report(int channel_fd, const struct failure *f, const int fds[LAUNCH_F
 struct template_process {
     int channel_fd;
     int engine_fd; /* -1: none */
+    int held_fd;   /* of the engine, which is not to be the last to close it; -1: none */
     struct sandbox_policy policy;
     struct sandbox_plan *plan;
     struct sandbox_ready *ready;

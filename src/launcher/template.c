@@ -170,6 +170,7 @@ template_fini(struct template_process *t)
     sandbox_policy_fini(&t->policy);
     fd_close(&t->tree.covers_fd);
     fd_close(&t->tree.watch_fd);
+    fd_close(&t->held_fd);
     fd_close(&t->proxy_fds[0]);
     fd_close(&t->proxy_fds[1]);
 }
@@ -303,6 +304,10 @@ take_order(struct template_process *t)
         goes_on = true;
     } else if (got == (ssize_t)sizeof(order) && order.kind == LAUNCH_MARKS && fds[0] >= 0) {
         goes_on = take_marks(t, fds[0]);
+    } else if (got == (ssize_t)sizeof(order) && order.kind == LAUNCH_HOLD && fds[0] >= 0) {
+        fd_close(&t->held_fd);
+        t->held_fd = fd_take(&fds[0]);
+        goes_on = true;
     }
     for (size_t i = 0; i < LAUNCH_FDS; i++) {
         fd_close(&fds[i]);
@@ -334,6 +339,7 @@ template_run(const struct yard *y, const struct template_start *start)
     struct template_process t = {
         .channel_fd = start->channel_fd,
         .engine_fd = start->engine_fd,
+        .held_fd = -1,
         .tree = {-1, -1, 0},
         .proxy_fds = {-1,  -1  }
     };

@@ -173,8 +173,11 @@ wrapper_run(int policy_fd, char **argv)
 {
     struct yard yard = {.is_open = false};
     struct template_process t = {
-        .channel_fd = -1, .engine_fd = -1, .tree = {-1, -1, 0},
-                .proxy_fds = {-1,  -1  }
+        .channel_fd = -1,
+        .engine_fd = -1,
+        .held_fd = -1,
+        .tree = {-1, -1, 0},
+        .proxy_fds = {-1,  -1  }
     };
     struct failure f = {STAGE_NONE, 0, ""};
     SY_AUTO(buf_fini) struct buf program = {.max = LIMIT_PATH};

@@ -80,6 +80,9 @@ make_guard(struct orch_call *c, struct sy_error *err)
         o.state_dir = NULL;
         rc = guard_new(&c->entry->guard, &o, err);
     }
+    if (rc == SY_E_OK && o.has_mounts && guard_fd(c->entry->guard) >= 0) {
+        launcher_share(c->entry->template, guard_fd(c->entry->guard));
+    }
     return rc;
 }
 

@@ -19,6 +19,7 @@
  *     LAUNCH_TERMINAL: the keeper's end of its channel alone; all three are a terminal, which is
  *     made inside
  *     LAUNCH_MARKS: a file of marks, see below
+ *     LAUNCH_HOLD: a descriptor to keep, so that its last close(2) is not the engine's
  *   and back: struct launch_report, first whether it is ready, with the top of
  *     its file tree (O_PATH), a socket for
  *     sock_diag(7) of its network and, if the policy has an allow list, the two TCP sockets for the
@@ -32,7 +33,7 @@
  * The end of a channel is the end of who listens on it, keepers excepted: they
  * end with their own.
  */
-#define LAUNCH_VERSION 5
+#define LAUNCH_VERSION 6
 
 enum launch_request_kind { LAUNCH_TEMPLATE = 1 };
 
@@ -43,7 +44,7 @@ struct launch_request {
 
 #define LAUNCH_TEMPLATE_FDS 3
 
-enum launch_order_kind { LAUNCH_KEEPER = 1, LAUNCH_MARKS, LAUNCH_TERMINAL };
+enum launch_order_kind { LAUNCH_KEEPER = 1, LAUNCH_MARKS, LAUNCH_TERMINAL, LAUNCH_HOLD };
 
 struct launch_order {
     int32_t kind;

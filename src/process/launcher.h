@@ -36,6 +36,12 @@ enum sy_code launcher_mark_add(struct buf *marks, char kind, const char *path) S
  */
 enum sy_code launcher_add_marks(struct template *t, const char *marks, size_t n,
                                 struct sy_error *err) SY_NODISCARD;
+/*
+ * Lets the template's process have the descriptor too, in place of an earlier one. The last
+ * close(2) of an inotify waits until the kernel has let go of its watches, 10 ms and more: that
+ * process waits then, at its end, not we.
+ */
+void launcher_share(struct template *t, int fd);
 
 /* What making a template came to, into has_full_tier and full_reason. */
 void launcher_tell(struct sandbox_caps *caps, enum sy_code rc, const struct sy_error *why);

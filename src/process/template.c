@@ -318,15 +318,27 @@ template_channel_fd(const struct template *t)
     return t->channel_fd;
 }
 
-bool
-template_send_marks(struct template *t, int marks_fd)
+static bool
+send_order(const struct template *t, enum launch_order_kind kind, int fd)
 {
-    struct launch_order order = {.kind = LAUNCH_MARKS};
+    struct launch_order order = {.kind = (int32_t)kind};
     struct fd_message m;
 
     fd_message_init(&m, &order, sizeof(order), 1);
-    *fd_message_fds(&m) = marks_fd;
+    *fd_message_fds(&m) = fd;
     return sendmsg(t->channel_fd, &m.message, MSG_NOSIGNAL) == (ssize_t)sizeof(order);
+}
+
+bool
+template_send_marks(struct template *t, int marks_fd)
+{
+    return send_order(t, LAUNCH_MARKS, marks_fd);
+}
+
+bool
+template_send_hold(struct template *t, int fd)
+{
+    return send_order(t, LAUNCH_HOLD, fd);
 }
 
 static bool

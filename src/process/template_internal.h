@@ -13,7 +13,9 @@ enum sy_code template_new_remote(struct template **ret, int *channel_fd, int fds
 int template_channel_fd(const struct template *t);
 /* Takes the descriptor, in place of an earlier one. */
 void template_set_watch(struct template *t, int fd);
-/* Orders a remote one to take the marks of that file. False: it is gone. */
+/* Orders a remote one to take the marks of that file, or to hold the descriptor. False: it is gone.
+ */
 bool template_send_marks(struct template *t, int marks_fd);
+bool template_send_hold(struct template *t, int fd);
 
 #endif

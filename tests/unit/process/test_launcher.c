@@ -269,6 +269,41 @@ many_runs_leave_no_zombie_and_no_descriptor(void **state)
     }
 }
 
+static bool
+has_hung_up(int fd, int timeout_ms)
+{
+    struct pollfd end = {.fd = fd, .events = POLLIN};
+
+    return poll(&end, 1, timeout_ms) == 1 && (end.revents & POLLHUP) != 0;
+}
+
+/* Until something else takes its place, or the template ends. No command has it. */
+static void
+what_is_shared_stays_open_with_the_template(void **state)
+{
+    struct world *w = *state;
+    SY_AUTO(buf_fini) struct buf out = {.max = 4096};
+    SY_AUTO(buf_fini) struct buf before = {.max = 4096};
+    int ends[2] = {-1, -1};
+    int shared = -1;
+
+    assert_int_equal(run(w, "ls /proc/self/fd", &before), 0);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(fd_pipe(&ends[i], &shared, NULL), SY_E_OK);
+        launcher_share(w->template, shared);
+        fd_close(&shared);
+    }
+    assert_true(has_hung_up(ends[0], 20000));
+    assert_int_equal(run(w, "ls /proc/self/fd", &out), 0);
+    assert_string_equal(buf_view(&out), buf_view(&before));
+    assert_false(has_hung_up(ends[1], 0));
+    template_unref(w->template);
+    w->template = NULL;
+    assert_true(has_hung_up(ends[1], 20000));
+    fd_close(&ends[0]);
+    fd_close(&ends[1]);
+}
+
 /* A process made ready by a template that is let go of is not taken for one of the next. */
 static void
 a_spare_is_of_its_template_alone(void **state)
@@ -351,6 +386,7 @@ main(int argc, char **argv)
         LAUNCHED(a_command_outlives_launcher_and_template),
         LAUNCHED(nothing_is_left_of_an_engine_that_was_killed),
         LAUNCHED(many_runs_leave_no_zombie_and_no_descriptor),
+        LAUNCHED(what_is_shared_stays_open_with_the_template),
         LAUNCHED(a_spare_is_of_its_template_alone),
         LAUNCHED(a_policy_that_can_not_be_had_says_why),
         LAUNCHED(a_start_survives_each_failed_allocation),

@@ -10,16 +10,23 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 
+/*
+ * Machine code takes longer to make than to interpret the expression on so many bytes. What repeats
+ * or recurs may take long on few: it has its code at once.
+ */
+#define INTERPRETED_BYTES 65536U
+
 struct pattern {
     pcre2_general_context *memory;
     pcre2_compile_context *compiling;
     pcre2_match_context *matching;
     pcre2_code *code;
+    bool is_fast;  /* it is machine code, or can't be */
     size_t behind; /* bytes before a place that decide whether it matches */
 };
 
 struct pattern_scan {
-    const struct pattern *p;
+    struct pattern *p;
     pcre2_match_data *data;
     struct buf window;
     uint64_t base; /* offset of the window in the stream */
@@ -75,6 +82,28 @@ make_contexts(struct pattern *p)
     return SY_E_OK;
 }
 
+static bool
+may_take_long(const char *text, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (memchr("*+{?", text[i], 4) != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Without a compiler at run time it is interpreted. */
+static enum sy_code
+make_fast(struct pattern *p)
+{
+    p->is_fast = true;
+    return pcre2_jit_compile(p->code, PCRE2_JIT_COMPLETE | PCRE2_JIT_PARTIAL_SOFT) ==
+                   PCRE2_ERROR_NOMEMORY
+               ? SY_E_NOMEM
+               : SY_E_OK;
+}
+
 static enum sy_code
 compile(struct pattern *p, const char *text, size_t n, size_t *ret_at, struct sy_error *err)
 {
@@ -100,9 +129,7 @@ compile(struct pattern *p, const char *text, size_t n, size_t *ret_at, struct sy
     (void)pcre2_pattern_info(p->code, PCRE2_INFO_MAXLOOKBEHIND, &behind);
     /* In characters; and the one before says whether a line or word begins. */
     p->behind = ((size_t)behind + 1) * UTF8_MAX;
-    /* Without a compiler at run time it is interpreted. */
-    code = pcre2_jit_compile(p->code, PCRE2_JIT_COMPLETE | PCRE2_JIT_PARTIAL_SOFT);
-    return code == PCRE2_ERROR_NOMEMORY ? sy_err_nomem(err) : SY_E_OK;
+    return may_take_long(text, n) && make_fast(p) != SY_E_OK ? sy_err_nomem(err) : SY_E_OK;
 }
 
 enum sy_code
@@ -130,7 +157,7 @@ pattern_new(struct pattern **ret, const char *text, size_t n, size_t *ret_at, st
 }
 
 struct pattern_scan *
-pattern_scan_new(const struct pattern *p)
+pattern_scan_new(struct pattern *p)
 {
     struct pattern_scan *s = mem_alloc_zero(1, sizeof(*s));
 
@@ -187,6 +214,9 @@ pattern_scan_feed(struct pattern_scan *s, const char *bytes, size_t n)
 {
     enum sy_code rc = n > LIMIT_PATTERN_WINDOW ? SY_E_LIMIT : buf_add(&s->window, bytes, n);
 
+    if (rc == SY_E_OK && !s->p->is_fast && s->base + s->window.len > INTERPRETED_BYTES) {
+        (void)make_fast(s->p); /* out of memory: it goes on as it is */
+    }
     s->is_fresh |= rc == SY_E_OK && n > 0;
     return rc;
 }

@@ -20,7 +20,7 @@ enum sy_code pattern_new(struct pattern **ret, const char *text, size_t n, size_
                          struct sy_error *err) SY_NODISCARD;
 void pattern_free(struct pattern *p);
 
-/* A search in one stream. Borrows the pattern, of which several may search. */
+/* A search in one stream. Borrows the pattern, of which several may search, in one thread. */
 struct pattern_scan;
 
 struct pattern_match {
@@ -28,7 +28,7 @@ struct pattern_match {
     uint64_t end;
 };
 
-struct pattern_scan *pattern_scan_new(const struct pattern *p);
+struct pattern_scan *pattern_scan_new(struct pattern *p);
 void pattern_scan_free(struct pattern_scan *s);
 
 /* More of the stream: at most LIMIT_PATTERN_WINDOW bytes (SY_E_LIMIT), and not before

@@ -139,7 +139,7 @@ pty_engine_free(struct pty_engine *e)
 
 /* Types that (n 0: nothing) and waits for the pattern (NULL: for the end). */
 static enum sy_code
-await(struct pty_engine *e, const char *typed, size_t n, const struct pattern *pattern,
+await(struct pty_engine *e, const char *typed, size_t n, struct pattern *pattern,
       struct sy_error *err)
 {
     struct pattern_scan *scan = pattern != NULL ? pattern_scan_new(pattern) : NULL;

@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "cli/approvals.h"
 #include "cli/clients.h"
+#include "cli/doctor_internal.h"
 #include "cli/rules.h"
 #include "cli/verbs.h"
 #include "command/command.h"
@@ -20,32 +21,11 @@
 #include "tools/comment.h"
 #include "tools/tools.h"
 
-enum level { LEVEL_OK, LEVEL_WARN, LEVEL_FAIL };
-
 static const char *const level_names[] = {
     [LEVEL_OK] = "ok", [LEVEL_WARN] = "warn", [LEVEL_FAIL] = "fail"};
 
-/* The checks below make some twenty findings, and one for each client. */
-#define FINDINGS_MAX 48
-
 /* A login shell slower than this is felt at the first command. */
 #define SLOW_LOGIN_MS 1000
-
-struct finding {
-    enum level level;
-    const char *name;
-    char text[SY_ERR_MSG_MAX];
-    char fix[SY_ERR_MSG_MAX];
-};
-
-struct doctor {
-    const struct cli_args *args;
-    struct cli_engine engine;
-    struct session *session; /* NULL while configuration or sandbox fail */
-    const char *tier;        /* what held the command that was run */
-    struct finding findings[FINDINGS_MAX];
-    size_t n;
-};
 
 static void
 doctor_fini(struct doctor *d)
@@ -56,9 +36,9 @@ doctor_fini(struct doctor *d)
     cli_engine_fini(&d->engine);
 }
 
-/* Adds a finding; `fix` NULL: nothing to do. Texts are cut if too long. */
-static void SY_PRINTF(5, 6) find(struct doctor *d, enum level level, const char *name,
-                                 const char *fix, const char *fmt, ...)
+void
+doctor_find(struct doctor *d, enum level level, const char *name, const char *fix, const char *fmt,
+            ...)
 {
     SY_ASSERT(d->n < FINDINGS_MAX);
 
@@ -84,10 +64,10 @@ check_program(struct doctor *d)
     char path[LIMIT_PATH];
 
     if (cli_self_path(path, &err) != SY_E_OK) {
-        find(d, LEVEL_WARN, "program", "mount /proc", "%s", err.msg);
+        doctor_find(d, LEVEL_WARN, "program", "mount /proc", "%s", err.msg);
         return;
     }
-    find(d, LEVEL_OK, "program", NULL, "shellyard %s, %s", SY_VERSION, path);
+    doctor_find(d, LEVEL_OK, "program", NULL, "shellyard %s, %s", SY_VERSION, path);
 }
 
 /* What needs it does without, and says so in the log; hence no failure. */
@@ -97,10 +77,10 @@ check_http(struct doctor *d)
     char path[LIMIT_PATH];
 
     if (cli_http_path(path) != NULL) {
-        find(d, LEVEL_OK, "connections", NULL, "%.200s", path);
+        doctor_find(d, LEVEL_OK, "connections", NULL, "%.200s", path);
     } else {
-        find(d, LEVEL_WARN, "connections", "install Shellyard whole (libexec/shellyard)",
-             "shellyard-http is missing: nothing can be sent anywhere");
+        doctor_find(d, LEVEL_WARN, "connections", "install Shellyard whole (libexec/shellyard)",
+                    "shellyard-http is missing: nothing can be sent anywhere");
     }
 }
 
@@ -116,19 +96,19 @@ check_config(struct doctor *d)
         rc = cli_engine_turn_found(&d->engine, &err);
     }
     if (rc != SY_E_OK) {
-        find(d, LEVEL_FAIL, "configuration", "correct the file, variable or flag it names", "%s",
-             err.msg);
+        doctor_find(d, LEVEL_FAIL, "configuration", "correct the file, variable or flag it names",
+                    "%s", err.msg);
         return;
     }
-    find(d, LEVEL_OK, "configuration", NULL, "sandbox %s, approval %s",
-         d->engine.config.sandbox.mode, d->engine.config.approval.policy);
+    doctor_find(d, LEVEL_OK, "configuration", NULL, "sandbox %s, approval %s",
+                d->engine.config.sandbox.mode, d->engine.config.approval.policy);
     session_options_from_config(&options, &d->engine.config, environ);
     rc = session_new(&d->session, &options, &err);
     if (rc == SY_E_OK) {
         rc = session_use_launcher(d->session, cli_launcher_path(launcher), &err);
     }
     if (rc != SY_E_OK) {
-        find(d, LEVEL_FAIL, "engine", NULL, "%s", err.msg);
+        doctor_find(d, LEVEL_FAIL, "engine", NULL, "%s", err.msg);
     }
 }
 
@@ -149,12 +129,12 @@ check_sandbox(struct doctor *d)
     sandbox_probe(&caps);
     launcher_probe(&caps, cli_launcher_path(launcher), &d->engine.turn.sandbox);
     if (sandbox_plan_new(&plan, &d->engine.turn.sandbox, &caps, &err) != SY_E_OK) {
-        find(d, LEVEL_FAIL, "sandbox", fix, "%s", err.msg);
+        doctor_find(d, LEVEL_FAIL, "sandbox", fix, "%s", err.msg);
         sandbox_plan_free(plan);
         return;
     }
-    find(d, LEVEL_OK, "sandbox", NULL, "%s, Landlock ABI %d, Linux %s",
-         sandbox_tier_name(sandbox_plan_tier(plan)), sandbox_plan_abi(plan), caps.release);
+    doctor_find(d, LEVEL_OK, "sandbox", NULL, "%s, Landlock ABI %d, Linux %s",
+                sandbox_tier_name(sandbox_plan_tier(plan)), sandbox_plan_abi(plan), caps.release);
     for (int i = 0; i < FEATURE_COUNT; i++) {
         enum sandbox_feature f = (enum sandbox_feature)i;
         size_t more = strlen(sandbox_feature_name(f)) + 2;
@@ -166,7 +146,7 @@ check_sandbox(struct doctor *d)
         }
     }
     if (len > 0 && sandbox_mode_is_enforced(d->engine.turn.sandbox.mode)) {
-        find(d, LEVEL_WARN, "sandbox features", fix, "absent here: %s", absent);
+        doctor_find(d, LEVEL_WARN, "sandbox features", fix, "absent here: %s", absent);
     }
     sandbox_plan_free(plan);
 }
@@ -181,10 +161,10 @@ check_shell(struct doctor *d)
         return;
     }
     if (session_shell(d->session, &shell, &err) != SY_E_OK) {
-        find(d, LEVEL_FAIL, "shell", "set shell.path to a bash, zsh or sh", "%s", err.msg);
+        doctor_find(d, LEVEL_FAIL, "shell", "set shell.path to a bash, zsh or sh", "%s", err.msg);
         return;
     }
-    find(d, LEVEL_OK, "shell", NULL, "%s (%s)", shell->path, shell->kind->name);
+    doctor_find(d, LEVEL_OK, "shell", NULL, "%s (%s)", shell->path, shell->kind->name);
 }
 
 /* Runs `true` through the whole pipeline; milliseconds in *ret_ms. */
@@ -242,75 +222,24 @@ check_commands(struct doctor *d)
         return;
     }
     if (run_true(d, false, &ms, note)) {
-        find(d, LEVEL_OK, "a command", NULL, "'true' ran, %s, %.2f ms", d->tier, ms);
+        doctor_find(d, LEVEL_OK, "a command", NULL, "'true' ran, %s, %.2f ms", d->tier, ms);
     } else {
-        find(d, LEVEL_FAIL, "a command", "see 'shellyard sandbox check'",
-             "'true' did not run in the sandbox: %s", note);
+        doctor_find(d, LEVEL_FAIL, "a command", "see 'shellyard sandbox check'",
+                    "'true' did not run in the sandbox: %s", note);
         return;
     }
     if (!d->engine.config.shell.snapshot) {
-        find(d, LEVEL_OK, "login environment", NULL, "not taken (shell.snapshot is false)");
+        doctor_find(d, LEVEL_OK, "login environment", NULL, "not taken (shell.snapshot is false)");
     } else if (!run_true(d, true, &ms, note) || note[0] != '\0') {
-        find(d, LEVEL_WARN, "login environment",
-             "look at what your profile does when no terminal is there", "%s", note);
+        doctor_find(d, LEVEL_WARN, "login environment",
+                    "look at what your profile does when no terminal is there", "%s", note);
     } else if (ms > SLOW_LOGIN_MS) {
-        find(d, LEVEL_WARN, "login environment", "make your profile faster",
-             "taking it takes %.0f ms, once per engine", ms);
+        doctor_find(d, LEVEL_WARN, "login environment", "make your profile faster",
+                    "taking it takes %.0f ms, once per engine", ms);
     } else {
-        find(d, LEVEL_OK, "login environment", NULL, "taken in %.0f ms, once per engine", ms);
+        doctor_find(d, LEVEL_OK, "login environment", NULL, "taken in %.0f ms, once per engine",
+                    ms);
     }
-}
-
-static const char *
-env_or(const char *name, const char *fallback)
-{
-    const char *value = strv_env_find(environ, name);
-
-    return value != NULL ? value : fallback;
-}
-
-static void
-check_path(struct doctor *d)
-{
-    const char *path = strv_env_find(environ, "PATH");
-    int entries = 0;
-    int odd = 0;
-
-    if (path == NULL || path[0] == '\0') {
-        find(d, LEVEL_WARN, "PATH", "set PATH where shellyard is started", "PATH is not set");
-        return;
-    }
-    for (const char *p = path;; p++) {
-        size_t len = strcspn(p, ":");
-
-        entries++;
-        odd += p[0] != '/' ? 1 : 0;
-        p += len;
-        if (*p == '\0') {
-            break;
-        }
-    }
-    if (odd > 0) {
-        find(d, LEVEL_WARN, "PATH", "use absolute directories only",
-             "%d of %d entries are empty or relative: a project could put programs there", odd,
-             entries);
-        return;
-    }
-    find(d, LEVEL_OK, "PATH", NULL, "%d directories", entries);
-}
-
-static void
-check_tmpdir(struct doctor *d)
-{
-    const char *dir = env_or("TMPDIR", "/tmp");
-    struct stat st;
-
-    if (stat(dir, &st) != 0 || !S_ISDIR(st.st_mode) || access(dir, W_OK | X_OK) != 0) {
-        find(d, LEVEL_FAIL, "TMPDIR", "point TMPDIR to a directory that you can write to",
-             "'%s' is not a writable directory", dir);
-        return;
-    }
-    find(d, LEVEL_OK, "TMPDIR", NULL, "%s", dir);
 }
 
 static void
@@ -327,10 +256,10 @@ check_rules(struct doctor *d)
         rc = rules_load(&rules, &sources, &err);
     }
     if (rc == SY_E_OK) {
-        find(d, LEVEL_OK, "rules", NULL, "%zu in files", rules.n);
+        doctor_find(d, LEVEL_OK, "rules", NULL, "%zu in files", rules.n);
     } else {
-        find(d, LEVEL_FAIL, "rules", "mend the file: commands are refused until then", "%s",
-             err.msg);
+        doctor_find(d, LEVEL_FAIL, "rules", "mend the file: commands are refused until then", "%s",
+                    err.msg);
     }
 }
 
@@ -350,14 +279,15 @@ check_hooks(struct doctor *d)
         for (size_t i = 0; i < lists[k]->n; i++, n++) {
             if (hook_check_program(lists[k]->v[i], &d->engine.turn.sandbox, NULL, &err) !=
                 SY_E_OK) {
-                find(d, LEVEL_FAIL, "hooks", "commands are refused until then", "%s", err.msg);
+                doctor_find(d, LEVEL_FAIL, "hooks", "commands are refused until then", "%s",
+                            err.msg);
                 return;
             }
         }
     }
     if (n > 0) {
-        find(d, LEVEL_OK, "hooks", NULL, "%zu before a command, %zu before a person is asked",
-             lists[0]->n, lists[1]->n);
+        doctor_find(d, LEVEL_OK, "hooks", NULL,
+                    "%zu before a command, %zu before a person is asked", lists[0]->n, lists[1]->n);
     }
 }
 
@@ -370,19 +300,20 @@ check_approvals(struct doctor *d)
     struct sy_error err = {0};
 
     if (guard_state_dir(&dir, environ) != SY_E_OK) {
-        find(d, LEVEL_WARN, "approvals", "set HOME or XDG_STATE_HOME where shellyard is started",
-             "no state directory: what needs a person's approval is refused");
+        doctor_find(d, LEVEL_WARN, "approvals",
+                    "set HOME or XDG_STATE_HOME where shellyard is started",
+                    "no state directory: what needs a person's approval is refused");
         return;
     }
     if (!store_exists(buf_view(&dir))) {
-        find(d, LEVEL_OK, "approvals", NULL, "nobody was asked so far");
+        doctor_find(d, LEVEL_OK, "approvals", NULL, "nobody was asked so far");
         return;
     }
     if (cli_approvals_open(&st, &err) == SY_E_OK) {
-        find(d, LEVEL_OK, "approvals", NULL, "%s", store_path(st));
+        doctor_find(d, LEVEL_OK, "approvals", NULL, "%s", store_path(st));
     } else {
-        find(d, LEVEL_FAIL, "approvals", "what needs a person's approval is refused until then",
-             "%s", err.msg);
+        doctor_find(d, LEVEL_FAIL, "approvals",
+                    "what needs a person's approval is refused until then", "%s", err.msg);
     }
     store_close(st);
 }
@@ -399,15 +330,15 @@ check_assessment(struct doctor *d)
         return;
     }
     if (config->assessment.model[0] == '\0') {
-        find(d, LEVEL_WARN, "assessment", "set assessment.model",
-             "assessment.url is set and no model: most servers refuse that");
+        doctor_find(d, LEVEL_WARN, "assessment", "set assessment.model",
+                    "assessment.url is set and no model: most servers refuse that");
     } else if (config->assessment.key_file[0] != '\0' &&
                commenter_read_key(&key, config->assessment.key_file, &err) != SY_E_OK) {
-        find(d, LEVEL_WARN, "assessment", "without a key requests for approval have no comment",
-             "%s", err.msg);
+        doctor_find(d, LEVEL_WARN, "assessment",
+                    "without a key requests for approval have no comment", "%s", err.msg);
     } else {
-        find(d, LEVEL_OK, "assessment", NULL,
-             "commands that a person is asked about are sent to %s", config->assessment.url);
+        doctor_find(d, LEVEL_OK, "assessment", NULL,
+                    "commands that a person is asked about are sent to %s", config->assessment.url);
     }
     mem_free_secret(key.data, key.cap);
 }
@@ -419,20 +350,9 @@ check_roots(struct doctor *d)
     size_t n = d->session != NULL ? cli_wide_roots(list, &d->engine) : 0;
 
     for (size_t i = 0; i < n; i++) {
-        find(d, LEVEL_WARN, "writable roots", list[i].fix, "%s: commands may write %s (%.100s)",
-             list[i].what, list[i].extent, list[i].path);
-    }
-}
-
-static void
-check_tool(struct doctor *d, const char *name)
-{
-    SY_AUTO(buf_fini) struct buf path = {.max = LIMIT_PATH};
-
-    if (command_resolve(&path, name, "/", env_or("PATH", ""), NULL) == SY_E_OK) {
-        find(d, LEVEL_OK, name, NULL, "%s", buf_view(&path));
-    } else {
-        find(d, LEVEL_WARN, name, "install it if your agent shall use it", "not found in PATH");
+        doctor_find(d, LEVEL_WARN, "writable roots", list[i].fix,
+                    "%s: commands may write %s (%.100s)", list[i].what, list[i].extent,
+                    list[i].path);
     }
 }
 
@@ -448,19 +368,19 @@ check_client(struct doctor *d, const struct client *c, const char *program, cons
     case CLIENT_NO_FILE:
         return false;
     case CLIENT_SET:
-        find(d, LEVEL_OK, c->title, NULL, "configured");
+        doctor_find(d, LEVEL_OK, c->title, NULL, "configured");
         return true;
     case CLIENT_NOT_SET:
-        find(d, LEVEL_WARN, c->title, fix, "installed, but does not know Shellyard");
+        doctor_find(d, LEVEL_WARN, c->title, fix, "installed, but does not know Shellyard");
         return false;
     case CLIENT_DIFFERS:
-        find(d, LEVEL_WARN, c->title, fix, "configured for another program or form");
+        doctor_find(d, LEVEL_WARN, c->title, fix, "configured for another program or form");
         return true;
     case CLIENT_UNREADABLE:
         break;
     }
     (void)snprintf(fix, sizeof(fix), "see 'shellyard setup %s'", c->name);
-    find(d, LEVEL_WARN, c->title, fix, "can't tell: %s", err.msg);
+    doctor_find(d, LEVEL_WARN, c->title, fix, "can't tell: %s", err.msg);
     return false;
 }
 
@@ -477,7 +397,7 @@ check_clients(struct doctor *d)
     }
     if (client_home(&home, environ, &err) != SY_E_OK) {
         /* Once; those whose directory is named elsewhere can still be looked at. */
-        find(d, LEVEL_WARN, "home", "set HOME where shellyard is started", "%s", err.msg);
+        doctor_find(d, LEVEL_WARN, "home", "set HOME where shellyard is started", "%s", err.msg);
     }
     for (size_t i = 0; clients[i].name != NULL; i++) {
         SY_AUTO(buf_fini) struct buf path = {.max = LIMIT_PATH};
@@ -488,7 +408,8 @@ check_clients(struct doctor *d)
         }
     }
     if (set == 0) {
-        find(d, LEVEL_WARN, "clients", "shellyard setup CLIENT --write", "none is configured");
+        doctor_find(d, LEVEL_WARN, "clients", "shellyard setup CLIENT --write",
+                    "none is configured");
     }
 }
 
@@ -549,15 +470,16 @@ doctor_main(const struct cli_args *args)
     check_sandbox(&d);
     check_shell(&d);
     check_commands(&d);
-    check_path(&d);
-    check_tmpdir(&d);
+    doctor_check_kernel(&d);
+    doctor_check_path(&d);
+    doctor_check_tmpdir(&d);
     check_roots(&d);
     check_rules(&d);
     check_hooks(&d);
     check_approvals(&d);
     check_assessment(&d);
-    check_tool(&d, "git");
-    check_tool(&d, "node");
+    doctor_check_tool(&d, "git");
+    doctor_check_tool(&d, "node");
     check_clients(&d);
     for (size_t i = 0; i < d.n; i++) {
         is_failed = is_failed || d.findings[i].level == LEVEL_FAIL;

@@ -86,7 +86,7 @@ static bool
 may_take_long(const char *text, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        if (memchr("*+{?", text[i], 4) != NULL) {
+        if (strchr("*+{?", text[i]) != NULL) {
             return true;
         }
     }

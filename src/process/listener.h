@@ -24,6 +24,8 @@ enum listener_answer {
 void listener_prepare(void);
 /* Has the kernel said that it can't tell (no unix_diag, and no module of that name)? */
 bool listener_is_blind(void);
+/* Asks it for nothing but that. */
+bool listener_can_ask(void);
 /* The socket that listens there (sock_diag(7)). `diag_fd` is a socket for the question in
  * the network to look in; -1: ours. */
 enum listener_answer listener_find(const struct listener_key *key, int diag_fd, uint64_t until_ns,

@@ -24,7 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Where the first match ends; UINT64_MAX: none, or no answer. */
 static uint64_t
-search(const struct pattern *p, const char *text, size_t n, size_t piece, bool *ret_has_failed)
+search(struct pattern *p, const char *text, size_t n, size_t piece, bool *ret_has_failed)
 {
     struct pattern_scan *s = pattern_scan_new(p);
     uint64_t first = UINT64_MAX;

@@ -8,6 +8,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { test } from 'node:test';
 import { execCli, has, makeYard, mustRun, processesOf, program, waitFor } from './lib/client.mjs';
+import { hasSystem, underYama } from './lib/system.mjs';
 
 const top = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 const limit = { timeout: 120_000 };
@@ -214,6 +215,20 @@ test('doctor finds the sandbox, runs a command, and fails where the sandbox fail
   const config = run(yard, ['doctor', '-c', 'sandbox.mode=no']);
   assert.equal(config.status, 1);
   assert.match(config.stdout, /^fail\s+configuration/m);
+});
+
+test('doctor tells what Yama keeps from commands', limit, (t) => {
+  if (!mustRun(t, hasSystem(), 'no mount namespaces here')) {
+    return;
+  }
+  const yard = makeYard();
+  const yama = (scope, args = []) => JSON.parse(underYama(yard, scope, ['doctor', '--json', ...args]).stdout)
+    .checks.find((c) => c.name === 'yama');
+  assert.match(yama(3).text, /^ptrace_scope is 3: commands can connect to no Unix socket of their own/);
+  assert.equal(yama(3).level, 'warn');
+  for (const scope of ['0', '1', '2']) {
+    assert.equal(yama(scope), undefined, scope); // user 0 may do with 2 what others may not
+  }
 });
 
 test('a workspace or TMPDIR as wide as the home is told, by doctor and at the start of a server', limit, (t) => {

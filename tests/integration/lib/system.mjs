@@ -1,4 +1,4 @@
-// An administrator's configuration, without touching the machine's.
+// An administrator's configuration and another kernel's settings, without touching the machine's.
 import fs from 'node:fs';
 import path from 'node:path';
 import { spawnSync } from 'node:child_process';
@@ -22,5 +22,14 @@ export function underSystem(yard, config, args, input = '') {
   fs.writeFileSync(path.join(etc, 'shellyard/config.yaml'), config, { mode: 0o644 });
   return spawnSync('unshare', [...namespace, 'sh', '-c', 'mount --bind "$0" /etc && exec "$@"', etc, program, ...args], {
     cwd: yard.ws, env: yard.env, encoding: 'utf8', input,
+  });
+}
+
+/** Runs Shellyard where Yama (Linux) says this ptrace_scope. */
+export function underYama(yard, scope, args) {
+  const script = 'mount -t tmpfs none /proc/sys/kernel && mkdir /proc/sys/kernel/yama && '
+    + 'echo "$0" >/proc/sys/kernel/yama/ptrace_scope && exec "$@"';
+  return spawnSync('unshare', [...namespace, 'sh', '-c', script, `${scope}`, program, ...args], {
+    cwd: yard.ws, env: yard.env, encoding: 'utf8',
   });
 }

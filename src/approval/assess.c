@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/place.h"
 #include "base/str.h"
+#include "command/command.h"
 #include "command/danger.h"
 #include "command/safe.h"
 #include "guard/git_tame.h"
@@ -445,6 +446,7 @@ assessor_assess(void *arg, struct assessment *ret, const struct assess_input *in
         return rc;
     }
     memcpy(ret->note, a->note, sizeof(ret->note));
+    ret->is_unreadable = shell_script_of(in->argv) != NULL && a->script.form == SCRIPT_UNREADABLE;
     decide(ret, in, &rule);
     return SY_E_OK;
 }

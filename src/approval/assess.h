@@ -36,6 +36,7 @@ struct assessment {
      * Static, NULL-terminated. */
     bool is_safe;
     const char *const *env;
+    bool is_unreadable; /* a script that is none, as far as it goes: what follows may complete it */
     bool asks_for_rights; /* it names a program that gives more: sudo, su, pkexec, ... */
     /* What was found against it: "" when nothing was. */
     char finding[SY_ERR_MSG_MAX];

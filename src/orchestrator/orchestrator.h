@@ -408,9 +408,10 @@ size_t orch_interrupt(struct orch_call *call, const void *bytes, size_t n);
 /*
  * Whether a line may be typed to the command, as if it were one of its own for a shell: SY_E_DENIED
  * with a sentence where it would be refused, or a person be asked for what it is (a rule, or
- * dangerous). Whatever the policy asks about anyway was asked when the command began.
+ * dangerous). Whatever the policy asks about anyway was asked when the command began. *ret_is_open:
+ * it is no whole command, so that the next line may belong to it.
  */
-enum sy_code orch_judge_typed(struct orch_call *call, const char *line,
+enum sy_code orch_judge_typed(struct orch_call *call, const char *line, bool *ret_is_open,
                               struct sy_error *err) SY_NODISCARD;
 /* Tells that this was typed (EVENT_EXEC_INPUT); `is_hidden`: the terminal does not show it. By a
  * person, else by the caller. */

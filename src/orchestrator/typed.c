@@ -43,11 +43,12 @@ judge(struct orch_call *c, struct assessment *ret, const char *line, struct sy_e
 }
 
 enum sy_code
-orch_judge_typed(struct orch_call *c, const char *line, struct sy_error *err)
+orch_judge_typed(struct orch_call *c, const char *line, bool *ret_is_open, struct sy_error *err)
 {
     struct assessment a = {0};
     enum sy_code rc = SY_E_OK;
 
+    *ret_is_open = false;
     if (session_judge(c->session)->fn == NULL) {
         return SY_E_OK;
     }
@@ -55,6 +56,7 @@ orch_judge_typed(struct orch_call *c, const char *line, struct sy_error *err)
     if (rc != SY_E_OK) {
         return rc;
     }
+    *ret_is_open = a.is_unreadable;
     if (is_refused(&a.need)) {
         rc = sy_err_set(err, SY_E_DENIED, "not typed: %.160s%s", a.need.reason,
                         a.need.kind == REQUIREMENT_NEEDS_APPROVAL

@@ -60,7 +60,7 @@ live_new(struct live **ret, struct live_store *s, const struct live_options *opt
         return sy_err_nomem(err);
     }
     memcpy(l->id, id, sizeof(id));
-    typed_init(&l->typed);
+    typed_init(&l->typed, false);
     l->timer.data = l;
     l->store = s;
     l->starter = *options;
@@ -174,6 +174,8 @@ describe(struct live *l, const struct exec_request *request)
     l->command = command_text(request);
     l->cwd = mem_strdup(request->params.cwd);
     l->has_terminal = request->input.kind == INPUT_TERMINAL;
+    typed_fini(&l->typed);
+    typed_init(&l->typed, !l->has_terminal);
     return l->command != NULL && l->cwd != NULL ? SY_E_OK : SY_E_NOMEM;
 }
 

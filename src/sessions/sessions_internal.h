@@ -27,9 +27,16 @@ struct live_store {
     struct live_watch *watches;
 };
 
+#define TYPED_STARTS 8
+
 /* The line that is being typed, as one who reads it takes the bytes. */
 struct typed_reading {
     struct buf line;
+    struct buf block;            /* the lines before it, where they are no whole command yet */
+    size_t starts[TYPED_STARTS]; /* where in the line something may begin that is one by itself */
+    size_t n_starts;
+    bool is_pipe;         /* nobody edits: each byte is itself, and lines end by newlines alone */
+    bool is_quoted;       /* Ctrl-V came: the next byte is itself */
     unsigned char escape; /* inside of an escape sequence: which kind; 0: none */
     unsigned param;       /* its number, as far as it is one */
     bool is_paste;        /* between the brackets of a paste: each byte is itself */
@@ -111,7 +118,8 @@ struct live {
  */
 enum sy_code typed_follow(struct typed *t, struct orch_call *call, bool knows_paste,
                           const char *bytes, size_t n, struct sy_error *err) SY_NODISCARD;
-void typed_init(struct typed *t);
+/* `is_pipe`: it has no terminal. */
+void typed_init(struct typed *t, bool is_pipe);
 void typed_fini(struct typed *t);
 /* Does a terminal hide what is typed to it? (termios(3): ECHO off, ICANON on, as for passwords) */
 bool typed_is_hidden(int terminal_fd);

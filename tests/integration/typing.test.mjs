@@ -174,6 +174,58 @@ test('what is typed is judged by the rules, line by line (A31)', async (t) => {
   assert.doesNotMatch(all, /command not found|first/, 'nothing of what was refused was typed');
 });
 
+const forbidden = { rules: [{ program: 'shutdown', decision: 'forbid', reason: 'nobody stops this machine' }] };
+const refusal = /not typed: .*nobody stops this machine/;
+
+test('what another program has read of a line hides no command from the rules', async (t) => {
+  const s = await open(t, forbidden);
+  const r = await s.tool('exec_command', { command: ['bash', '--norc', '-i'], tty: true, term: 'xterm-256color', until: 'prompt', yield_time_ms: 30_000 });
+  const id = r.session_id;
+  const again = (chars) => s.type(id, chars, { until: 'prompt', yield_time_ms: 30_000 });
+
+  await s.type(id, 'read -n1 -p "sure? " answer\n', { until: 'input', yield_time_ms: 30_000 });
+  await again('y');
+  assert.match((await s.type(id, 'shutdown now\n')).text, refusal);
+  assert.match((await again('echo still here\n')).output, /still here\n/);
+  await s.type(id, 'cat\n', { until: 'input', yield_time_ms: 30_000 });
+  for (const chars of ['abc', '\u0004', '\u0004']) {
+    await s.type(id, chars);
+  }
+  await s.type(id, 'shut');
+  assert.match((await s.type(id, 'down now\n')).text, refusal, 'in parts');
+});
+
+test('a command that is typed in several lines is judged as one', async (t) => {
+  const s = await open(t, forbidden);
+  const r = await s.tool('exec_command', { command: ['bash', '--norc', '-i'], tty: true, term: 'xterm-256color', until: 'prompt', yield_time_ms: 30_000 });
+  const pipe = await s.tool('exec_command', { command: ['bash'], stdin: 'pipe', yield_time_ms: 250 });
+
+  for (const id of [r.session_id, pipe.session_id]) {
+    for (const chars of ['echo "a\n"; shutdown now\n', 'f() { shutdown now\n}\nf\n', 'case a in\na) shutdown now;;\nesac\n',
+      '# x \\\nshutdown now\n', 'echo \\\\\nshutdown now\n']) {
+      assert.match((await s.type(id, chars)).text, refusal, JSON.stringify(chars));
+    }
+  }
+  // In two calls; and what was refused has left the first line as it was.
+  await s.type(r.session_id, 'echo "a\n');
+  assert.match((await s.type(r.session_id, '"; shutdown now\n')).text, refusal);
+  assert.match((await s.type(r.session_id, 'b"; echo harmless\n', { until: 'prompt', yield_time_ms: 30_000 })).output, /^a\nb\nharmless$/m);
+});
+
+test('other keys that run a line count, and what edits none does not', async (t) => {
+  const s = await open(t, forbidden);
+  const r = await s.tool('exec_command', { command: ['bash', '--norc', '-i'], tty: true, term: 'xterm-256color', until: 'prompt', yield_time_ms: 30_000 });
+  const pipe = await s.tool('exec_command', { command: ['bash'], stdin: 'pipe', yield_time_ms: 250 });
+
+  for (const chars of ['shutdown now\u000f', 'shutdown now\u001ba', 'shutdown now #\u0016\u0015\n']) {
+    assert.match((await s.type(r.session_id, chars)).text, refusal, JSON.stringify(chars));
+  }
+  for (const chars of ['shutdown now #\u0015\n', `shutdown now #${'\u007f'.repeat(20)}\n`, 'shut\u0000down now\n']) {
+    assert.match((await s.type(pipe.session_id, chars)).text, refusal, JSON.stringify(chars));
+  }
+  assert.match((await s.type(pipe.session_id, 'echo "no shut""down"\n', { idle_ms: 200, yield_time_ms: 5000 })).output, /no shutdown/);
+});
+
 test('what a program asks its terminal is answered (A16)', async (t) => {
   const s = await open(t);
   const file = path.join(s.yard.ws, 'dsr.py');

@@ -106,7 +106,7 @@ static const char *const banned_names[] = {
 };
 
 /* Default excludes: names that hold a secret. Upper case; the name may have
- * either. The words stand for globs: *WORD* or *WORD, or the whole name. */
+ * either. The words stand for globs: *WORD*, *WORD or WORD*, or the whole name. */
 struct secret_word {
     const char *word;
     size_t n;
@@ -126,12 +126,15 @@ static const struct secret_word last_words[] = {
     WORD("_PASS"), WORD("_PWD"), /* MYSQL_PWD; OLDPWD has no underscore */
 };
 
+/* Settings of git: without their names (KEY) their number would end each git. */
+static const struct secret_word first_words[] = {
+    WORD("GIT_CONFIG_VALUE_"),
+};
+
 /* Sockets of agents: whoever reaches one signs with the user's keys. */
 static const struct secret_word whole_words[] = {
-    WORD("SSHPASS"),
-    WORD("SSH_AUTH_SOCK"),
-    WORD("SSH_AGENT_PID"),
-    WORD("GPG_AGENT_INFO"),
+    WORD("GIT_CONFIG_COUNT"), WORD("SSHPASS"),        WORD("SSH_AUTH_SOCK"),
+    WORD("SSH_AGENT_PID"),    WORD("GPG_AGENT_INFO"),
 };
 
 static const char *const core_names[] = {
@@ -213,6 +216,13 @@ is_secret(struct name name, uint32_t letters)
         const struct secret_word *w = &last_words[k];
 
         if (w->n <= name.n && equals_nocase(name.s + name.n - w->n, w->word, w->n)) {
+            return true;
+        }
+    }
+    for (size_t k = 0; k < COUNT(first_words); k++) {
+        const struct secret_word *w = &first_words[k];
+
+        if (w->n <= name.n && equals_nocase(name.s, w->word, w->n)) {
             return true;
         }
     }

@@ -65,7 +65,7 @@ struct keeper_job {
     /* Set before KEEPER_GO, only read by the child. */
     const char *program;
     char *const *argv;
-    char **script_argv; /* [sh, program, argv[1]...] for a file without "#!" */
+    char **script_argv; /* [sh, program, argv[1]...] for a file without "#!"; empty: it is none */
     char *const *envp;
     const char *cwd;
     struct keeper_rlimit rlimits[KEEPER_RLIMITS];

@@ -29,14 +29,14 @@ child_die(struct keeper_job *job, enum sandbox_stage stage, int sys)
     }
 }
 
-/* execve as execvp does it: a file that the kernel knows no format for is a
+/* execve as execvp does it: a text that the kernel knows no format for is a
  * shell script (POSIX, execvp). */
 RAW_CODE static int
 execute(const struct keeper_job *job)
 {
     long rc = sy_raw3(SYS_execve, (long)job->program, (long)job->argv, (long)job->envp);
 
-    if (rc == -ENOEXEC) {
+    if (rc == -ENOEXEC && job->script_argv[0] != NULL) {
         sy_raw3(SYS_execve, (long)job->script_argv[0], (long)job->script_argv, (long)job->envp);
     }
     return (int)-rc;

@@ -17,6 +17,7 @@
 #include "base/fd.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "process/keeper_spec.h"
 #include "sandbox/linux/raw_syscall.h"
 
@@ -62,7 +63,30 @@ process_stack_put(void *stack)
     }
 }
 
-/* argv of a script without "#!", as execvp(3) builds it. */
+/* Text as far as its first line goes, as shells tell it: a program for another machine is none. It
+ * is asked here since the command's process can't open a file that its filter asks about. What lies
+ * where systems keep their programs, or can't be read, is left to the kernel. */
+static bool
+may_be_script(const char *program)
+{
+    char head[128];
+
+    if (path_is_below(program, "/usr") || path_is_below(program, "/bin")) {
+        return true;
+    }
+
+    SY_FD fd = open(program, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    ssize_t n = fd >= 0 ? read(fd, head, sizeof(head)) : -1;
+
+    for (ssize_t i = 0; i < n && head[i] != '\n'; i++) {
+        if (head[i] == '\0') {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* argv of a script without "#!", as execvp(3) builds it; empty where it can be none. */
 static char **
 script_argv_new(const struct exec_env *env)
 {
@@ -77,7 +101,7 @@ script_argv_new(const struct exec_env *env)
     if (argv == NULL) {
         return NULL;
     }
-    argv[0] = mem_unconst("/bin/sh");
+    argv[0] = may_be_script(env->program) ? mem_unconst("/bin/sh") : NULL;
     argv[1] = mem_unconst(env->program);
     for (size_t i = 1; i <= n; i++) {
         argv[i + 1] = env->argv[i];

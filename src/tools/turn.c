@@ -22,6 +22,15 @@ copy_list(struct strv *ret, const struct strv *from, size_t max)
     return strv_add_all(ret, strv_view(from));
 }
 
+/* A file of that name is no place for temporary ones, and not to be written to. */
+static bool
+is_for_files(const char *tmpdir)
+{
+    struct stat st;
+
+    return tmpdir != NULL && tmpdir[0] == '/' && (stat(tmpdir, &st) != 0 || S_ISDIR(st.st_mode));
+}
+
 static enum sy_code
 fill_sandbox(struct sandbox_policy *ret, const struct config *config, const char *cwd,
              char *const *environ_list)
@@ -52,7 +61,7 @@ fill_sandbox(struct sandbox_policy *ret, const struct config *config, const char
     if (ret->cwd == NULL) {
         return SY_E_NOMEM;
     }
-    if (tmpdir != NULL && tmpdir[0] == '/') {
+    if (is_for_files(tmpdir)) {
         rc = path_normalize(&normal, tmpdir);
         if (rc != SY_E_OK) {
             return rc;

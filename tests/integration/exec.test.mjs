@@ -36,6 +36,37 @@ test('exec tells signals, timeouts and programs that can not run', limit, async 
   assert.equal((await exec(yard, ['--', './plain'])).code, 126);
 });
 
+test('a text without "#!" is a shell script, a program of another machine is none', limit, async (t) => {
+  const yard = makeYard();
+  const other = fs.readFileSync('/bin/true');
+
+  other.writeUInt16LE(0xF00, 18); // e_machine (elf(5)): none has this number
+  fs.writeFileSync(path.join(yard.ws, 'other'), other, { mode: 0o755 });
+  fs.writeFileSync(path.join(yard.ws, 'script'), 'echo as a script: "$1"\n', { mode: 0o755 });
+  for (const tier of ['no-namespace', 'auto']) {
+    const words = ['-c', `sandbox.tier=${tier}`, '--'];
+    const r = await exec(yard, [...words, './other']);
+
+    assert.equal(r.code, 126, tier);
+    assert.match(r.stderr, /^shellyard: .*can't run '.*other': Exec format error\n$/);
+    assert.equal((await exec(yard, [...words, './script', 'yes'])).stdout, 'as a script: yes\n');
+  }
+});
+
+test('TMPDIR is a place to write to only where it is a directory', limit, async (t) => {
+  const yard = makeYard();
+  const file = path.join(yard.outside, 'file');
+  const dir = path.join(yard.outside, 'dir');
+  const write = (tmpdir) => exec(yard, ['-c', 'sandbox.tier=no-namespace', '--', 'sh', '-c', 'echo x >>"$0"', tmpdir === dir ? `${dir}/x` : file],
+    { env: { ...yard.env, TMPDIR: tmpdir } });
+
+  fs.mkdirSync(dir);
+  fs.writeFileSync(file, 'kept\n');
+  assert.notEqual((await write(file)).code, 0);
+  assert.equal(fs.readFileSync(file, 'utf8'), 'kept\n');
+  assert.equal((await write(dir)).code, 0);
+});
+
 test('exec refuses wrong arguments before anything runs', limit, async (t) => {
   const yard = makeYard();
   for (const [args, sentence, code] of [

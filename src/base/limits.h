@@ -49,6 +49,8 @@
  * middle; 10,000 tokens of 4 bytes elsewhere. */
 #define LIMIT_MODEL_BYTES_MCP 10000U
 #define LIMIT_MODEL_TOKENS    10000U
+/* Less can't say how much is missing. */
+#define LIMIT_MODEL_BYTES_LEAST 192U
 #define LIMIT_BYTES_PER_TOKEN 4U
 
 /* Command timeout: default (specification) and maximum (24 h), in milliseconds. */

@@ -74,7 +74,8 @@ struct event_end {
     size_t err_len;
     const char *all_text;
     size_t all_len;
-    const char *preview;             /* telemetry preview of all_text */
+    const char *preview; /* telemetry preview of all_text */
+    size_t preview_len;
     const struct event_limit *limit; /* NULL: none that we know of */
     const char *denials;             /* a JSON object with "denials"; NULL: nothing was refused */
     const char *error;               /* sentence if our machinery failed, else NULL */

@@ -200,6 +200,7 @@ call_emit_end(struct orch_call *c)
         .all_text = buf_view(&t.all),
         .all_len = t.all.len,
         .preview = buf_view(&t.preview),
+        .preview_len = t.preview.len,
         .limit = c->output.hit.resource != RESOURCE_NONE ? &limit : NULL,
         .denials = t.denials.len > 0 ? buf_view(&t.denials) : NULL,
         .error = c->output.err.code != SY_E_OK ? c->output.err.msg : NULL,

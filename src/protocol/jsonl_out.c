@@ -216,7 +216,7 @@ write_end(struct jw *w, const struct event_end *e, uint64_t deltas_dropped)
     if (deltas_dropped > 0) {
         jw_key_int(w, "deltas_dropped", (int64_t)deltas_dropped);
     }
-    jw_key_str(w, "preview", e->preview != NULL ? e->preview : "");
+    jw_key_strn(w, "preview", e->preview != NULL ? e->preview : "", e->preview_len);
     if (e->limit != NULL) {
         write_limit(w, e->limit);
     }

@@ -379,7 +379,7 @@ refuse_tier(const struct sandbox_policy *policy, const struct sandbox_caps *caps
     }
     return sy_err_set(err, SY_E_SANDBOX,
                       "a sandbox of tier '%s' can't be made here: %s; repair that, or set "
-                      "sandbox.min_tier: no-namespace",
+                      "sandbox.tier: auto and sandbox.min_tier: no-namespace",
                       sandbox_tier_name(policy->min_tier),
                       caps->full_reason[0] != '\0' ? caps->full_reason : "it was not tried");
 }

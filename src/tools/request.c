@@ -323,6 +323,7 @@ request_fill_budget(size_t *ret, const struct invocation *inv, struct sy_error *
                           (long long)most);
     }
     *ret = (size_t)(tokens < most ? tokens : most) * LIMIT_BYTES_PER_TOKEN;
+    *ret = *ret > LIMIT_MODEL_BYTES_LEAST ? *ret : LIMIT_MODEL_BYTES_LEAST;
     return SY_E_OK;
 }
 

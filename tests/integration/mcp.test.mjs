@@ -163,6 +163,9 @@ test('an answer stays within 10,000 bytes unless more is asked for', limit, asyn
   assert.equal(small.structuredContent.truncated, true);
   assert.equal(small.structuredContent.total_bytes, 1_288_895);
   assert.match(small.structuredContent.output, /^1\n2\n[^]*\n200000\n$/);
+  const least = await call(client, 'shell_command', { command: 'seq 1 1000', max_output_tokens: 1 });
+  assert.match(least.structuredContent.output, /bytes \(\d+ lines\) omitted of 3893 bytes, 1000 lines/);
+  assert.ok(least.structuredContent.output.length <= 192);
   const large = await call(client, 'shell_command', { command: 'seq 1 200000', max_output_tokens: 10_000 });
   assert.ok(Buffer.byteLength(large.structuredContent.output) > 39_000);
 });

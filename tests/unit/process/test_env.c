@@ -59,16 +59,20 @@ secrets_of_the_server_stay_behind(void **state)
         "SSHPASS=p",
         "SSH_AUTH_SOCK=/run/agent",
         "SSH_AGENT_PID=12",
+        "GIT_CONFIG_COUNT=1",
+        "GIT_CONFIG_KEY_0=http.extraHeader",
+        "GIT_CONFIG_VALUE_0=Authorization: x",
         "OLDPWD=/old",
         "COMPASS=north",
         NULL,
     };
     static const char *const gone[] = {
-        "OPENAI_API_KEY", "GH_TOKEN",       "AWS_SECRET_ACCESS_KEY",
-        "DB_PASSWORD",    "github_token",   "VAULT_PASSWD",
-        "SMTP_PASS",      "KEY_PASSPHRASE", "GOOGLE_APPLICATION_CREDENTIALS",
-        "MYSQL_PWD",      "SSHPASS",        "SSH_AUTH_SOCK",
-        "SSH_AGENT_PID",
+        "OPENAI_API_KEY",     "GH_TOKEN",         "AWS_SECRET_ACCESS_KEY",
+        "DB_PASSWORD",        "github_token",     "VAULT_PASSWD",
+        "SMTP_PASS",          "KEY_PASSPHRASE",   "GOOGLE_APPLICATION_CREDENTIALS",
+        "MYSQL_PWD",          "SSHPASS",          "SSH_AUTH_SOCK",
+        "SSH_AGENT_PID",      "GIT_CONFIG_COUNT", "GIT_CONFIG_KEY_0",
+        "GIT_CONFIG_VALUE_0",
     };
 
     (void)state;

@@ -201,8 +201,11 @@ events_come_in_order_before_the_answer(void **state)
     e.u.delta = (struct event_delta){.stream = "stdout", .seq = 3, .text = "hi\n", .len = 3};
     fake_emit(&e);
     e.kind = EVENT_EXEC_END;
-    e.u.end = (struct event_end){
-        .status = "exited", .exit_code = 1, .duration_ns = 5999999, .preview = "hi\n"};
+    e.u.end = (struct event_end){.status = "exited",
+                                 .exit_code = 1,
+                                 .duration_ns = 5999999,
+                                 .preview = "h\0i\n",
+                                 .preview_len = 4};
     fake_emit(&e);
     e.call_id = "somebody else's";
     fake_emit(&e);
@@ -218,7 +221,7 @@ events_come_in_order_before_the_answer(void **state)
     assert_string_equal(peer_said(&peer, 2),
                         "{\"type\":\"exec_command_end\",\"call_id\":\"a\",\"status\":\"exited\","
                         "\"exit_code\":1,\"timed_out\":false,\"duration_ms\":5,"
-                        "\"preview\":\"hi\\n\"}");
+                        "\"preview\":\"h\\u0000i\\n\"}");
     assert_has(peer_said(&peer, 3), "function_call_output");
 }
 

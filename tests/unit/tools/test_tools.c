@@ -259,7 +259,8 @@ wrong_arguments_are_errors_that_name_them(void **state)
         {"shell_command", "{\"command\":\"true\",\"env\":{\"A=B\":\"1\"}}",         "bad variable name"             },
         {"shell_command", "{\"command\":\"true\",\"sandbox_permissions\":\"no\"}",
          "require_escalated"                                                                                        },
-        {"shell_command", "{\"command\":\"true\",\"max_output_tokens\":0}",         "'max_output_tokens'"           },
+        {"shell_command", "{\"command\":\"true\",\"max_output_tokens\":0}",
+         "'max_output_tokens' must be a whole number, at least 1; more than 10000 counts as 10000"                  },
         {"shell_command", "[]",                                                     "must be a JSON object"         },
     };
 

@@ -110,6 +110,34 @@ a_timeout_keeps_the_output_and_ends_the_tree(void **state)
     assert_string_equal(buf_view(&a.text), "STEP-1\nSTEP-2\n");
 }
 
+/* The kernel takes no longer argument; who gave a script knows of none. */
+static void
+a_command_that_is_too_long_is_called_so(void **state)
+{
+    SY_AUTO(answer_fini) struct answer a;
+    SY_AUTO(buf_fini) struct buf script = {.max = 140001};
+    struct single c;
+
+    for (int i = 0; i < 14000; i++) {
+        assert_int_equal(buf_add_str(&script, "true true;"), SY_E_OK);
+    }
+    run_script(&a, *state, SANDBOX_WORKSPACE_WRITE, buf_view(&script), false, 5000);
+    assert_int_equal(a.output.err.code, SY_E_LIMIT);
+    assert_true(str_starts(a.output.err.msg, "the command has 140000 bytes; the kernel takes at "
+                                             "most 131071"));
+
+    single_make(&c, *state, "", false, 5000);
+    mem_free(c.request.script);
+    c.request.script = NULL;
+    c.request.params.argv.max = 2;
+    assert_int_equal(strv_add(&c.request.params.argv, "echo"), SY_E_OK);
+    assert_int_equal(strv_add(&c.request.params.argv, buf_view(&script)), SY_E_OK);
+    single_submit(&c);
+    orch_run(c.call, -1);
+    assert_true(str_starts(orch_output(c.call)->err.msg, "argument 1 has 140000 bytes; "));
+    single_fini(&c);
+}
+
 static void
 a_signal_gives_128_and_its_number(void **state)
 {
@@ -348,6 +376,7 @@ main(void)
         cmocka_unit_test(a_script_runs_in_the_workspace),
         cmocka_unit_test(a_write_outside_is_refused_and_allowed_with_full_access),
         cmocka_unit_test(a_timeout_keeps_the_output_and_ends_the_tree),
+        cmocka_unit_test(a_command_that_is_too_long_is_called_so),
         cmocka_unit_test(a_signal_gives_128_and_its_number),
         cmocka_unit_test(a_missing_working_directory_is_named),
         cmocka_unit_test(escalation_is_refused_with_the_reason),

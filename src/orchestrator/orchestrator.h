@@ -206,7 +206,7 @@ struct exec_output {
     int signal;
     bool is_timed_out;
     uint64_t duration_ns;
-    uint32_t ended_background;
+    uint32_t ended_background; /* what still ran when the command had ended by itself */
     bool pipe_was_held;
     struct resource_hit hit;           /* the limit that it met, if any */
     struct denial_list denials;        /* what the sandbox refused to it; lives as the call */

@@ -107,7 +107,20 @@ a_timeout_keeps_the_output_and_ends_the_tree(void **state)
     assert_int_equal(a.output.status, EXEC_TIMED_OUT);
     assert_int_equal(a.output.exit_code, 124);
     assert_true(a.output.is_timed_out);
+    assert_int_equal(a.output.ended_background, 0); /* it had not ended by itself */
     assert_string_equal(buf_view(&a.text), "STEP-1\nSTEP-2\n");
+}
+
+static void
+what_is_left_in_the_background_is_counted(void **state)
+{
+    SY_AUTO(answer_fini) struct answer a;
+
+    run_script(&a, *state, SANDBOX_WORKSPACE_WRITE, "sleep 30 >/dev/null 2>&1 & echo x", false,
+               5000);
+    assert_int_equal(a.output.status, EXEC_EXITED);
+    assert_int_equal(a.output.ended_background, 1);
+    assert_non_null(strstr(a.output.note, "1 background process was still running"));
 }
 
 /* The kernel takes no longer argument; who gave a script knows of none. */
@@ -376,6 +389,7 @@ main(void)
         cmocka_unit_test(a_script_runs_in_the_workspace),
         cmocka_unit_test(a_write_outside_is_refused_and_allowed_with_full_access),
         cmocka_unit_test(a_timeout_keeps_the_output_and_ends_the_tree),
+        cmocka_unit_test(what_is_left_in_the_background_is_counted),
         cmocka_unit_test(a_command_that_is_too_long_is_called_so),
         cmocka_unit_test(a_signal_gives_128_and_its_number),
         cmocka_unit_test(a_missing_working_directory_is_named),

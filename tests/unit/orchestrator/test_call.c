@@ -152,6 +152,30 @@ a_command_that_is_too_long_is_called_so(void **state)
 }
 
 static void
+notes_end_with_whole_parts(void **state)
+{
+    static const char sentence[] = "something of the machine is missing and can't be had; mend it "
+                                   "by a kernel that has it, or by another one";
+    struct exec_output o = {0};
+
+    (void)state;
+    assert_int_equal(exec_sentence_room(sentence, 200), sizeof(sentence) - 1);
+    assert_int_equal(exec_sentence_room(sentence, 80), strcspn(sentence, ";"));
+    assert_int_equal(exec_sentence_room(sentence, strcspn(sentence, ";")), strcspn(sentence, ";"));
+    assert_int_equal(exec_sentence_room(sentence, 20), 20);
+    exec_add_note(&o, "first");
+    exec_add_note(&o, "");
+    exec_add_note(&o, "second");
+    assert_string_equal(o.note, "first; second");
+    while (sizeof(o.note) - strlen(o.note) > sizeof(sentence) + 2) {
+        exec_add_note(&o, sentence);
+    }
+    exec_add_note(&o, sentence);
+    assert_true(strlen(o.note) < sizeof(o.note) - 1);
+    assert_true(str_ends(o.note, "can't be had"));
+}
+
+static void
 a_signal_gives_128_and_its_number(void **state)
 {
     SY_AUTO(answer_fini) struct answer a;
@@ -391,6 +415,7 @@ main(void)
         cmocka_unit_test(a_timeout_keeps_the_output_and_ends_the_tree),
         cmocka_unit_test(what_is_left_in_the_background_is_counted),
         cmocka_unit_test(a_command_that_is_too_long_is_called_so),
+        cmocka_unit_test(notes_end_with_whole_parts),
         cmocka_unit_test(a_signal_gives_128_and_its_number),
         cmocka_unit_test(a_missing_working_directory_is_named),
         cmocka_unit_test(escalation_is_refused_with_the_reason),

@@ -300,7 +300,7 @@
 #define LIMIT_PLACEHOLDER_LINGER_MS 3000U
 
 /* A script whose commands are looked at before it runs. As an argument of a shell it has
- * LIMIT_ARG_STRLEN at most; as its input it may be longer. */
+ * LIMIT_ARG_STRLEN at most: a longer one is refused later. */
 #define LIMIT_SCRIPT 1048576U /* 1 MiB */
 
 /* Nesting of its parts. Real ones have some dozen levels. */

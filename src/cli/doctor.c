@@ -204,7 +204,8 @@ run_true(struct doctor *d, bool login, double *ret_ms, char note[SY_ERR_MSG_MAX]
     if (o->err.code != SY_E_OK) {
         memcpy(note, o->err.msg, SY_ERR_MSG_MAX);
     } else if (o->note[0] != '\0') {
-        memcpy(note, o->note, SY_ERR_MSG_MAX);
+        (void)snprintf(note, SY_ERR_MSG_MAX, "%.*s",
+                       exec_sentence_room(o->note, SY_ERR_MSG_MAX - 1), o->note);
     } else if (!good) {
         (void)snprintf(note, SY_ERR_MSG_MAX, "it ended with status %d", o->exit_code);
     }

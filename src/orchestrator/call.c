@@ -197,10 +197,11 @@ tell_background(struct orch_call *c, const struct process_result *r)
 {
     char note[SY_ERR_MSG_MAX];
 
-    /* Where a limit ended the tree, all of it ended by that. */
+    /* Where we or a limit ended the tree, all of it ended by that. */
     if (r->ended_background == 0 || c->state != ORCH_RUN || r->hit.has_ended) {
         return;
     }
+    c->output.ended_background = r->ended_background;
     snprintf(note, sizeof(note),
              "%u background process%s still running when the command exited and %s ended%s; to "
              "keep one, run it in the foreground of a call of its own with a long enough timeout",
@@ -216,7 +217,6 @@ on_process_end(struct orch_call *c)
     const struct process_result *r = process_result(c->process);
 
     c->output.duration_ns = clock_mono_ns() - c->started_ns;
-    c->output.ended_background = r->ended_background;
     c->output.pipe_was_held = r->pipe_was_held;
     c->output.exit_code = r->exit_code;
     c->output.signal = r->signal;

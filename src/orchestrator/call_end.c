@@ -93,8 +93,5 @@ call_fail(struct orch_call *c, enum exec_status status, const struct sy_error *w
 void
 call_add_note(struct orch_call *c, const char *text)
 {
-    size_t used = strlen(c->output.note);
-
-    snprintf(c->output.note + used, sizeof(c->output.note) - used, "%s%s", used > 0 ? "; " : "",
-             text);
+    exec_add_note(&c->output, text);
 }

@@ -200,13 +200,16 @@ struct exec_hooked {
     const char *allowed_by;     /* answered instead of a person; NULL: none did */
 };
 
+/* Room for three of the longest sentences. */
+#define EXEC_NOTE (3 * SY_ERR_MSG_MAX)
+
 struct exec_output {
     enum exec_status status;
     int exit_code;
     int signal;
     bool is_timed_out;
     uint64_t duration_ns;
-    uint32_t ended_background;
+    uint32_t ended_background; /* what still ran when the command had ended by itself */
     bool pipe_was_held;
     struct resource_hit hit;           /* the limit that it met, if any */
     struct denial_list denials;        /* what the sandbox refused to it; lives as the call */
@@ -217,9 +220,14 @@ struct exec_output {
     const struct sandbox_plan *plan;   /* NULL if none was made */
     const struct review_answer *review; /* a person's answer; NULL: none was needed. As the call */
     struct exec_hooked hooked;
-    struct sy_error err;       /* EXEC_DENIED, EXEC_PENDING, EXEC_FAILED */
-    char note[SY_ERR_MSG_MAX]; /* something the caller should know, or "" */
+    struct sy_error err;  /* EXEC_DENIED, EXEC_PENDING, EXEC_FAILED */
+    char note[EXEC_NOTE]; /* what the caller should know, sentences with "; " between, or "" */
 };
+
+/* One more sentence of the note. Where the room is short it ends with one of its parts ("; "). */
+void exec_add_note(struct exec_output *o, const char *text);
+/* As much of a sentence as fits into n bytes, to be printed by "%.*s": up to the end of a part. */
+int exec_sentence_room(const char *text, size_t n);
 
 /* The command ran to its end, and that was no success: exit status not 0, or a signal. */
 bool exec_has_failed(const struct exec_output *o);

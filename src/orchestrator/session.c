@@ -434,8 +434,11 @@ entry_new(struct session *s, const struct sandbox_policy *policy, bool required,
     if (lacks && !required) {
         /* The user's own configuration says sandbox.required: false. It is about machines: what is
          * wrong with a directory a command may have done, to be rid of the sandbox. */
-        snprintf(ret_note, SY_ERR_MSG_MAX,
-                 "run WITHOUT a sandbox (sandbox.required is false): %.150s", why.msg);
+        static const char begin[] = "run WITHOUT a sandbox (sandbox.required is false): ";
+
+        /* What is wrong and what mends it come first in these sentences. */
+        snprintf(ret_note, SY_ERR_MSG_MAX, "%s%.*s", begin,
+                 exec_sentence_room(why.msg, SY_ERR_MSG_MAX - sizeof(begin)), why.msg);
         sandbox_plan_free(e->plan);
         e->plan = NULL;
         rc = SY_E_OK;

@@ -180,6 +180,21 @@ call_forget_environment(struct orch_call *c)
     c->env = left;
 }
 
+/* Who gave a script knows nothing of the arguments that it becomes. */
+static enum sy_code
+refuse_long(const struct orch_call *c, size_t i, size_t len, struct sy_error *err)
+{
+    char what[40] = "the command";
+
+    if (c->request.script == NULL) {
+        (void)snprintf(what, sizeof(what), "argument %zu", i);
+    }
+    return sy_err_set(err, SY_E_LIMIT,
+                      "%s has %zu bytes; the kernel takes at most %u for one argument "
+                      "(MAX_ARG_STRLEN): put the text in a file",
+                      what, len, LIMIT_ARG_STRLEN - 1);
+}
+
 enum sy_code
 call_make_argv(struct orch_call *c, struct sy_error *err)
 {
@@ -211,10 +226,7 @@ call_make_argv(struct orch_call *c, struct sy_error *err)
         size_t len = strlen(c->argv.v[i]);
 
         if (len >= LIMIT_ARG_STRLEN) {
-            return sy_err_set(err, SY_E_LIMIT,
-                              "argument %zu has %zu bytes; the kernel takes at most %u for one "
-                              "argument (MAX_ARG_STRLEN): put the text in a file",
-                              i, len, LIMIT_ARG_STRLEN - 1);
+            return refuse_long(c, i, len, err);
         }
     }
     return SY_E_OK;

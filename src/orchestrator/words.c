@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "orchestrator/orchestrator.h"
 
 static const char *const status_names[] = {
@@ -45,6 +46,33 @@ exec_signal_name(char ret[16], int number)
         snprintf(ret, 16, "%s", signal_names[i]);
     } else {
         snprintf(ret, 16, "%d", number);
+    }
+}
+
+int
+exec_sentence_room(const char *text, size_t n)
+{
+    if (strlen(text) <= n) {
+        return (int)strlen(text);
+    }
+    for (size_t end = n; end > 0; end--) {
+        if (text[end] == ';' && text[end + 1] == ' ') {
+            return (int)end;
+        }
+    }
+    return utf8_room(text, n);
+}
+
+void
+exec_add_note(struct exec_output *o, const char *text)
+{
+    size_t used = strlen(o->note);
+    const char *between = used > 0 && text[0] != '\0' ? "; " : "";
+    size_t room = sizeof(o->note) - 1 - used;
+
+    if (room > strlen(between)) {
+        (void)snprintf(o->note + used, room + 1, "%s%.*s", between,
+                       exec_sentence_room(text, room - strlen(between)), text);
     }
 }
 

@@ -140,23 +140,24 @@ jsonl_send_closed(struct jsonl *j, const struct jsonl_session *s)
 void
 jsonl_send_tools(struct jsonl *j)
 {
-    const struct config *config = tool_context_config(j->base.options.context);
+    const struct told_for who = {tool_context_config(j->base.options.context), FRONT_PROTO};
     struct jw w;
 
     open_message(j, &w, "tools");
     jw_key(&w, "tools");
     jw_array(&w);
     for (const struct tool_handler *const *t = tool_handlers(); *t != NULL; t++) {
-        if (!tool_is_listed(*t, config)) {
+        if (!tool_is_listed(*t, who.config)) {
             continue;
         }
         jw_object(&w);
         jw_key_str(&w, "type", (*t)->kind == TOOL_CUSTOM ? "custom" : "function");
         jw_key_str(&w, "name", (*t)->name);
-        jw_key_str(&w, "description", (*t)->description);
+        jw_key(&w, "description");
+        tool_write_description(&w, *t, &who);
         if ((*t)->kind != TOOL_CUSTOM) {
             jw_key(&w, "parameters");
-            jw_raw(&w, (*t)->input_schema, strlen((*t)->input_schema));
+            tool_write_input_schema(&w, *t, &who);
         }
         jw_end_object(&w);
     }

@@ -18,12 +18,23 @@ static const struct {
     {"apply_patch",   "apply_patch: edit files. "                      },
 };
 
+/* When an answer comes: where a tool runs commands to their end, and where only sessions do. */
+static const char answers_at_end[] =
+    "A call answers when the command has ended or timeout_ms (default $(timeout_ms)) is over; give "
+    "builds and tests more. ";
+static const char answers_early[] =
+    "exec_command answers when the command has ended or yield_time_ms is over: then it goes on, "
+    "and write_stdin waits for it. ";
+
 static const char instructions[] =
-    "A call answers when the command has ended or timeout_ms (default 10000) is over; give builds "
-    "and tests more. A non-zero exit_code is a result, not an error. Commands run in a sandbox: "
+    "A non-zero exit_code is a result, not an error. $(sandbox?Commands run in a sandbox: "
     "what it denies fails inside the command, e.g. with \"Permission denied\" or \"Operation not "
-    "permitted\". isError means that nothing ran, or not to its end; the text says what was "
-    "refused and what would be allowed: change the call, don't repeat it.";
+    "permitted\"|Commands run without a sandbox). isError means that nothing ran, or not to its "
+    "end; the text says what was refused and what would be allowed: change the call, don't repeat "
+    "it.";
+static const char no_tools[] = "There are no tools here: tools.shell_type is \"disabled\".";
+
+#define INSTRUCTIONS_MAX 1024U
 
 void
 mcp_batch_release(struct mcp *m, struct mcp_batch *batch)
@@ -100,29 +111,55 @@ mcp_error(struct mcp *m, const struct rpc_id *id, struct mcp_batch *batch, int c
     mcp_deliver(m, batch);
 }
 
+static struct told_for
+who_is_told(const struct mcp *m)
+{
+    return (struct told_for){tool_context_config(m->base.options.context), FRONT_MCP};
+}
+
 static bool
 tool_is_offered(const struct mcp *m, const struct tool_handler *t)
 {
     return tool_is_listed(t, tool_context_config(m->base.options.context));
 }
 
-static void
-write_instructions(struct mcp *m, struct jw *w)
+static bool
+is_offered(const struct mcp *m, const char *name)
 {
-    char text[600];
-    size_t len = 0;
+    const struct tool_handler *t = tool_find(name);
 
-    for (size_t i = 0; i < sizeof(uses) / sizeof(uses[0]); i++) {
-        const struct tool_handler *t = tool_find(uses[i].tool);
+    return t != NULL && tool_is_offered(m, t);
+}
 
-        if (t != NULL && tool_is_offered(m, t)) {
-            memcpy(text + len, uses[i].text, strlen(uses[i].text));
-            len += strlen(uses[i].text);
-        }
+static enum sy_code
+add_instructions(struct buf *out, const struct mcp *m)
+{
+    const struct told_for who = who_is_told(m);
+    const char *answers = "";
+    enum sy_code rc = SY_E_OK;
+
+    for (size_t i = 0; i < sizeof(uses) / sizeof(uses[0]) && rc == SY_E_OK; i++) {
+        rc = is_offered(m, uses[i].tool) ? buf_add_str(out, uses[i].text) : rc;
     }
-    SY_ASSERT(len + sizeof(instructions) <= sizeof(text));
-    memcpy(text + len, instructions, sizeof(instructions));
-    jw_key_str(w, "instructions", text);
+    if (is_offered(m, "shell") || is_offered(m, "shell_command")) {
+        answers = answers_at_end;
+    } else if (is_offered(m, "exec_command")) {
+        answers = answers_early;
+    } else if (out->len == 0) {
+        return buf_add_str(out, no_tools);
+    }
+    rc = rc == SY_E_OK ? tool_add_text(out, answers, &who) : rc;
+    return rc == SY_E_OK ? tool_add_text(out, instructions, &who) : rc;
+}
+
+static void
+write_instructions(const struct mcp *m, struct jw *w)
+{
+    SY_AUTO(buf_fini) struct buf text = {.max = INSTRUCTIONS_MAX};
+    enum sy_code rc = add_instructions(&text, m);
+
+    jw_key_strn(w, "instructions", buf_view(&text), text.len);
+    w->rc = rc != SY_E_OK ? rc : w->rc;
 }
 
 static void
@@ -188,14 +225,17 @@ mcp_reply_empty(struct mcp *m, const struct mcp_request *r)
 static void
 write_tool(const struct mcp *m, struct jw *w, const struct tool_handler *t)
 {
+    const struct told_for who = who_is_told(m);
+
     jw_object(w);
     jw_key_str(w, "name", t->name);
     if (m->version->has_structured) {
         jw_key_str(w, "title", t->title);
     }
-    jw_key_str(w, "description", t->description);
+    jw_key(w, "description");
+    tool_write_description(w, t, &who);
     jw_key(w, "inputSchema");
-    jw_raw(w, t->input_schema, strlen(t->input_schema));
+    tool_write_input_schema(w, t, &who);
     if (m->version->has_structured && t->output_schema != NULL) {
         jw_key(w, "outputSchema");
         jw_raw(w, t->output_schema, strlen(t->output_schema));

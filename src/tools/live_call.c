@@ -437,16 +437,6 @@ shows_screen(const struct live_call *lc, const struct live_state *state)
     return true;
 }
 
-static void
-add_note(struct exec_output *o, const char *text)
-{
-    size_t used = strlen(o->note);
-    size_t room = sizeof(o->note) - used;
-
-    /* What does not fit is cut. */
-    (void)snprintf(o->note + used, room, "%s%.*s", used > 0 ? "; " : "", (int)room, text);
-}
-
 /* What it asks for only a terminal tells. */
 static bool
 wants_terminal(const struct live_order *o)
@@ -470,22 +460,23 @@ add_notes(struct exec_output *o, const struct live_call *lc, const struct live_s
     char note[SY_ERR_MSG_MAX];
 
     if (state->is_running && !state->has_terminal && wants_terminal(&lc->order)) {
-        add_note(o, "it has no terminal, which until (prompt, input) and view (screen, diff) need: "
-                    "start it with tty true");
+        exec_add_note(
+            o, "it has no terminal, which until (prompt, input) and view (screen, diff) need: "
+               "start it with tty true");
     }
     if (!state->is_running && lc->input.len > 0 && lc->wrote_nothing) {
-        add_note(o, "it had ended before it was given anything");
+        exec_add_note(o, "it had ended before it was given anything");
     }
     if (!state->is_running && state->status == EXEC_CANCELLED) {
         /* That it was ended is what somebody wanted, and no error. */
         o->err = (struct sy_error){.code = SY_E_OK};
-        add_note(o, "it was killed, with all that it had started");
+        exec_add_note(o, "it was killed, with all that it had started");
     }
     if (lc->input.len > 0 && !lc->wrote_nothing && state->dropped > 0) {
         (void)snprintf(note, sizeof(note),
                        "%zu bytes that were typed before and not read yet were dropped",
                        state->dropped);
-        add_note(o, note);
+        exec_add_note(o, note);
     }
     if (lc->is_starter && state->is_running &&
         live_store_running(store) + LIMIT_SESSIONS_WARN >= live_store_max(store)) {
@@ -493,7 +484,7 @@ add_notes(struct exec_output *o, const struct live_call *lc, const struct live_s
                        "%zu of at most %zu sessions run: end those that are not needed, or the one "
                        "used least recently will be",
                        live_store_running(store), live_store_max(store));
-        add_note(o, note);
+        exec_add_note(o, note);
     }
 }
 
@@ -536,13 +527,13 @@ build(struct tool_output *ret, struct tool_call *call, struct exec_output *answe
     add_notes(answer, lc, &state);
 
     if (lc->loses_input) {
-        add_note(answer,
-                 "a line of it is longer than a terminal takes that reads whole lines (4095 "
-                 "bytes): the rest is lost; send it by a file, or with stdin pipe");
+        exec_add_note(answer,
+                      "a line of it is longer than a terminal takes that reads whole lines (4095 "
+                      "bytes): the rest is lost; send it by a file, or with stdin pipe");
     }
     if (lc->wait.has_scan_failed) {
-        add_note(answer,
-                 "the pattern takes too many steps for this output: it may have been missed");
+        exec_add_note(answer,
+                      "the pattern takes too many steps for this output: it may have been missed");
     }
 
     enum sy_code rc = shows_screen(lc, &state) ? read_screen(&s, lc) : read_text(&s, lc);

@@ -319,8 +319,9 @@ request_fill_budget(size_t *ret, const struct invocation *inv, struct sy_error *
     }
     if (!js_int(&tokens, v) || tokens < 1) {
         return sy_err_set(err, SY_E_ARG,
-                          "'max_output_tokens' must be a whole number from 1 to %lld",
-                          (long long)most);
+                          "'max_output_tokens' must be a whole number, at least 1; more than "
+                          "%lld counts as %lld",
+                          (long long)most, (long long)most);
     }
     *ret = (size_t)(tokens < most ? tokens : most) * LIMIT_BYTES_PER_TOKEN;
     *ret = *ret > LIMIT_MODEL_BYTES_LEAST ? *ret : LIMIT_MODEL_BYTES_LEAST;

@@ -116,9 +116,5 @@ retry_output(struct exec_output *ret, const struct tool_call *call)
         ret->review = second->review;
         note = why_not(second);
     }
-
-    size_t used = strlen(ret->note);
-
-    (void)snprintf(ret->note + used, sizeof(ret->note) - used, "%s%s",
-                   used > 0 && note[0] != '\0' ? "; " : "", note);
+    exec_add_note(ret, note);
 }

@@ -237,9 +237,10 @@ const struct tool_handler tool_exec_command = {
     .name = "exec_command",
     .aliases = aliases,
     .title = "Run a command that may go on",
-    .description = "Run a command in the sandbox; if it still runs after yield_time_ms, the answer "
-                   "has a session_id for write_stdin. For servers, REPLs, watchers and anything "
-                   "that asks (tty true). It ends with kill_session or its own exit.",
+    .description =
+        "Run a command$(sandbox? in the sandbox|); if it still runs after yield_time_ms, the answer "
+        "has a session_id for write_stdin. For servers, REPLs, watchers and anything "
+        "that asks (tty true). It ends with kill_session or its own exit.",
     .input_schema = input_schema,
     .output_schema = result_session_schema,
     .is_read_only = false,

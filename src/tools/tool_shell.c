@@ -237,9 +237,10 @@ const struct tool_handler tool_shell = {
     .name = "shell",
     .aliases = aliases,
     .title = "Run a program",
-    .description = "Run one program with arguments, in the sandbox, and return its output, exit "
-                   "code and how it ended: no terminal, standard input is empty. Or, by action, "
-                   "drive a session: one that goes on, interactive or in the background.",
+    .description =
+        "Run one program with arguments$(sandbox?, in the sandbox,|) and return its output, exit "
+        "code and how it ended: no terminal, standard input is empty. Or, by action, "
+        "drive a session: one that goes on, interactive or in the background.",
     .input_schema = input_schema,
     .output_schema = result_any_schema,
     .is_read_only = false,

@@ -73,16 +73,17 @@ static const char input_schema[] =
     "\"Relative to the workspace or absolute. Default: the workspace. Set it instead of using "
     "cd.\"},"
     "\"login\":{\"type\":\"boolean\",\"description\":"
-    "\"The login environment of the user's shell. Default true.\"}," REQUEST_COMMON_SCHEMA "}}";
+    "\"The login environment of the user's shell. Default $(login).\"}," REQUEST_COMMON_SCHEMA "}}";
 
 const struct tool_handler tool_shell_command = {
     .name = "shell_command",
     .aliases = aliases,
     .title = "Run a shell command",
-    .description = "Run one shell command to completion, in the sandbox, and return its output, "
-                   "exit code and how it ended. Use it for builds, tests, git and files; not for "
-                   "servers or anything that asks for input. A pipeline's exit code is that of "
-                   "its last command. Background processes end with the command.",
+    .description =
+        "Run one shell command to completion$(sandbox?, in the sandbox,|) and return its "
+        "output, exit code and how it ended. Use it for builds, tests, git and files; not for "
+        "servers or anything that asks for input. A pipeline's exit code is that of "
+        "its last command. Background processes end with the command.",
     .input_schema = input_schema,
     .output_schema = result_schema,
     .is_read_only = false,

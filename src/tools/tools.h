@@ -68,7 +68,7 @@ struct tool_handler {
     const char *name;
     const char *const *aliases; /* callable, never listed; NULL-terminated */
     const char *title;
-    const char *description;
+    const char *description;   /* this and input_schema: texts for tool_add_text */
     const char *input_schema;  /* JSON text, flat object */
     const char *output_schema; /* JSON text */
     bool is_read_only;         /* the four annotations of MCP */
@@ -96,6 +96,23 @@ const struct tool_handler *const *tool_handlers(void);
 const struct tool_handler *tool_find(const char *name);
 /* Listed under this configuration: its tools.shell_type, and whether anybody may be asked? */
 bool tool_is_listed(const struct tool_handler *t, const struct config *config);
+
+/*
+ * What a model is told has to be true under the configuration that holds. In such a text stand
+ * `$(timeout_ms)`, `$(login)`, `$(tokens)` and `$(max_tokens)` for the defaults of the arguments
+ * and the most of the last; `$(sandbox?YES|NO)`: do commands run in one? `$(escalates?YES|NO)`: may
+ * a person be asked to let one run outside of it?
+ */
+struct told_for {
+    const struct config *config;
+    enum tool_front front;
+};
+enum sy_code tool_add_text(struct buf *out, const char *text,
+                           const struct told_for *who) SY_NODISCARD;
+/* A handler's, as values. */
+void tool_write_description(struct jw *w, const struct tool_handler *t, const struct told_for *who);
+void tool_write_input_schema(struct jw *w, const struct tool_handler *t,
+                             const struct told_for *who);
 
 /*
  * What an engine needs to run tools: configuration, session, loop. Makes turn

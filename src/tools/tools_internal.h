@@ -94,15 +94,16 @@ extern const char result_schema[];
 /* The properties of an input schema that request_fill_common reads, after "workdir". */
 #define REQUEST_COMMON_SCHEMA                                                                      \
     "\"timeout_ms\":{\"type\":\"integer\",\"description\":"                                        \
-    "\"Ends the whole process tree after that. Default 10000.\"}," REQUEST_MORE_SCHEMA
+    "\"Ends the whole process tree after that. Default $(timeout_ms).\"}," REQUEST_MORE_SCHEMA
 #define REQUEST_MORE_SCHEMA                                                                        \
     "\"env\":{\"type\":\"object\"},"                                                               \
     "\"max_output_tokens\":{\"type\":\"integer\",\"description\":"                                 \
-    "\"Default 2500, at most 10000 (of 4 bytes).\"},"                                              \
+    "\"Default $(tokens), at most $(max_tokens) (of 4 bytes).\"},"                                 \
     "\"sandbox_permissions\":{\"type\":\"string\",\"enum\":[\"use_default\","                      \
-    "\"require_escalated\"],\"description\":\"require_escalated: ask a person to run it outside "  \
-    "the sandbox.\"},"                                                                             \
-    "\"justification\":{\"type\":\"string\",\"description\":\"Why; shown to that person.\"}"
+    "\"require_escalated\"],\"description\":\"$(escalates?require_escalated: ask a person to run " \
+    "it outside the sandbox.|Of no use here: leave it out.)\"},"                                   \
+    "\"justification\":{\"type\":\"string\",\"description\":\"Why; shown to $(escalates?that "     \
+    "person|a person who is asked).\"}"
 
 /*
  * Arguments that the process tools share (request.c): working directory,

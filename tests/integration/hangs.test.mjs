@@ -57,6 +57,7 @@ eachFront('A03 a timeout ends the grandchildren too', async (t, { yard, open }) 
   assert.equal(r.status, 'timed_out');
   assert.equal(r.timedOut, true);
   assert.equal(r.exitCode, 124);
+  assert.equal(r.endedBackground, 0, 'nothing was left by a command that did not end by itself');
   assert.ok(r.elapsedMs >= 1000 && r.elapsedMs < 1000 + SOON_MS, `answered after ${r.elapsedMs} ms`);
   await assertTreeIsGone(yard, front);
   assert.equal(fs.existsSync(canary), false);

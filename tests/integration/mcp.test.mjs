@@ -47,8 +47,10 @@ test('the list of tools is small, flat and fully annotated', limit, async (t) =>
       ...(tool.annotations.title ? { title: tool.annotations.title } : {}),
     });
   }
-  const instructions = client.getInstructions();
-  assert.ok(instructions.length > 0 && Buffer.byteLength(instructions) <= 600);
+  assert.equal(client.getInstructions(), 'shell_command: one shell command line. shell: one program with its list of arguments. apply_patch: edit files. '
+    + 'A call answers when the command has ended or timeout_ms (default 10000) is over; give builds and tests more. A non-zero exit_code is a result, '
+    + 'not an error. Commands run in a sandbox: what it denies fails inside the command, e.g. with "Permission denied" or "Operation not permitted". '
+    + "isError means that nothing ran, or not to its end; the text says what was refused and what would be allowed: change the call, don't repeat it.");
   assert.equal(client.getServerVersion().name, 'shellyard');
 });
 
@@ -69,6 +71,25 @@ for (const [type, names] of Object.entries({
     }
   });
 }
+
+test('what a client is told is true under its configuration', limit, async (t) => {
+  const { client } = await open(t, {
+    'sandbox.mode': 'danger-full-access', 'tools.shell_type': 'shell_command', 'tools.timeout_ms': 30_000, 'shell.login': false,
+    'output.max_bytes': 1000, 'output.max_tokens': 300,
+  });
+  const { tools } = await client.listTools();
+  const { description, inputSchema: { properties } } = tools.find((tool) => tool.name === 'shell_command');
+  assert.doesNotMatch(description, /sandbox/);
+  assert.match(properties.timeout_ms.description, /Default 30000\./);
+  assert.match(properties.login.description, /Default false\./);
+  assert.equal(properties.max_output_tokens.description, 'Default 250, at most 300 (of 4 bytes).');
+  assert.match(client.getInstructions(), /timeout_ms \(default 30000\).* Commands run without a sandbox\. /);
+
+  const sessionsOnly = await open(t, { 'tools.shell_type': 'unified_exec' });
+  assert.match(sessionsOnly.client.getInstructions(), /exec_command answers when .* yield_time_ms is over/);
+  const none = await open(t, { 'tools.shell_type': 'disabled' });
+  assert.match(none.client.getInstructions(), /^There are no tools here: /);
+});
 
 test('shell runs an argument list that no shell reads, by each of its names', limit, async (t) => {
   const { client } = await open(t);

@@ -56,6 +56,14 @@ test('sandbox check tells the tier and, where it is not the full one, why', (t) 
   assert.equal(noLandlock.full_tier_reason, 'no tier can be had without Landlock');
 });
 
+eachFront('a note that no sandbox could be had says in full what would mend it', async (t, { open }) => {
+  const front = await open({ settings: { 'sandbox.required': false }, wrap: [mask, 'landlock'] });
+  const r = await front.run('echo ran');
+
+  assert.equal(r.output, 'ran\n');
+  assert.match(r.note, /^run WITHOUT a sandbox \(sandbox\.required is false\): Landlock is not available .*CONFIG_SECURITY_LANDLOCK and 'landlock' in lsm=($|; )/);
+});
+
 eachFront('a command in the full tier says so and has its walls', async (t, { yard, open }) => {
   if (!hasFull(t, yard)) {
     return;

@@ -107,7 +107,72 @@ a_timeout_keeps_the_output_and_ends_the_tree(void **state)
     assert_int_equal(a.output.status, EXEC_TIMED_OUT);
     assert_int_equal(a.output.exit_code, 124);
     assert_true(a.output.is_timed_out);
+    assert_int_equal(a.output.ended_background, 0); /* it had not ended by itself */
     assert_string_equal(buf_view(&a.text), "STEP-1\nSTEP-2\n");
+}
+
+static void
+what_is_left_in_the_background_is_counted(void **state)
+{
+    SY_AUTO(answer_fini) struct answer a;
+
+    run_script(&a, *state, SANDBOX_WORKSPACE_WRITE, "sleep 30 >/dev/null 2>&1 & echo x", false,
+               5000);
+    assert_int_equal(a.output.status, EXEC_EXITED);
+    assert_int_equal(a.output.ended_background, 1);
+    assert_non_null(strstr(a.output.note, "1 background process was still running"));
+}
+
+/* The kernel takes no longer argument; who gave a script knows of none. */
+static void
+a_command_that_is_too_long_is_called_so(void **state)
+{
+    SY_AUTO(answer_fini) struct answer a;
+    SY_AUTO(buf_fini) struct buf script = {.max = 140001};
+    struct single c;
+
+    for (int i = 0; i < 14000; i++) {
+        assert_int_equal(buf_add_str(&script, "true true;"), SY_E_OK);
+    }
+    run_script(&a, *state, SANDBOX_WORKSPACE_WRITE, buf_view(&script), false, 5000);
+    assert_int_equal(a.output.err.code, SY_E_LIMIT);
+    assert_true(str_starts(a.output.err.msg, "the command has 140000 bytes; the kernel takes at "
+                                             "most 131071"));
+
+    single_make(&c, *state, "", false, 5000);
+    mem_free(c.request.script);
+    c.request.script = NULL;
+    c.request.params.argv.max = 2;
+    assert_int_equal(strv_add(&c.request.params.argv, "echo"), SY_E_OK);
+    assert_int_equal(strv_add(&c.request.params.argv, buf_view(&script)), SY_E_OK);
+    single_submit(&c);
+    orch_run(c.call, -1);
+    assert_true(str_starts(orch_output(c.call)->err.msg, "argument 1 has 140000 bytes; "));
+    single_fini(&c);
+}
+
+static void
+notes_end_with_whole_parts(void **state)
+{
+    static const char sentence[] = "something of the machine is missing and can't be had; mend it "
+                                   "by a kernel that has it, or by another one";
+    struct exec_output o = {0};
+
+    (void)state;
+    assert_int_equal(exec_sentence_room(sentence, 200), sizeof(sentence) - 1);
+    assert_int_equal(exec_sentence_room(sentence, 80), strcspn(sentence, ";"));
+    assert_int_equal(exec_sentence_room(sentence, strcspn(sentence, ";")), strcspn(sentence, ";"));
+    assert_int_equal(exec_sentence_room(sentence, 20), 20);
+    exec_add_note(&o, "first");
+    exec_add_note(&o, "");
+    exec_add_note(&o, "second");
+    assert_string_equal(o.note, "first; second");
+    while (sizeof(o.note) - strlen(o.note) > sizeof(sentence) + 2) {
+        exec_add_note(&o, sentence);
+    }
+    exec_add_note(&o, sentence);
+    assert_true(strlen(o.note) < sizeof(o.note) - 1);
+    assert_true(str_ends(o.note, "can't be had"));
 }
 
 static void
@@ -348,6 +413,9 @@ main(void)
         cmocka_unit_test(a_script_runs_in_the_workspace),
         cmocka_unit_test(a_write_outside_is_refused_and_allowed_with_full_access),
         cmocka_unit_test(a_timeout_keeps_the_output_and_ends_the_tree),
+        cmocka_unit_test(what_is_left_in_the_background_is_counted),
+        cmocka_unit_test(a_command_that_is_too_long_is_called_so),
+        cmocka_unit_test(notes_end_with_whole_parts),
         cmocka_unit_test(a_signal_gives_128_and_its_number),
         cmocka_unit_test(a_missing_working_directory_is_named),
         cmocka_unit_test(escalation_is_refused_with_the_reason),

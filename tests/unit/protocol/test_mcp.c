@@ -87,8 +87,18 @@ instructions_are_short_and_name_only_listed_tools(void **state)
     assert_lacks(js_str(text), "shell_command");
     json_doc_fini(&doc);
 
+    assert_has(initialize("2025-11-25"), "Commands run in a sandbox: what");
+    fake_config()->tools.timeout_ms = 30000;
+    assert_has(initialize("2025-11-25"), "timeout_ms (default 30000)");
+    fake_config()->sandbox.mode = "danger-full-access";
+    said = initialize("2025-11-25");
+    assert_has(said, "Commands run without a sandbox. isError");
+    assert_lacks(said, "what it denies");
+
     fake_config()->tools.shell_type = "disabled";
-    assert_lacks(initialize("2025-11-25"), "shell: one program");
+    said = initialize("2025-11-25");
+    assert_has(said, "\"instructions\":\"There are no tools here: ");
+    assert_lacks(said, "call");
 }
 
 static void

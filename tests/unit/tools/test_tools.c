@@ -259,7 +259,8 @@ wrong_arguments_are_errors_that_name_them(void **state)
         {"shell_command", "{\"command\":\"true\",\"env\":{\"A=B\":\"1\"}}",         "bad variable name"             },
         {"shell_command", "{\"command\":\"true\",\"sandbox_permissions\":\"no\"}",
          "require_escalated"                                                                                        },
-        {"shell_command", "{\"command\":\"true\",\"max_output_tokens\":0}",         "'max_output_tokens'"           },
+        {"shell_command", "{\"command\":\"true\",\"max_output_tokens\":0}",
+         "'max_output_tokens' must be a whole number, at least 1; more than 10000 counts as 10000"                  },
         {"shell_command", "[]",                                                     "must be a JSON object"         },
     };
 
@@ -457,16 +458,79 @@ what_needs_a_person_is_listed_where_one_can_be_asked(void **state)
     assert_false(is_listed("request_access", "disabled", "on-request"));
 }
 
+/* What is told of a tool: its description, then its schema. */
+static void
+tell(struct buf *out, const char *name, const struct told_for *who)
+{
+    struct jw w = {.out = out};
+
+    buf_reset(out);
+    tool_write_description(&w, tool_find(name), who);
+    tool_write_input_schema(&w, tool_find(name), who);
+    assert_int_equal(jw_done(&w), SY_E_OK);
+}
+
+static void
+assert_tells(struct buf *out, const char *name, const struct told_for *who, const char *part)
+{
+    tell(out, name, who);
+    if (strstr(buf_view(out), part) == NULL) {
+        fail_msg("no '%s' in %s", part, buf_view(out));
+    }
+}
+
+static void
+what_a_model_is_told_holds_under_its_configuration(void **state)
+{
+    const struct fixture *f = *state;
+    SY_AUTO(buf_fini) struct buf out = {.max = 8192};
+    struct config config = f->config;
+    struct told_for who = {&config, FRONT_MCP};
+
+    assert_tells(&out, "shell_command", &who, "to completion, in the sandbox, and return");
+    assert_tells(&out, "shell_command", &who, "after that. Default 10000.");
+    assert_tells(&out, "shell_command", &who, "user's shell. Default true.");
+    assert_tells(&out, "shell", &who, "\"Default 2500, at most 10000 (of 4 bytes).\"");
+    assert_tells(&out, "shell", &who,
+                 "\"require_escalated: ask a person to run it outside the sandbox.\"");
+    assert_tells(&out, "exec_command", &who, "\"Why; shown to that person.\"");
+    who.front = FRONT_PROTO;
+    assert_tells(&out, "shell", &who, "\"Default 10000, at most 10000 (of 4 bytes).\"");
+
+    who.front = FRONT_MCP;
+    config.tools.timeout_ms = 30000;
+    config.shell.login = false;
+    config.output.max_bytes = 1000;
+    config.output.max_tokens = 300;
+    assert_tells(&out, "shell_command", &who, "after that. Default 30000.");
+    assert_tells(&out, "shell_command", &who, "user's shell. Default false.");
+    assert_tells(&out, "shell", &who, "\"Default 250, at most 300 (of 4 bytes).\"");
+
+    config.approval.policy = "never";
+    assert_tells(&out, "shell", &who, "\"Of no use here: leave it out.\"");
+    config.approval.policy = "on-request";
+    config.sandbox.mode = "danger-full-access";
+    assert_tells(&out, "shell", &who, "\"Of no use here: leave it out.\"");
+    assert_tells(&out, "shell_command", &who, "to completion and return");
+    tell(&out, "exec_command", &who);
+    assert_null(strstr(buf_view(&out), "sandbox;"));
+}
+
 static void
 schemas_are_json_objects(void **state)
 {
-    (void)state;
+    const struct fixture *f = *state;
+    const struct told_for who = {&f->config, FRONT_MCP};
+
     for (const struct tool_handler *const *t = tool_handlers(); *t != NULL; t++) {
+        SY_AUTO(buf_fini) struct buf told = {.max = 8192};
+        struct jw w = {.out = &told};
         struct json_doc in = {0};
         struct json_doc out = {0};
 
-        assert_int_equal(json_parse(&in, (*t)->input_schema, strlen((*t)->input_schema), NULL),
-                         SY_E_OK);
+        tool_write_input_schema(&w, *t, &who);
+        assert_int_equal(jw_done(&w), SY_E_OK);
+        assert_int_equal(json_parse(&in, buf_view(&told), told.len, NULL), SY_E_OK);
         assert_int_equal(json_parse(&out, (*t)->output_schema, strlen((*t)->output_schema), NULL),
                          SY_E_OK);
         assert_string_equal(js_str(js_get(in.root, "type")), "object");
@@ -492,6 +556,7 @@ main(void)
         cmocka_unit_test(a_cancelled_call_still_answers),
         cmocka_unit_test(aliases_are_found_but_not_listed),
         cmocka_unit_test(what_needs_a_person_is_listed_where_one_can_be_asked),
+        cmocka_unit_test(what_a_model_is_told_holds_under_its_configuration),
         cmocka_unit_test(schemas_are_json_objects),
     };
 

@@ -83,6 +83,62 @@ find_member(struct place *ret, const char *s, size_t at, const char *key)
     ret->close = at;
 }
 
+/* The place of the last item of ours, if it stands there in `now`; else false. */
+static bool
+has_head(size_t *ret_n, const struct js *now, const struct js *ours)
+{
+    *ret_n = js_count(ours);
+
+    const struct js *last = *ret_n > 0 ? js_at(ours, *ret_n - 1) : NULL;
+    const struct js *there = js_type(now) == JS_ARRAY && js_count(now) >= *ret_n && *ret_n > 0
+                                 ? js_at(now, *ret_n - 1)
+                                 : NULL;
+
+    return js_type(last) == JS_STRING && js_type(there) == JS_STRING &&
+           str_eq(js_str(last), js_str(there));
+}
+
+/* What a field of ours is to say (compact) where it says `now`, which may be NULL. */
+static enum sy_code
+field_value(struct buf *ret, const struct js *now, const struct edit_field *field)
+{
+    SY_AUTO(json_doc_fini) struct json_doc doc = {0};
+    size_t n = 0;
+    enum sy_code rc = SY_E_OK;
+
+    if (field->owner == EDIT_OUR_HEAD && js_type(now) == JS_ARRAY) {
+        rc = json_parse(&doc, field->value, strlen(field->value), NULL);
+    }
+    if (rc != SY_E_OK || doc.root == NULL || !has_head(&n, now, doc.root)) {
+        return rc == SY_E_OK ? buf_add_str(ret, field->value) : rc;
+    }
+
+    struct jw w = {.out = ret};
+
+    jw_array(&w);
+    for (size_t i = 0; i < js_count(now); i++) {
+        jw_value(&w, js_at(i < n ? doc.root : now, i));
+    }
+    jw_end_array(&w);
+    return jw_done(&w);
+}
+
+static enum sy_code
+merge_field(struct jw *w, const struct js *now, const struct edit_field *field)
+{
+    SY_AUTO(buf_fini) struct buf text = {.max = LIMIT_CLIENT_FILE};
+    const struct js *there = js_get(now, field->key);
+    enum sy_code rc = field_value(&text, there, field);
+
+    jw_key(w, field->key);
+    if (there != NULL && field->owner == EDIT_THEIRS) {
+        jw_value(w, there);
+    } else {
+        jw_raw(w, buf_view(&text), text.len);
+    }
+    return rc;
+}
+
 /* The entry as it should be: what is there, our fields over it. */
 static enum sy_code
 merge_entry(struct buf *out, const struct js *now, const struct edit_field *fields)
@@ -94,13 +150,10 @@ merge_entry(struct buf *out, const struct js *now, const struct edit_field *fiel
 
     jw_object(&w);
     for (size_t i = 0; fields[i].key != NULL; i++) {
-        const struct js *kept = fields[i].is_ours ? NULL : js_get(now, fields[i].key);
+        enum sy_code rc = merge_field(&w, now, &fields[i]);
 
-        jw_key(&w, fields[i].key);
-        if (kept != NULL) {
-            jw_value(&w, kept);
-        } else {
-            jw_raw(&w, fields[i].value, strlen(fields[i].value));
+        if (rc != SY_E_OK) {
+            return rc;
         }
     }
     while (js_next(now, &it, &key, &value)) {
@@ -124,8 +177,9 @@ field_is_set(bool *ret, const struct js *now, const struct edit_field *field)
 {
     const struct js *value = js_get(now, field->key);
     SY_AUTO(buf_fini) struct buf text = {.max = LIMIT_CLIENT_FILE};
+    SY_AUTO(buf_fini) struct buf wanted = {.max = LIMIT_CLIENT_FILE};
 
-    *ret = value != NULL && !field->is_ours;
+    *ret = value != NULL && field->owner == EDIT_THEIRS;
     if (value == NULL || *ret) {
         return SY_E_OK;
     }
@@ -133,7 +187,10 @@ field_is_set(bool *ret, const struct js *now, const struct edit_field *field)
     enum sy_code rc = js_dump(&text, value);
 
     if (rc == SY_E_OK) {
-        *ret = str_eq(buf_view(&text), field->value);
+        rc = field_value(&wanted, value, field);
+    }
+    if (rc == SY_E_OK) {
+        *ret = str_eq(buf_view(&text), buf_view(&wanted));
     }
     return rc;
 }
@@ -334,7 +391,7 @@ set_entry(struct buf *out, const struct source *source, const struct edit_entry 
 
 /* Sets one field of the entry that is there, and leaves the rest of it, comments too. */
 static enum sy_code
-set_field(struct buf *text, const struct edit_entry *entry, const struct edit_field *field)
+set_field(struct buf *text, const struct edit_entry *entry, const char *key, const char *value)
 {
     SY_AUTO(buf_fini) struct buf form = {.max = LIMIT_CLIENT_FILE};
     SY_AUTO(buf_fini) struct buf indent = {.max = LIMIT_CLIENT_FILE};
@@ -354,7 +411,7 @@ set_field(struct buf *text, const struct edit_entry *entry, const struct edit_fi
 
     find_member(&section, source.form, skip_space(source.form, 0), entry->section);
     find_member(&inner, source.form, section.value, entry->name);
-    find_member(&place, source.form, inner.value, field->key);
+    find_member(&place, source.form, inner.value, key);
     rc = indent_at(&close_indent, source.text, inner.first_key, "    ");
     if (rc == SY_E_OK) {
         rc = place.first_key != 0 ? indent_at(&indent, source.text, place.first_key, "      ")
@@ -364,10 +421,10 @@ set_field(struct buf *text, const struct edit_entry *entry, const struct edit_fi
     const struct insertion in = {
         .source = &source,
         .object = &place,
-        .name = field->key,
+        .name = key,
         .indent = buf_view(&indent),
         .close_indent = buf_view(&close_indent),
-        .value = field->value,
+        .value = value,
     };
 
     if (rc == SY_E_OK) {
@@ -407,11 +464,14 @@ set_fields(struct buf *out, const struct source *source, const struct edit_entry
     enum sy_code rc = buf_add(out, source->text, source->len);
 
     for (size_t i = 0; entry->fields[i].key != NULL && rc == SY_E_OK; i++) {
+        SY_AUTO(buf_fini) struct buf value = {.max = LIMIT_CLIENT_FILE};
+        const struct edit_field *field = &entry->fields[i];
         bool good = false;
 
-        rc = field_is_set(&good, now, &entry->fields[i]);
+        rc = field_is_set(&good, now, field);
         if (rc == SY_E_OK && !good) {
-            rc = set_field(out, entry, &entry->fields[i]);
+            rc = field_value(&value, js_get(now, field->key), field);
+            rc = rc == SY_E_OK ? set_field(out, entry, field->key, buf_view(&value)) : rc;
         }
     }
     return rc;

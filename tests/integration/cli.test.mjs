@@ -300,8 +300,18 @@ for (const client of clients) {
     const second = JSON.parse(run(yard, ['setup', client, '--write', '--json']).stdout);
     assert.equal(second.state, 'already set');
     assert.equal(fs.readFileSync(about.file, 'utf8'), text);
-    const found = JSON.parse(run(yard, ['doctor', '--json']).stdout).checks.find((c) => c.name === about.title);
-    assert.equal(found.level, 'ok');
+    const found = () => JSON.parse(run(yard, ['doctor', '--json']).stdout).checks.find((c) => c.name === about.title);
+    assert.equal(found().level, 'ok');
+    // A sandbox that the person pinned behind "mcp" is his, with another program's path too.
+    const pinned = text.replace(/"mcp"(?=\])/, '"mcp", "-s", "read-only"');
+    assert.notEqual(pinned, text);
+    fs.writeFileSync(about.file, pinned);
+    assert.equal(found().level, 'ok');
+    assert.equal(JSON.parse(run(yard, ['setup', client, '--write', '--json']).stdout).state, 'already set');
+    fs.writeFileSync(about.file, pinned.replace(JSON.stringify(fs.realpathSync(program)), '"/old/shellyard"'));
+    assert.match(found().text, /another program/);
+    assert.equal(JSON.parse(run(yard, ['setup', client, '--write', '--json']).stdout).state, 'changed');
+    assert.equal(fs.readFileSync(about.file, 'utf8'), pinned);
   });
 }
 

@@ -1,7 +1,7 @@
 // The command line itself: what its verbs print, how they end, and that the manual pages tell all of
 // it. exec.test.mjs has `exec`.
 import assert from 'node:assert/strict';
-import { spawn, spawnSync } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -314,6 +314,30 @@ for (const client of clients) {
     assert.equal(fs.readFileSync(about.file, 'utf8'), pinned);
   });
 }
+
+test('setup says in JSON too what is no file that it could edit', limit, (t) => {
+  const yard = makeYard();
+  const file = path.join(yard.home, '.cursor/mcp.json');
+  const makers = [
+    [() => fs.symlinkSync('nowhere', file), /symbolic link to a file that is not there/],
+    [() => fs.symlinkSync('mcp.json', file), /symbolic links/],
+    [() => fs.mkdirSync(file), /not a regular file/],
+    [() => execFileSync('mkfifo', [file]), /not a regular file/],
+  ];
+  fs.mkdirSync(path.dirname(file));
+  for (const [make, why] of makers) {
+    make();
+    const plain = run(yard, ['setup', 'cursor', '--write']);
+    assert.deepEqual([plain.status, plain.stdout.includes(`Add to ${file}:`)], [1, true]);
+    assert.match(plain.stderr, why);
+    const r = run(yard, ['setup', 'cursor', '--write', '--json']);
+    const said = JSON.parse(r.stdout);
+    assert.deepEqual([r.status, said.state, said.file], [1, 'failed', file]);
+    assert.match(said.error, why);
+    assert.match(said.snippet, /"mcpServers"/);
+    fs.rmSync(file, { recursive: true });
+  }
+});
 
 test('setup keeps the rest of a file, makes a backup, and refuses what it can not edit', limit, (t) => {
   const yard = makeYard();

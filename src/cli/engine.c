@@ -6,6 +6,7 @@
 
 #include "base/fd.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "cli/cli.h"
 #include "command/command.h"
 #include "guard/guard.h"
@@ -63,7 +64,7 @@ resolve(struct cli_engine *e, const char *cwd, const char *dir, struct sy_error 
 
 static enum sy_code
 load_with(struct config *ret, const struct cli_engine *e, const struct strv *overrides,
-          struct sy_error *err)
+          const char *mode, struct sy_error *err)
 {
     const char *home = strv_env_find(e->environ_list, "HOME");
     SY_AUTO(mem_free_charp) char *passwd_shell = NULL;
@@ -82,6 +83,7 @@ load_with(struct config *ret, const struct cli_engine *e, const struct strv *ove
         .environ_list = e->environ_list,
         .home = passwd_home,
         .overrides = strv_view(overrides),
+        .mode = mode,
     };
 
     return config_load(ret, &sources, err);
@@ -91,11 +93,11 @@ load_with(struct config *ret, const struct cli_engine *e, const struct strv *ove
 static enum sy_code
 load(struct cli_engine *e, const struct cli_args *args, const char *mode, struct sy_error *err)
 {
-    if (strv_add_all(&e->overrides, strv_view(&args->overrides)) != SY_E_OK ||
-        (mode != NULL && strv_addf(&e->overrides, "sandbox.mode=%s", mode) != SY_E_OK)) {
+    if (strv_add_all(&e->overrides, strv_view(&args->overrides)) != SY_E_OK) {
         return sy_err_nomem(err);
     }
-    return load_with(&e->config, e, &e->overrides, err);
+    e->mode = mode;
+    return load_with(&e->config, e, &e->overrides, mode, err);
 }
 
 static void
@@ -157,7 +159,9 @@ cli_engine_try(struct config *ret, const struct cli_engine *e, const char *overr
         strv_add(&overrides, override) != SY_E_OK) {
         return sy_err_nomem(err);
     }
-    return load_with(ret, e, &overrides, err);
+    /* The last word counts, also over -s. */
+    return load_with(ret, e, &overrides, str_starts(override, "sandbox.mode=") ? NULL : e->mode,
+                     err);
 }
 
 void

@@ -85,8 +85,17 @@ load_with(struct config *ret, const struct cli_engine *e, const struct strv *ove
         .overrides = strv_view(overrides),
         .mode = mode,
     };
+    enum sy_code rc = config_load(ret, &sources, err);
 
-    return config_load(ret, &sources, err);
+    if (rc != SY_E_OK) {
+        return rc;
+    }
+    rc = guard_names_check(strv_view(&ret->sandbox.unprotected_names), err);
+    if (rc != SY_E_OK) {
+        sy_err_wrap(err, "sandbox.unprotected_names");
+        config_fini(ret);
+    }
+    return rc;
 }
 
 /* Configuration, once the place is known. */

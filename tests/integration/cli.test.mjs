@@ -266,6 +266,14 @@ test('a workspace or TMPDIR as wide as the home is told, by doctor and at the st
   assert.equal(run(yard, ['proto', '-C', yard.ws], { cwd: '/' }).stderr, '');
 });
 
+test('config show refuses a protected name that is none', limit, (t) => {
+  const yard = makeYard();
+  const r = run(yard, ['config', 'show', '-c', 'sandbox.unprotected_names=[.git/confg]']);
+  assert.deepEqual([r.status, r.stdout], [2, '']);
+  assert.equal(r.stderr, "shellyard: sandbox.unprotected_names: '.git/confg' is no protected name; did you mean '.git/config'? (docs/sandbox.md lists them)\n");
+  assert.equal(run(yard, ['config', 'show', '-c', 'sandbox.unprotected_names=[.git/config]']).status, 0);
+});
+
 test('without HOME doctor and setup look in the home of passwd(5)', limit, (t) => {
   const yard = makeYard();
   const bare = { HOME: undefined };

@@ -6,6 +6,7 @@
 
 #include "base/fd.h"
 #include "base/mem.h"
+#include "base/place.h"
 #include "base/str.h"
 #include "cli/cli.h"
 #include "command/command.h"
@@ -25,10 +26,15 @@ enter(struct cli_engine *e, const char *dir, struct sy_error *err)
     }
     if (getcwd(e->cwd, sizeof(e->cwd)) == NULL) {
         int saved = errno;
+        const char *pwd = strv_env_find(e->environ_list, "PWD");
+        struct place_shown_path shown;
 
-        sy_err_sys(err, saved, "the working directory is gone or can't be named");
-        err->code = SY_E_CWD;
-        return err->code;
+        return sy_err_set(err, SY_E_CWD,
+                          "the working directory%s%s%s is gone or can't be named (getcwd: %s): "
+                          "cd to one that is there",
+                          pwd != NULL ? ", '" : "",
+                          pwd != NULL ? place_visible_path(&shown, pwd) : "",
+                          pwd != NULL ? "' by PWD," : "", sy_errno_text(saved));
     }
     /* The kernel says "(unreachable)/..." outside of our root. */
     if (e->cwd[0] != '/') {

@@ -78,6 +78,19 @@ test('exec --json is one object with all facts', limit, async (t) => {
   assert.equal(failed.error.code, 'SY_E_NOTFOUND');
 });
 
+test('a working directory that is gone is named, with what to do', limit, (t) => {
+  const yard = makeYard();
+  const at = (...words) => spawnSync('sh', ['-c', 'mkdir gone && cd gone && rmdir ../gone && exec "$@"', 'sh', ...words],
+    { cwd: yard.ws, env: yard.env, encoding: 'utf8' });
+  const r = at(program, 'exec', '--', 'true');
+  assert.equal(r.status, 125);
+  assert.ok(r.stderr.startsWith(`shellyard: the working directory, '${yard.ws}/gone' by PWD, is gone`), r.stderr);
+  assert.match(r.stderr, /: cd to one that is there\n$/);
+  assert.match(at('env', '-u', 'PWD', program, 'exec', '--', 'true').stderr, /the working directory is gone .*: cd to one that is there\n$/);
+  const check = JSON.parse(at(program, 'doctor', '--json').stdout).checks.find((c) => c.name === 'working directory');
+  assert.equal(check.fix, 'go to a directory that is there');
+});
+
 test('exec holds the policy that is asked for', limit, async (t) => {
   const yard = makeYard();
   const inside = path.join(yard.ws, 'in');

@@ -5,6 +5,7 @@
 #include "base/limits.h"
 #include "base/str.h"
 #include "cli/edit.h"
+#include "cli/edit_json.h"
 #include "cli/edit_jsonc.h"
 
 /*
@@ -81,131 +82,6 @@ find_member(struct place *ret, const char *s, size_t at, const char *key)
         }
     }
     ret->close = at;
-}
-
-/* The place of the last item of ours, if it stands there in `now`; else false. */
-static bool
-has_head(size_t *ret_n, const struct js *now, const struct js *ours)
-{
-    *ret_n = js_count(ours);
-
-    const struct js *last = *ret_n > 0 ? js_at(ours, *ret_n - 1) : NULL;
-    const struct js *there = js_type(now) == JS_ARRAY && js_count(now) >= *ret_n && *ret_n > 0
-                                 ? js_at(now, *ret_n - 1)
-                                 : NULL;
-
-    return js_type(last) == JS_STRING && js_type(there) == JS_STRING &&
-           str_eq(js_str(last), js_str(there));
-}
-
-/* What a field of ours is to say (compact) where it says `now`, which may be NULL. */
-static enum sy_code
-field_value(struct buf *ret, const struct js *now, const struct edit_field *field)
-{
-    SY_AUTO(json_doc_fini) struct json_doc doc = {0};
-    size_t n = 0;
-    enum sy_code rc = SY_E_OK;
-
-    if (field->owner == EDIT_OUR_HEAD && js_type(now) == JS_ARRAY) {
-        rc = json_parse(&doc, field->value, strlen(field->value), NULL);
-    }
-    if (rc != SY_E_OK || doc.root == NULL || !has_head(&n, now, doc.root)) {
-        return rc == SY_E_OK ? buf_add_str(ret, field->value) : rc;
-    }
-
-    struct jw w = {.out = ret};
-
-    jw_array(&w);
-    for (size_t i = 0; i < js_count(now); i++) {
-        jw_value(&w, js_at(i < n ? doc.root : now, i));
-    }
-    jw_end_array(&w);
-    return jw_done(&w);
-}
-
-static enum sy_code
-merge_field(struct jw *w, const struct js *now, const struct edit_field *field)
-{
-    SY_AUTO(buf_fini) struct buf text = {.max = LIMIT_CLIENT_FILE};
-    const struct js *there = js_get(now, field->key);
-    enum sy_code rc = field_value(&text, there, field);
-
-    jw_key(w, field->key);
-    if (there != NULL && field->owner == EDIT_THEIRS) {
-        jw_value(w, there);
-    } else {
-        jw_raw(w, buf_view(&text), text.len);
-    }
-    return rc;
-}
-
-/* The entry as it should be: what is there, our fields over it. */
-static enum sy_code
-merge_entry(struct buf *out, const struct js *now, const struct edit_field *fields)
-{
-    struct jw w = {.out = out};
-    void *it = NULL;
-    const char *key = NULL;
-    const struct js *value = NULL;
-
-    jw_object(&w);
-    for (size_t i = 0; fields[i].key != NULL; i++) {
-        enum sy_code rc = merge_field(&w, now, &fields[i]);
-
-        if (rc != SY_E_OK) {
-            return rc;
-        }
-    }
-    while (js_next(now, &it, &key, &value)) {
-        bool is_written = false;
-
-        for (size_t i = 0; fields[i].key != NULL; i++) {
-            is_written = is_written || str_eq(fields[i].key, key);
-        }
-        if (!is_written) {
-            jw_key(&w, key);
-            jw_value(&w, value);
-        }
-    }
-    jw_end_object(&w);
-    return jw_done(&w);
-}
-
-/* Does the entry already say what we want of one field? */
-static enum sy_code
-field_is_set(bool *ret, const struct js *now, const struct edit_field *field)
-{
-    const struct js *value = js_get(now, field->key);
-    SY_AUTO(buf_fini) struct buf text = {.max = LIMIT_CLIENT_FILE};
-    SY_AUTO(buf_fini) struct buf wanted = {.max = LIMIT_CLIENT_FILE};
-
-    *ret = value != NULL && field->owner == EDIT_THEIRS;
-    if (value == NULL || *ret) {
-        return SY_E_OK;
-    }
-
-    enum sy_code rc = js_dump(&text, value);
-
-    if (rc == SY_E_OK) {
-        rc = field_value(&wanted, value, field);
-    }
-    if (rc == SY_E_OK) {
-        *ret = str_eq(buf_view(&text), buf_view(&wanted));
-    }
-    return rc;
-}
-
-/* Of all of them? */
-static enum sy_code
-is_set(bool *ret, const struct js *now, const struct edit_field *fields)
-{
-    enum sy_code rc = SY_E_OK;
-
-    *ret = js_type(now) == JS_OBJECT;
-    for (size_t i = 0; fields[i].key != NULL && *ret && rc == SY_E_OK; i++) {
-        rc = field_is_set(ret, now, &fields[i]);
-    }
-    return rc;
 }
 
 /* The white space in front of the line on which `at` stands, if nothing else
@@ -468,9 +344,9 @@ set_fields(struct buf *out, const struct source *source, const struct edit_entry
         const struct edit_field *field = &entry->fields[i];
         bool good = false;
 
-        rc = field_is_set(&good, now, field);
+        rc = edit_json_field_is_set(&good, now, field);
         if (rc == SY_E_OK && !good) {
-            rc = field_value(&value, js_get(now, field->key), field);
+            rc = edit_json_value(&value, js_get(now, field->key), field);
             rc = rc == SY_E_OK ? set_field(out, entry, field->key, buf_view(&value)) : rc;
         }
     }
@@ -492,7 +368,8 @@ check_result(const struct buf *out, const struct edit_entry *entry, bool is_lax,
         rc = json_parse(&doc, form.data, form.len, err);
     }
     if (rc == SY_E_OK) {
-        rc = is_set(&good, js_get(js_get(doc.root, entry->section), entry->name), entry->fields);
+        rc = edit_json_is_set(&good, js_get(js_get(doc.root, entry->section), entry->name),
+                              entry->fields);
     }
     if (rc == SY_E_NOMEM) {
         return sy_err_nomem(err);
@@ -519,7 +396,7 @@ edit_parsed(struct buf *out, const struct source *source, const struct js *root,
                           entry->section);
     }
 
-    enum sy_code rc = is_set(&already, now, entry->fields);
+    enum sy_code rc = edit_json_is_set(&already, now, entry->fields);
 
     if (rc == SY_E_OK && already) {
         *ret_outcome = EDIT_UNCHANGED;
@@ -530,7 +407,7 @@ edit_parsed(struct buf *out, const struct source *source, const struct js *root,
     if (rc == SY_E_OK && has_comment_inside(source, entry)) {
         rc = set_fields(out, source, entry, now);
     } else if (rc == SY_E_OK) {
-        rc = merge_entry(&value, now, entry->fields);
+        rc = edit_json_merge(&value, now, entry->fields);
         rc = rc == SY_E_OK ? set_entry(out, source, entry, buf_view(&value)) : rc;
     }
     return rc == SY_E_OK ? rc : sy_err_set(err, rc, "%s", sy_code_text(rc));

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 /*
- * libshellyard: run commands under a Shellyard policy from a C program.
+ * libshellyard: run commands under a Shellyard policy from a program in C or C++.
  *
  *     struct sy_engine *engine = NULL;
  *     struct sy_result *result = NULL;
@@ -32,6 +32,10 @@
 #    define SY_API __attribute__((visibility("default")))
 #else
 #    define SY_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
 #endif
 
 #define SY_WHY_MAX 240
@@ -125,13 +129,13 @@ SY_API enum sy_outcome sy_result_outcome(const struct sy_result *result);
 SY_API int sy_result_exit_code(const struct sy_result *result);
 SY_API int sy_result_signal(const struct sy_result *result); /* 0: none */
 SY_API uint64_t sy_result_duration_ms(const struct sy_result *result);
-/* Bytes the command wrote to a stream, kept or not. */
+/* Bytes the command wrote to a stream, kept or not; 0 for a stream that there is not. */
 SY_API uint64_t sy_result_total_bytes(const struct sy_result *result, enum sy_stream stream);
 /*
  * What was kept of a stream (head and tail, 1 MiB each by default) as valid
  * UTF-8 with a marker where bytes were omitted; NUL-terminated, `*ret_size`
  * (may be NULL) without the NUL. Valid until the result is freed; NULL when
- * memory is out.
+ * memory is out, and for a stream that there is not.
  */
 SY_API const char *sy_result_text(struct sy_result *result, enum sy_stream stream,
                                   size_t *ret_size);
@@ -170,5 +174,9 @@ struct sy_feature {
  * ret->size. The texts live for ever. */
 SY_API size_t sy_result_features(const struct sy_result *result);
 SY_API int sy_result_feature(const struct sy_result *result, size_t index, struct sy_feature *ret);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

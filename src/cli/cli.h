@@ -157,6 +157,7 @@ struct cli_engine {
     struct config config;
     struct turn_context turn;
     struct strv overrides;
+    const char *mode;          /* of -s; borrowed, NULL: none */
     char *const *environ_list; /* borrowed: our own, or a client's */
     char cwd[LIMIT_PATH];
 };

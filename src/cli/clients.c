@@ -13,80 +13,80 @@
 #define ARGS    "[\"mcp\"]"
 
 static const struct edit_field plain_fields[] = {
-    {"command", PROGRAM, true },
-    {"args",    ARGS,    true },
-    {"env",     "{}",    false},
-    {NULL,      NULL,    false},
+    {"command", PROGRAM, EDIT_OURS    },
+    {"args",    ARGS,    EDIT_OUR_HEAD},
+    {"env",     "{}",    EDIT_THEIRS  },
+    {NULL,      NULL,    EDIT_THEIRS  },
 };
 
 static const struct edit_field stdio_fields[] = {
-    {"type",    "\"stdio\"", true },
-    {"command", PROGRAM,     true },
-    {"args",    ARGS,        true },
-    {NULL,      NULL,        false},
+    {"type",    "\"stdio\"", EDIT_OURS    },
+    {"command", PROGRAM,     EDIT_OURS    },
+    {"args",    ARGS,        EDIT_OUR_HEAD},
+    {NULL,      NULL,        EDIT_THEIRS  },
 };
 
 /* Without `required` a slow start leaves the first turn without the tools;
  * without the approval mode `codex exec` refuses to run them at all. */
 static const struct edit_field codex_fields[] = {
-    {"command",                      PROGRAM,       true },
-    {"args",                         ARGS,          true },
-    {"required",                     "true",        false},
-    {"startup_timeout_sec",          "10",          false},
-    {"tool_timeout_sec",             "120",         false},
-    {"supports_parallel_tool_calls", "true",        false},
-    {"default_tools_approval_mode",  "\"approve\"", false},
-    {NULL,                           NULL,          false},
+    {"command",                      PROGRAM,       EDIT_OURS    },
+    {"args",                         ARGS,          EDIT_OUR_HEAD},
+    {"required",                     "true",        EDIT_THEIRS  },
+    {"startup_timeout_sec",          "10",          EDIT_THEIRS  },
+    {"tool_timeout_sec",             "120",         EDIT_THEIRS  },
+    {"supports_parallel_tool_calls", "true",        EDIT_THEIRS  },
+    {"default_tools_approval_mode",  "\"approve\"", EDIT_THEIRS  },
+    {NULL,                           NULL,          EDIT_THEIRS  },
 };
 
 static const struct edit_field zed_fields[] = {
-    {"source",  "\"custom\"", true },
-    {"command", PROGRAM,      true },
-    {"args",    ARGS,         true },
-    {"env",     "{}",         false},
-    {NULL,      NULL,         false},
+    {"source",  "\"custom\"", EDIT_OURS    },
+    {"command", PROGRAM,      EDIT_OURS    },
+    {"args",    ARGS,         EDIT_OUR_HEAD},
+    {"env",     "{}",         EDIT_THEIRS  },
+    {NULL,      NULL,         EDIT_THEIRS  },
 };
 
 static const struct edit_field gemini_fields[] = {
-    {"command", PROGRAM,  true },
-    {"args",    ARGS,     true },
-    {"timeout", "600000", false},
-    {"trust",   "false",  false},
-    {NULL,      NULL,     false},
+    {"command", PROGRAM,  EDIT_OURS    },
+    {"args",    ARGS,     EDIT_OUR_HEAD},
+    {"timeout", "600000", EDIT_THEIRS  },
+    {"trust",   "false",  EDIT_THEIRS  },
+    {NULL,      NULL,     EDIT_THEIRS  },
 };
 
 static const struct edit_field opencode_fields[] = {
-    {"type",    "\"local\"",              true },
-    {"command", "[\"@PROGRAM\",\"mcp\"]", true },
-    {"enabled", "true",                   false},
-    {"timeout", "60000",                  false},
-    {NULL,      NULL,                     false},
+    {"type",    "\"local\"",              EDIT_OURS    },
+    {"command", "[\"@PROGRAM\",\"mcp\"]", EDIT_OUR_HEAD},
+    {"enabled", "true",                   EDIT_THEIRS  },
+    {"timeout", "60000",                  EDIT_THEIRS  },
+    {NULL,      NULL,                     EDIT_THEIRS  },
 };
 
 static const struct edit_field goose_fields[] = {
-    {"name",    "\"shellyard\"", true },
-    {"type",    "\"stdio\"",     true },
-    {"cmd",     PROGRAM,         true },
-    {"args",    ARGS,            true },
-    {"enabled", "true",          false},
-    {"timeout", "300",           false},
-    {NULL,      NULL,            false},
+    {"name",    "\"shellyard\"", EDIT_OURS    },
+    {"type",    "\"stdio\"",     EDIT_OURS    },
+    {"cmd",     PROGRAM,         EDIT_OURS    },
+    {"args",    ARGS,            EDIT_OUR_HEAD},
+    {"enabled", "true",          EDIT_THEIRS  },
+    {"timeout", "300",           EDIT_THEIRS  },
+    {NULL,      NULL,            EDIT_THEIRS  },
 };
 
 static const struct edit_field cline_fields[] = {
-    {"command",  PROGRAM, true },
-    {"args",     ARGS,    true },
-    {"timeout",  "600",   false},
-    {"disabled", "false", false},
-    {NULL,       NULL,    false},
+    {"command",  PROGRAM, EDIT_OURS    },
+    {"args",     ARGS,    EDIT_OUR_HEAD},
+    {"timeout",  "600",   EDIT_THEIRS  },
+    {"disabled", "false", EDIT_THEIRS  },
+    {NULL,       NULL,    EDIT_THEIRS  },
 };
 
 static const struct edit_field copilot_fields[] = {
-    {"type",    "\"local\"", true },
-    {"command", PROGRAM,     true },
-    {"args",    ARGS,        true },
-    {"tools",   "[\"*\"]",   false},
-    {NULL,      NULL,        false},
+    {"type",    "\"local\"", EDIT_OURS    },
+    {"command", PROGRAM,     EDIT_OURS    },
+    {"args",    ARGS,        EDIT_OUR_HEAD},
+    {"tools",   "[\"*\"]",   EDIT_THEIRS  },
+    {NULL,      NULL,        EDIT_THEIRS  },
 };
 
 const struct client clients[] = {

@@ -96,7 +96,9 @@ check_config(struct doctor *d)
         rc = cli_engine_turn_found(&d->engine, &err);
     }
     if (rc != SY_E_OK) {
-        doctor_find(d, LEVEL_FAIL, "configuration", "correct the file, variable or flag it names",
+        doctor_find(d, LEVEL_FAIL, err.code == SY_E_CWD ? "working directory" : "configuration",
+                    err.code == SY_E_CWD ? "go to a directory that is there"
+                                         : "correct the file, variable or flag it names",
                     "%s", err.msg);
         return;
     }

@@ -14,12 +14,20 @@
  * caller shows the person what to add by hand.
  */
 
+enum edit_owner {
+    EDIT_THEIRS, /* a default, kept as it is if the person has set it */
+    EDIT_OURS,
+    EDIT_OUR_HEAD /* an array that begins as ours does: behind the last item of ours the
+                     person's stand, and stay. An array where that item is not in its place is
+                     written anew. (YAML: ours has one item.) */
+};
+
 /* One field of our entry. */
 struct edit_field {
     const char *key;
     const char *value; /* JSON text, which TOML and YAML read alike for strings, numbers,
                           booleans and arrays of strings */
-    bool is_ours;      /* false: a default, kept as it is if the person has set it */
+    enum edit_owner owner;
 };
 
 /* Where our entry goes, and what it says. */

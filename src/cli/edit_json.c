@@ -5,6 +5,7 @@
 #include "base/limits.h"
 #include "base/str.h"
 #include "cli/edit.h"
+#include "cli/edit_json.h"
 #include "cli/edit_jsonc.h"
 
 /*
@@ -81,74 +82,6 @@ find_member(struct place *ret, const char *s, size_t at, const char *key)
         }
     }
     ret->close = at;
-}
-
-/* The entry as it should be: what is there, our fields over it. */
-static enum sy_code
-merge_entry(struct buf *out, const struct js *now, const struct edit_field *fields)
-{
-    struct jw w = {.out = out};
-    void *it = NULL;
-    const char *key = NULL;
-    const struct js *value = NULL;
-
-    jw_object(&w);
-    for (size_t i = 0; fields[i].key != NULL; i++) {
-        const struct js *kept = fields[i].is_ours ? NULL : js_get(now, fields[i].key);
-
-        jw_key(&w, fields[i].key);
-        if (kept != NULL) {
-            jw_value(&w, kept);
-        } else {
-            jw_raw(&w, fields[i].value, strlen(fields[i].value));
-        }
-    }
-    while (js_next(now, &it, &key, &value)) {
-        bool is_written = false;
-
-        for (size_t i = 0; fields[i].key != NULL; i++) {
-            is_written = is_written || str_eq(fields[i].key, key);
-        }
-        if (!is_written) {
-            jw_key(&w, key);
-            jw_value(&w, value);
-        }
-    }
-    jw_end_object(&w);
-    return jw_done(&w);
-}
-
-/* Does the entry already say what we want of one field? */
-static enum sy_code
-field_is_set(bool *ret, const struct js *now, const struct edit_field *field)
-{
-    const struct js *value = js_get(now, field->key);
-    SY_AUTO(buf_fini) struct buf text = {.max = LIMIT_CLIENT_FILE};
-
-    *ret = value != NULL && !field->is_ours;
-    if (value == NULL || *ret) {
-        return SY_E_OK;
-    }
-
-    enum sy_code rc = js_dump(&text, value);
-
-    if (rc == SY_E_OK) {
-        *ret = str_eq(buf_view(&text), field->value);
-    }
-    return rc;
-}
-
-/* Of all of them? */
-static enum sy_code
-is_set(bool *ret, const struct js *now, const struct edit_field *fields)
-{
-    enum sy_code rc = SY_E_OK;
-
-    *ret = js_type(now) == JS_OBJECT;
-    for (size_t i = 0; fields[i].key != NULL && *ret && rc == SY_E_OK; i++) {
-        rc = field_is_set(ret, now, &fields[i]);
-    }
-    return rc;
 }
 
 /* The white space in front of the line on which `at` stands, if nothing else
@@ -334,7 +267,7 @@ set_entry(struct buf *out, const struct source *source, const struct edit_entry 
 
 /* Sets one field of the entry that is there, and leaves the rest of it, comments too. */
 static enum sy_code
-set_field(struct buf *text, const struct edit_entry *entry, const struct edit_field *field)
+set_field(struct buf *text, const struct edit_entry *entry, const char *key, const char *value)
 {
     SY_AUTO(buf_fini) struct buf form = {.max = LIMIT_CLIENT_FILE};
     SY_AUTO(buf_fini) struct buf indent = {.max = LIMIT_CLIENT_FILE};
@@ -354,7 +287,7 @@ set_field(struct buf *text, const struct edit_entry *entry, const struct edit_fi
 
     find_member(&section, source.form, skip_space(source.form, 0), entry->section);
     find_member(&inner, source.form, section.value, entry->name);
-    find_member(&place, source.form, inner.value, field->key);
+    find_member(&place, source.form, inner.value, key);
     rc = indent_at(&close_indent, source.text, inner.first_key, "    ");
     if (rc == SY_E_OK) {
         rc = place.first_key != 0 ? indent_at(&indent, source.text, place.first_key, "      ")
@@ -364,10 +297,10 @@ set_field(struct buf *text, const struct edit_entry *entry, const struct edit_fi
     const struct insertion in = {
         .source = &source,
         .object = &place,
-        .name = field->key,
+        .name = key,
         .indent = buf_view(&indent),
         .close_indent = buf_view(&close_indent),
-        .value = field->value,
+        .value = value,
     };
 
     if (rc == SY_E_OK) {
@@ -407,11 +340,14 @@ set_fields(struct buf *out, const struct source *source, const struct edit_entry
     enum sy_code rc = buf_add(out, source->text, source->len);
 
     for (size_t i = 0; entry->fields[i].key != NULL && rc == SY_E_OK; i++) {
+        SY_AUTO(buf_fini) struct buf value = {.max = LIMIT_CLIENT_FILE};
+        const struct edit_field *field = &entry->fields[i];
         bool good = false;
 
-        rc = field_is_set(&good, now, &entry->fields[i]);
+        rc = edit_json_field_is_set(&good, now, field);
         if (rc == SY_E_OK && !good) {
-            rc = set_field(out, entry, &entry->fields[i]);
+            rc = edit_json_value(&value, js_get(now, field->key), field);
+            rc = rc == SY_E_OK ? set_field(out, entry, field->key, buf_view(&value)) : rc;
         }
     }
     return rc;
@@ -432,7 +368,8 @@ check_result(const struct buf *out, const struct edit_entry *entry, bool is_lax,
         rc = json_parse(&doc, form.data, form.len, err);
     }
     if (rc == SY_E_OK) {
-        rc = is_set(&good, js_get(js_get(doc.root, entry->section), entry->name), entry->fields);
+        rc = edit_json_is_set(&good, js_get(js_get(doc.root, entry->section), entry->name),
+                              entry->fields);
     }
     if (rc == SY_E_NOMEM) {
         return sy_err_nomem(err);
@@ -459,7 +396,7 @@ edit_parsed(struct buf *out, const struct source *source, const struct js *root,
                           entry->section);
     }
 
-    enum sy_code rc = is_set(&already, now, entry->fields);
+    enum sy_code rc = edit_json_is_set(&already, now, entry->fields);
 
     if (rc == SY_E_OK && already) {
         *ret_outcome = EDIT_UNCHANGED;
@@ -470,7 +407,7 @@ edit_parsed(struct buf *out, const struct source *source, const struct js *root,
     if (rc == SY_E_OK && has_comment_inside(source, entry)) {
         rc = set_fields(out, source, entry, now);
     } else if (rc == SY_E_OK) {
-        rc = merge_entry(&value, now, entry->fields);
+        rc = edit_json_merge(&value, now, entry->fields);
         rc = rc == SY_E_OK ? set_entry(out, source, entry, buf_view(&value)) : rc;
     }
     return rc == SY_E_OK ? rc : sy_err_set(err, rc, "%s", sy_code_text(rc));

@@ -393,6 +393,94 @@ says(const struct buf *text, const struct item *item, const char *value)
            memcmp(text->data + item->value, value, len) == 0;
 }
 
+/* Steps over the next item of the array s[at, end), *at being behind its bracket or the item
+ * before; false where there is none. */
+static bool
+next_of_array(const char *s, size_t end, size_t *at, size_t *ret_start)
+{
+    while (*at < end && strchr(" \t\r\n,#", s[*at]) != NULL) {
+        *at += s[*at] == '#' ? strcspn(s + *at, "\n") : 1;
+    }
+    if (*at >= end || s[*at] == ']') {
+        return false;
+    }
+    *ret_start = *at;
+    if (s[*at] == '"' || s[*at] == '\'') {
+        *at = skip_quoted(s, end, *at);
+    } else {
+        *at = s[*at] == '[' || s[*at] == '{' ? skip_brackets(s, end, *at) : skip_bare(s, *at);
+    }
+    return *at > *ret_start;
+}
+
+/* In either kind of quotes. */
+static bool
+is_same_string(const char *a, size_t a_len, const char *b, size_t b_len)
+{
+    return a_len == b_len && a_len >= 2 && memcmp(a + 1, b + 1, a_len - 2) == 0 &&
+           strchr("\"'", a[0]) != NULL && memchr(b, '\\', b_len) == NULL;
+}
+
+/* Where the items of the person begin, behind all that `ours` has (*ret_is_ours: which are
+ * there as they should be); 0 if its last does not stand in its place. */
+static size_t
+head_end(const char *s, const struct item *item, const char *ours, bool *ret_is_ours)
+{
+    size_t ours_end = strlen(ours);
+    size_t at = item->value + 1;
+    size_t k = 1;
+    size_t start = 0;
+    size_t ours_start = 0;
+    bool is_last = false;
+
+    *ret_is_ours = true;
+    if (s[item->value] != '[' || ours[0] != '[') {
+        return 0;
+    }
+    while (next_of_array(ours, ours_end, &k, &ours_start)) {
+        if (!next_of_array(s, item->value_end, &at, &start)) {
+            return 0;
+        }
+        is_last = is_same_string(s + start, at - start, ours + ours_start, k - ours_start);
+        *ret_is_ours = *ret_is_ours && is_last;
+    }
+    return is_last ? at : 0;
+}
+
+/* Does the entry say what we want of the field? */
+static bool
+is_right(const struct buf *text, const struct item *item, const struct edit_field *field)
+{
+    bool is_ours = false;
+
+    switch (field->owner) {
+    case EDIT_THEIRS:
+        return true;
+    case EDIT_OURS:
+        break;
+    case EDIT_OUR_HEAD:
+        return head_end(text->data, item, field->value, &is_ours) != 0 && is_ours;
+    }
+    return says(text, item, field->value);
+}
+
+/* Our field, with what the person put behind the head of it in `item` (NULL: nothing). */
+static enum sy_code
+put_field(struct buf *out, const struct buf *text, const struct item *item,
+          const struct edit_field *field)
+{
+    bool unused = false;
+    size_t at = item != NULL && field->owner == EDIT_OUR_HEAD
+                    ? head_end(text->data, item, field->value, &unused)
+                    : 0;
+
+    if (at == 0) {
+        return buf_addf(out, "%s = %s\n", field->key, field->value);
+    }
+    return buf_addf(out, "%s = %.*s%.*s\n", field->key, (int)strlen(field->value) - 1, field->value,
+                    (int)(item->value_end - at), text->data + at);
+}
+
 /* Our fields that are missing or different, one line each; *ret_n of them. */
 static enum sy_code
 put_fields(struct buf *out, const struct buf *text, const struct table *t,
@@ -401,14 +489,14 @@ put_fields(struct buf *out, const struct buf *text, const struct table *t,
     *ret_n = 0;
     for (size_t i = 0; fields[i].key != NULL; i++) {
         struct item item;
+        bool is_there = find_entry(&item, text, t, fields[i].key);
 
-        if (find_entry(&item, text, t, fields[i].key) &&
-            (!fields[i].is_ours || says(text, &item, fields[i].value))) {
+        if (is_there && is_right(text, &item, &fields[i])) {
             continue;
         }
         (*ret_n)++;
 
-        enum sy_code rc = buf_addf(out, "%s = %s\n", fields[i].key, fields[i].value);
+        enum sy_code rc = put_field(out, text, is_there ? &item : NULL, &fields[i]);
 
         if (rc != SY_E_OK) {
             return rc;
@@ -430,8 +518,8 @@ put_rest(struct buf *out, const struct buf *text, const struct table *t,
 
         for (size_t i = 0; item.kind == ITEM_ENTRY && fields[i].key != NULL; i++) {
             is_replaced =
-                is_replaced || (fields[i].is_ours && !says(text, &item, fields[i].value) &&
-                                name_is(n.s, item.name, item.name_end, fields[i].key, NULL));
+                is_replaced || (name_is(n.s, item.name, item.name_end, fields[i].key, NULL) &&
+                                !is_right(text, &item, &fields[i]));
         }
 
         enum sy_code rc =

@@ -135,15 +135,18 @@ edit_yaml_count(const yaml_node_t *list)
     return (size_t)(list->data.sequence.items.top - list->data.sequence.items.start);
 }
 
-/* Does a node say what the JSON value `want` does? Lists hold strings. */
+/* Does a node say what the JSON value `want` does? Lists hold strings, and may go on where
+ * only their head is ours. */
 static bool
-node_says(yaml_document_t *doc, const yaml_node_t *node, const struct js *want)
+node_says(yaml_document_t *doc, const yaml_node_t *node, const struct js *want,
+          enum edit_owner owner)
 {
     if (js_type(want) == JS_STRING) {
         return scalar_is(node, js_str(want));
     }
     if (js_type(want) != JS_ARRAY || node == NULL || node->type != YAML_SEQUENCE_NODE ||
-        edit_yaml_count(node) != js_count(want)) {
+        edit_yaml_count(node) < js_count(want) ||
+        (edit_yaml_count(node) > js_count(want) && owner != EDIT_OUR_HEAD)) {
         return false;
     }
     for (size_t i = 0; i < js_count(want); i++) {
@@ -166,8 +169,8 @@ field_is_set(bool *ret, struct yaml_file *f, const struct edit_field *field)
     SY_AUTO(buf_fini) struct buf text = {.max = LIMIT_CLIENT_FILE};
     const yaml_node_t *node = yaml_file_get(f, f->entry, field->key, NULL);
 
-    *ret = node != NULL && (!field->is_ours || scalar_is(node, field->value));
-    if (node == NULL || !field->is_ours || strchr("[\"", field->value[0]) == NULL) {
+    *ret = node != NULL && (field->owner == EDIT_THEIRS || scalar_is(node, field->value));
+    if (node == NULL || field->owner == EDIT_THEIRS || strchr("[\"", field->value[0]) == NULL) {
         return SY_E_OK;
     }
 
@@ -178,7 +181,7 @@ field_is_set(bool *ret, struct yaml_file *f, const struct edit_field *field)
         rc = json_parse(&doc, text.data, text.len, NULL);
     }
     if (rc == SY_E_OK) {
-        *ret = node_says(&f->doc, node, js_at(doc.root, 0));
+        *ret = node_says(&f->doc, node, js_at(doc.root, 0), field->owner);
     }
     return rc;
 }

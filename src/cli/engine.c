@@ -6,6 +6,8 @@
 
 #include "base/fd.h"
 #include "base/mem.h"
+#include "base/place.h"
+#include "base/str.h"
 #include "cli/cli.h"
 #include "command/command.h"
 #include "guard/guard.h"
@@ -24,10 +26,15 @@ enter(struct cli_engine *e, const char *dir, struct sy_error *err)
     }
     if (getcwd(e->cwd, sizeof(e->cwd)) == NULL) {
         int saved = errno;
+        const char *pwd = strv_env_find(e->environ_list, "PWD");
+        struct place_shown_path shown;
 
-        sy_err_sys(err, saved, "the working directory is gone or can't be named");
-        err->code = SY_E_CWD;
-        return err->code;
+        return sy_err_set(err, SY_E_CWD,
+                          "the working directory%s%s%s is gone or can't be named (getcwd: %s): "
+                          "cd to one that is there",
+                          pwd != NULL ? ", '" : "",
+                          pwd != NULL ? place_visible_path(&shown, pwd) : "",
+                          pwd != NULL ? "' by PWD," : "", sy_errno_text(saved));
     }
     /* The kernel says "(unreachable)/..." outside of our root. */
     if (e->cwd[0] != '/') {
@@ -63,7 +70,7 @@ resolve(struct cli_engine *e, const char *cwd, const char *dir, struct sy_error 
 
 static enum sy_code
 load_with(struct config *ret, const struct cli_engine *e, const struct strv *overrides,
-          struct sy_error *err)
+          const char *mode, struct sy_error *err)
 {
     const char *home = strv_env_find(e->environ_list, "HOME");
     SY_AUTO(mem_free_charp) char *passwd_shell = NULL;
@@ -82,20 +89,30 @@ load_with(struct config *ret, const struct cli_engine *e, const struct strv *ove
         .environ_list = e->environ_list,
         .home = passwd_home,
         .overrides = strv_view(overrides),
+        .mode = mode,
     };
+    enum sy_code rc = config_load(ret, &sources, err);
 
-    return config_load(ret, &sources, err);
+    if (rc != SY_E_OK) {
+        return rc;
+    }
+    rc = guard_names_check(strv_view(&ret->sandbox.unprotected_names), err);
+    if (rc != SY_E_OK) {
+        sy_err_wrap(err, "sandbox.unprotected_names");
+        config_fini(ret);
+    }
+    return rc;
 }
 
 /* Configuration, once the place is known. */
 static enum sy_code
 load(struct cli_engine *e, const struct cli_args *args, const char *mode, struct sy_error *err)
 {
-    if (strv_add_all(&e->overrides, strv_view(&args->overrides)) != SY_E_OK ||
-        (mode != NULL && strv_addf(&e->overrides, "sandbox.mode=%s", mode) != SY_E_OK)) {
+    if (strv_add_all(&e->overrides, strv_view(&args->overrides)) != SY_E_OK) {
         return sy_err_nomem(err);
     }
-    return load_with(&e->config, e, &e->overrides, err);
+    e->mode = mode;
+    return load_with(&e->config, e, &e->overrides, mode, err);
 }
 
 static void
@@ -157,7 +174,9 @@ cli_engine_try(struct config *ret, const struct cli_engine *e, const char *overr
         strv_add(&overrides, override) != SY_E_OK) {
         return sy_err_nomem(err);
     }
-    return load_with(ret, e, &overrides, err);
+    /* The last word counts, also over -s. */
+    return load_with(ret, e, &overrides, str_starts(override, "sandbox.mode=") ? NULL : e->mode,
+                     err);
 }
 
 void

@@ -352,18 +352,29 @@ start(struct exec_run *x, const struct cli_args *args, struct sy_error *err)
 }
 
 static int
-print_json(const struct exec_run *x, const struct exec_output *o)
+print_json(const struct exec_output *o, int status, const char *mode)
 {
     SY_AUTO(buf_fini) struct buf text = {.max = LIMIT_CLI_TEXT};
     struct sy_error err = {0};
-    int status = exit_status(x, o);
-    enum sy_code rc = exec_json(&text, o, status, x->engine.config.sandbox.mode);
+    enum sy_code rc = exec_json(&text, o, status, mode);
 
     if (rc != SY_E_OK) {
         sy_err_set(&err, rc, "printing the result: %s", sy_code_text(rc));
         return cli_fail(&err);
     }
     return cli_out(&text, status);
+}
+
+int
+exec_fail(const struct cli_args *args, const struct sy_error *err)
+{
+    if (cli_get(args, "json") == NULL) {
+        return cli_fail(err);
+    }
+
+    const struct exec_output o = {.status = EXEC_FAILED, .err = *err};
+
+    return print_json(&o, sy_code_status(err->code), NULL);
 }
 
 bool
@@ -373,7 +384,7 @@ exec_run(int *ret_status, const struct cli_args *args, struct sy_error *err)
 
     exec_stream_init(&x.stream);
     if (start(&x, args, err) != SY_E_OK) {
-        *ret_status = x.is_loaded ? cli_fail(err) : 0;
+        *ret_status = x.is_loaded ? exec_fail(args, err) : 0;
         return x.is_loaded;
     }
     drive(&x);
@@ -381,7 +392,7 @@ exec_run(int *ret_status, const struct cli_args *args, struct sy_error *err)
     const struct exec_output *o = orch_output(x.call);
 
     if (cli_get(args, "json") != NULL) {
-        *ret_status = print_json(&x, o);
+        *ret_status = print_json(o, exit_status(&x, o), x.engine.config.sandbox.mode);
         return true;
     }
     tell(&x, o);
@@ -395,7 +406,7 @@ exec_main(const struct cli_args *args)
     struct sy_error err = {0};
     int status = 0;
 
-    return exec_run(&status, args, &err) ? status : cli_fail(&err);
+    return exec_run(&status, args, &err) ? status : exec_fail(args, &err);
 }
 
 static const struct cli_option exec_options[] = {

@@ -82,7 +82,9 @@ exec_json(struct buf *out, const struct exec_output *o, int status, const char *
         sandbox_plan_write(&w, o->plan);
     } else {
         jw_object(&w);
-        jw_key_str(&w, "mode", mode);
+        if (mode != NULL) {
+            jw_key_str(&w, "mode", mode);
+        }
         jw_end_object(&w);
     }
     jw_end_object(&w);

@@ -152,6 +152,10 @@ check_operands(const struct parse *p, struct sy_error *err)
         return sy_err_set(err, SY_E_ARG, "%s: expected %s (see 'shellyard help %s')", p->path,
                           p->verb->operands, p->path);
     }
+    if (a->n_operands > p->verb->max_operands && p->verb->max_operands == LIMIT_ARGV) {
+        return sy_err_set(err, SY_E_ARG, "%s: %zu words for %s, at most %u are possible", p->path,
+                          a->n_operands, p->verb->operands, LIMIT_ARGV);
+    }
     if (a->n_operands > p->verb->max_operands) {
         return sy_err_set(err, SY_E_ARG, "%s: unexpected argument '%s'", p->path,
                           a->operands[p->verb->max_operands]);

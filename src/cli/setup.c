@@ -11,9 +11,10 @@ struct setup {
     const struct client *client;
     struct client_fields fields;
     struct edit_file file;
+    struct buf path; /* of the file, as the client names it until it is read */
     struct buf snippet;
     struct buf backup;
-    const char *state; /* "printed", "added", "changed", "already set" */
+    const char *state; /* "printed", "added", "changed", "already set", "failed" */
 };
 
 static void
@@ -21,6 +22,7 @@ setup_fini(struct setup *s)
 {
     client_fields_fini(&s->fields);
     edit_file_fini(&s->file);
+    buf_fini(&s->path);
     buf_fini(&s->snippet);
     buf_fini(&s->backup);
 }
@@ -60,7 +62,6 @@ find_client(struct setup *s, const char *name, struct sy_error *err)
 static enum sy_code
 prepare(struct setup *s, const char *name, struct sy_error *err)
 {
-    SY_AUTO(buf_fini) struct buf path = {.max = LIMIT_PATH};
     SY_AUTO(buf_fini) struct buf home = {.max = LIMIT_PATH};
     struct sy_error no_home = {0};
     char program[LIMIT_PATH];
@@ -74,13 +75,10 @@ prepare(struct setup *s, const char *name, struct sy_error *err)
         rc = rc == SY_E_NOMEM ? sy_err_nomem(err) : SY_E_OK;
     }
     if (rc == SY_E_OK) {
-        rc = client_path(&path, s->client, environ, buf_view(&home), err);
+        rc = client_path(&s->path, s->client, environ, buf_view(&home), err);
         if (rc != SY_E_OK && no_home.code != SY_E_OK) {
             *err = no_home;
         }
-    }
-    if (rc == SY_E_OK) {
-        rc = edit_file_read(&s->file, buf_view(&path), err);
     }
     if (rc != SY_E_OK) {
         return rc;
@@ -90,6 +88,19 @@ prepare(struct setup *s, const char *name, struct sy_error *err)
         rc = client_snippet(&s->snippet, s->client, s->fields.fields);
     }
     return rc == SY_E_OK ? rc : sy_err_set(err, rc, "setup: %s", sy_code_text(rc));
+}
+
+static enum sy_code
+read_client(struct setup *s, struct sy_error *err)
+{
+    enum sy_code rc = edit_file_read(&s->file, buf_view(&s->path), err);
+
+    if (rc != SY_E_OK) {
+        return rc;
+    }
+    buf_reset(&s->path);
+    rc = buf_add_str(&s->path, buf_view(&s->file.path));
+    return rc == SY_E_OK ? rc : sy_err_nomem(err);
 }
 
 static enum sy_code
@@ -121,8 +132,7 @@ write_client(struct setup *s, struct sy_error *err)
 static enum sy_code
 add_snippet(struct buf *out, const struct setup *s)
 {
-    enum sy_code rc =
-        buf_addf(out, "Add to %s:\n\n%s", buf_view(&s->file.path), buf_view(&s->snippet));
+    enum sy_code rc = buf_addf(out, "Add to %s:\n\n%s", buf_view(&s->path), buf_view(&s->snippet));
 
     return rc == SY_E_OK && s->client->note != NULL ? buf_addf(out, "\n%s", s->client->note) : rc;
 }
@@ -139,7 +149,7 @@ result_text(struct buf *out, const struct setup *s)
     }
 
     enum sy_code rc =
-        buf_addf(out, "%s: %s (%s)\n", s->client->title, s->state, buf_view(&s->file.path));
+        buf_addf(out, "%s: %s (%s)\n", s->client->title, s->state, buf_view(&s->path));
 
     if (rc == SY_E_OK && s->backup.len > 0) {
         rc = buf_addf(out, "The old file is %s\n", buf_view(&s->backup));
@@ -155,7 +165,7 @@ result_json(struct buf *out, const struct setup *s, const struct sy_error *err)
     jw_object(&w);
     jw_key_str(&w, "client", s->client->name);
     jw_key_str(&w, "title", s->client->title);
-    jw_key_str(&w, "file", buf_view(&s->file.path));
+    jw_key_str(&w, "file", buf_view(&s->path));
     jw_key_bool(&w, "existed", s->file.exists);
     jw_key_str(&w, "state", s->state);
     if (s->backup.len > 0) {
@@ -179,8 +189,10 @@ static int
 setup_main(const struct cli_args *args)
 {
     SY_AUTO(setup_fini)
-    struct setup s = {
-        .snippet = {.max = LIMIT_CLI_TEXT}, .backup = {.max = LIMIT_PATH}, .state = "printed"};
+    struct setup s = {.path = {.max = LIMIT_PATH},
+                      .snippet = {.max = LIMIT_CLI_TEXT},
+                      .backup = {.max = LIMIT_PATH},
+                      .state = "printed"};
     SY_AUTO(buf_fini) struct buf text = {.max = LIMIT_CLI_TEXT};
     struct sy_error err = {0};
     struct sy_error print_err = {0};
@@ -189,7 +201,8 @@ setup_main(const struct cli_args *args)
         return cli_fail(&err);
     }
 
-    bool is_failed = cli_get(args, "write") != NULL && write_client(&s, &err) != SY_E_OK;
+    bool is_failed = read_client(&s, &err) != SY_E_OK ||
+                     (cli_get(args, "write") != NULL && write_client(&s, &err) != SY_E_OK);
     enum sy_code rc = SY_E_OK;
 
     if (is_failed) {

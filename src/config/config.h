@@ -118,6 +118,7 @@ struct config_sources {
     char *const *environ_list; /* the environment to read SHELLYARD_* and HOME from */
     const char *home;          /* the home where HOME is no absolute path, as passwd(5) has it */
     char *const *overrides;    /* NULL-terminated "key=value" */
+    const char *mode;          /* of -s: sandbox.mode, over the overrides; NULL: none */
 };
 
 #define CONFIG_SYSTEM_PATH "/etc/shellyard/config.yaml"

@@ -101,8 +101,12 @@ void config_variable_name(char dst[CONFIG_VARIABLE_MAX], const struct config_row
 const char *config_nearest_key(const char *got, size_t len);
 const char *config_nearest_section(const char *got, size_t len, bool with_requirements);
 const char *config_nearest_in_section(const char *section, const char *got, size_t len);
-/* The full key whose short name is exactly `got`, in whatever section. */
-const char *config_same_elsewhere(const char *got, size_t len);
+/* The full keys whose short name is exactly `got`, in whatever section, as they stand between
+ * quotes: "a.b", or "a.b' or 'c.b"; NULL: none. */
+struct config_same {
+    char text[128];
+};
+const char *config_same_elsewhere(struct config_same *ret, const char *got, size_t len);
 
 /* --- report.c: errors --- */
 
@@ -117,12 +121,12 @@ enum config_source {
 
 struct config_place {
     enum config_source source;
-    const char *name; /* path, variable or key; borrowed */
+    const char *name; /* path, variable, key or "-s"; borrowed */
     size_t line;      /* from 1; 0: none */
     size_t column;
 };
 
-/* SY_E_CONFIG: "FILE:LINE:COLUMN: ...", "VARIABLE: ..." or "-c KEY: ...". A
+/* SY_E_CONFIG: "FILE:LINE:COLUMN: ...", "VARIABLE: ...", "-c KEY: ..." or "-s: ...". A
  * long path keeps its end. */
 enum sy_code config_error(struct sy_error *err, const struct config_place *at, const char *fmt, ...)
     SY_PRINTF(3, 4);
@@ -233,6 +237,9 @@ enum sy_code config_read_environment(struct config_layer *layer, char *const *en
                                      const char *home, struct sy_error *err) SY_NODISCARD;
 enum sy_code config_read_flags(struct config_layer *layer, char *const *overrides, const char *home,
                                struct sy_error *err) SY_NODISCARD;
+/* The value of -s. */
+enum sy_code config_read_mode(struct config_layer *layer, const char *mode,
+                              struct sy_error *err) SY_NODISCARD;
 
 /* --- files.c: which files, and whether they can be trusted --- */
 

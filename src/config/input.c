@@ -4,7 +4,8 @@ struct place_text
 config_named(enum config_source source, const char *name)
 {
     return (struct place_text){
-        .prefix = source == CONFIG_FROM_FLAG ? "-c " : NULL,
+        /* A key; -s has a name of its own. */
+        .prefix = source == CONFIG_FROM_FLAG && name[0] != '-' ? "-c " : NULL,
         .name = name,
         .is_one_line = source != CONFIG_FROM_SYSTEM && source != CONFIG_FROM_USER,
     };

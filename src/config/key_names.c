@@ -145,12 +145,20 @@ config_nearest_in_section(const char *section, const char *got, size_t len)
 }
 
 const char *
-config_same_elsewhere(const char *got, size_t len)
+config_same_elsewhere(struct config_same *ret, const char *got, size_t len)
 {
+    size_t n = 0;
+
     for (size_t i = 0; i < CONFIG_KEYS; i++) {
-        if (is_text(config_short_name(&config_rows[i]), got, len)) {
-            return config_rows[i].info.key;
+        const char *key = config_rows[i].info.key;
+        const char *between = n > 0 ? "' or '" : "";
+        size_t more = strlen(between) + strlen(key);
+
+        if (is_text(config_short_name(&config_rows[i]), got, len) && n + more < sizeof(ret->text)) {
+            memcpy(ret->text + n, between, strlen(between));
+            memcpy(ret->text + n + strlen(between), key, strlen(key) + 1);
+            n += more;
         }
     }
-    return NULL;
+    return n > 0 ? ret->text : NULL;
 }

@@ -169,6 +169,9 @@ read_layers(struct config_layers *layers, const struct config_impl *impl,
     if (rc == SY_E_OK) {
         rc = config_read_flags(&layers->of[CONFIG_FROM_FLAG], sources->overrides, home, err);
     }
+    if (rc == SY_E_OK && sources->mode != NULL) {
+        rc = config_read_mode(&layers->of[CONFIG_FROM_FLAG], sources->mode, err);
+    }
     return rc;
 }
 

@@ -135,7 +135,8 @@ add_source(struct buf *b, const struct config *c, size_t key)
         config_variable_name(variable, &config_rows[key]);
         return buf_add_str(b, variable);
     case CONFIG_FROM_FLAG:
-        return buf_addf(b, "-c %s", config_rows[key].info.key);
+        return at->name[0] == '-' ? buf_add_str(b, at->name)
+                                  : buf_addf(b, "-c %s", config_rows[key].info.key);
     case CONFIG_FROM_DEFAULT:
         break;
     }

@@ -270,8 +270,9 @@ config_read_flags(struct config_layer *layer, char *const *overrides, const char
         (void)place_visible(&shown, flag, len);
         if (key == CONFIG_KEYS) {
             const char *near = config_nearest_key(flag, len);
+            struct config_same same;
 
-            near = near != NULL ? near : config_same_elsewhere(flag, len);
+            near = near != NULL ? near : config_same_elsewhere(&same, flag, len);
             return near != NULL
                        ? sy_err_set(err, SY_E_CONFIG, "-c %s: unknown key (did you mean '%s'?)",
                                     shown.text, near)
@@ -296,4 +297,14 @@ config_read_flags(struct config_layer *layer, char *const *overrides, const char
         }
     }
     return SY_E_OK;
+}
+
+enum sy_code
+config_read_mode(struct config_layer *layer, const char *mode, struct sy_error *err)
+{
+    static const char key[] = "sandbox.mode";
+    const struct config_input in = {
+        .source = CONFIG_FROM_FLAG, .name = "-s", .text = mode, .len = strlen(mode)};
+
+    return read_value(layer, config_find_key(key, strlen(key)), &in, err);
 }

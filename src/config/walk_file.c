@@ -9,13 +9,14 @@ unknown_key(struct config_walker *w, const char *section)
     size_t len = w->y.event.data.scalar.length;
     const char *near = config_nearest_in_section(section, got, len);
     struct place_shown shown;
+    struct config_same same;
 
     (void)place_visible(&shown, got, len);
     if (near != NULL) {
         return config_error(w->err, &at, "unknown key '%s.%s' (did you mean '%s'?)", section,
                             shown.text, near);
     }
-    near = config_same_elsewhere(got, len);
+    near = config_same_elsewhere(&same, got, len);
     if (near != NULL) {
         return config_error(w->err, &at, "unknown key '%s.%s' (did you mean '%s'?)", section,
                             shown.text, near);
@@ -144,6 +145,7 @@ unknown_section(struct config_walker *w)
     const char *got = yaml_walk_bytes(&w->y.event);
     size_t len = w->y.event.data.scalar.length;
     struct place_shown shown;
+    struct config_same same;
     size_t key = config_find_key(got, len);
     const char *near = config_nearest_section(got, len, w->in->source == CONFIG_FROM_SYSTEM);
 
@@ -156,7 +158,7 @@ unknown_section(struct config_walker *w)
                             config_rows[key].info.key);
     }
     if (near == NULL) {
-        near = config_same_elsewhere(got, len);
+        near = config_same_elsewhere(&same, got, len);
     }
     if (near != NULL) {
         return config_error(w->err, &at, "unknown key '%s' (did you mean '%s'?)", shown.text, near);

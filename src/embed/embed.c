@@ -238,6 +238,21 @@ relay_output(void *arg, enum output_stream s, const char *bytes, size_t n)
 }
 
 static enum sy_code
+check_env(const char *const *env, struct sy_error *err)
+{
+    for (size_t i = 0; env != NULL && env[i] != NULL; i++) {
+        const char *equals = strchr(env[i], '=');
+
+        if (equals == NULL || equals == env[i]) {
+            /* What stands behind an equals sign may be a secret. */
+            return sy_err_set(err, SY_E_ARG, "env[%zu] is '%.120s': right is \"NAME=value\"", i,
+                              equals == NULL ? env[i] : "=...");
+        }
+    }
+    return SY_E_OK;
+}
+
+static enum sy_code
 fill_request(struct exec_request *ret, const struct sy_engine *e, const struct sy_command *c,
              struct sy_error *err)
 {
@@ -257,8 +272,12 @@ fill_request(struct exec_request *ret, const struct sy_engine *e, const struct s
     ret->keep_bytes = (size_t)e->config.output.keep_bytes;
     ret->login = c->login != 0;
 
-    enum sy_code rc = strv_add_all(&ret->params.argv, mem_unconst(c->argv));
+    enum sy_code rc = check_env(c->env, err);
 
+    if (rc != SY_E_OK) {
+        return rc;
+    }
+    rc = strv_add_all(&ret->params.argv, mem_unconst(c->argv));
     if (rc == SY_E_OK) {
         rc = strv_add_all(&ret->params.env, mem_unconst(c->env));
     }
@@ -414,13 +433,26 @@ sy_result_duration_ms(const struct sy_result *r)
     return orch_output(r->call)->duration_ns / 1000000;
 }
 
+/* A caller's number may be none of ours. */
+static bool
+is_stream(enum sy_stream stream)
+{
+    switch (stream) {
+    case SY_STDOUT:
+    case SY_STDERR:
+    case SY_BOTH:
+        return true;
+    }
+    return false;
+}
+
 uint64_t
 sy_result_total_bytes(const struct sy_result *r, enum sy_stream stream)
 {
     const struct output_chain *chain = orch_output(r->call)->output;
     struct output_stats stats = {0};
 
-    if (chain == NULL) {
+    if (chain == NULL || !is_stream(stream)) {
         return 0;
     }
     if (stream == SY_BOTH) {
@@ -435,6 +467,14 @@ const char *
 sy_result_text(struct sy_result *r, enum sy_stream stream, size_t *ret_size)
 {
     const struct output_chain *chain = orch_output(r->call)->output;
+
+    if (!is_stream(stream)) {
+        if (ret_size != NULL) {
+            *ret_size = 0;
+        }
+        return NULL;
+    }
+
     struct buf *text = &r->text[stream];
 
     if (!r->has_text[stream] && chain != NULL) {

@@ -31,18 +31,16 @@ copy_list(struct strv *to, char *const *from)
 static enum sy_code
 lift(struct guard *g, char *const *names, struct sy_error *err)
 {
-    for (size_t i = 0; names != NULL && names[i] != NULL; i++) {
-        enum guard_name n;
+    enum sy_code rc = guard_names_check(names, err);
 
-        if (!guard_name_parse(&n, names[i])) {
-            return sy_err_set(err, SY_E_CONFIG,
-                              "'%.80s' is no protected name; `shellyard sandbox check` and "
-                              "docs/sandbox.md list them",
-                              names[i]);
+    for (size_t i = 0; rc == SY_E_OK && names != NULL && names[i] != NULL; i++) {
+        enum guard_name n = GUARD_NAME_COUNT;
+
+        if (guard_name_parse(&n, names[i])) {
+            g->is_lifted[n] = true;
         }
-        g->is_lifted[n] = true;
     }
-    return SY_E_OK;
+    return rc;
 }
 
 /* A root that appears later is looked at with the next refresh. */

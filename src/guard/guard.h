@@ -73,6 +73,9 @@ const char *guard_name_text(enum guard_name n);
 const char *guard_name_what(enum guard_name n);
 /* false: no such name. */
 bool guard_name_parse(enum guard_name *ret, const char *name) SY_NODISCARD;
+/* SY_E_CONFIG, with the nearest right one, for the first of the NULL-terminated names (may be
+ * NULL) that is none. */
+enum sy_code guard_names_check(char *const *names, struct sy_error *err) SY_NODISCARD;
 
 /* What a sandbox with mounts does with a path. */
 enum guard_action {

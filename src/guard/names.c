@@ -37,6 +37,30 @@ guard_name_parse(enum guard_name *ret, const char *name)
     return false;
 }
 
+enum sy_code
+guard_names_check(char *const *names, struct sy_error *err)
+{
+    const char *right[GUARD_NAME_COUNT];
+    enum guard_name unused = GUARD_GIT;
+
+    for (int i = 0; i < GUARD_NAME_COUNT; i++) {
+        right[i] = rows[i].name;
+    }
+    for (; names != NULL && *names != NULL; names++) {
+        if (guard_name_parse(&unused, *names)) {
+            continue;
+        }
+
+        const char *near = str_nearest(*names, right, GUARD_NAME_COUNT);
+
+        return sy_err_set(err, SY_E_CONFIG,
+                          "'%.80s' is no protected name%s%s%s (docs/sandbox.md lists them)", *names,
+                          near != NULL ? "; did you mean '" : "", near != NULL ? near : "",
+                          near != NULL ? "'?" : "");
+    }
+    return SY_E_OK;
+}
+
 bool
 guard_name_find(enum guard_name *ret, const char *name, bool in_home)
 {

@@ -1,7 +1,7 @@
 // The command line itself: what its verbs print, how they end, and that the manual pages tell all of
 // it. exec.test.mjs has `exec`.
 import assert from 'node:assert/strict';
-import { spawn, spawnSync } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -266,6 +266,14 @@ test('a workspace or TMPDIR as wide as the home is told, by doctor and at the st
   assert.equal(run(yard, ['proto', '-C', yard.ws], { cwd: '/' }).stderr, '');
 });
 
+test('config show refuses a protected name that is none', limit, (t) => {
+  const yard = makeYard();
+  const r = run(yard, ['config', 'show', '-c', 'sandbox.unprotected_names=[.git/confg]']);
+  assert.deepEqual([r.status, r.stdout], [2, '']);
+  assert.equal(r.stderr, "shellyard: sandbox.unprotected_names: '.git/confg' is no protected name; did you mean '.git/config'? (docs/sandbox.md lists them)\n");
+  assert.equal(run(yard, ['config', 'show', '-c', 'sandbox.unprotected_names=[.git/config]']).status, 0);
+});
+
 test('without HOME doctor and setup look in the home of passwd(5)', limit, (t) => {
   const yard = makeYard();
   const bare = { HOME: undefined };
@@ -300,10 +308,44 @@ for (const client of clients) {
     const second = JSON.parse(run(yard, ['setup', client, '--write', '--json']).stdout);
     assert.equal(second.state, 'already set');
     assert.equal(fs.readFileSync(about.file, 'utf8'), text);
-    const found = JSON.parse(run(yard, ['doctor', '--json']).stdout).checks.find((c) => c.name === about.title);
-    assert.equal(found.level, 'ok');
+    const found = () => JSON.parse(run(yard, ['doctor', '--json']).stdout).checks.find((c) => c.name === about.title);
+    assert.equal(found().level, 'ok');
+    // A sandbox that the person pinned behind "mcp" is his, with another program's path too.
+    const pinned = text.replace(/"mcp"(?=\])/, '"mcp", "-s", "read-only"');
+    assert.notEqual(pinned, text);
+    fs.writeFileSync(about.file, pinned);
+    assert.equal(found().level, 'ok');
+    assert.equal(JSON.parse(run(yard, ['setup', client, '--write', '--json']).stdout).state, 'already set');
+    fs.writeFileSync(about.file, pinned.replace(JSON.stringify(fs.realpathSync(program)), '"/old/shellyard"'));
+    assert.match(found().text, /another program/);
+    assert.equal(JSON.parse(run(yard, ['setup', client, '--write', '--json']).stdout).state, 'changed');
+    assert.equal(fs.readFileSync(about.file, 'utf8'), pinned);
   });
 }
+
+test('setup says in JSON too what is no file that it could edit', limit, (t) => {
+  const yard = makeYard();
+  const file = path.join(yard.home, '.cursor/mcp.json');
+  const makers = [
+    [() => fs.symlinkSync('nowhere', file), /symbolic link to a file that is not there/],
+    [() => fs.symlinkSync('mcp.json', file), /symbolic links/],
+    [() => fs.mkdirSync(file), /not a regular file/],
+    [() => execFileSync('mkfifo', [file]), /not a regular file/],
+  ];
+  fs.mkdirSync(path.dirname(file));
+  for (const [make, why] of makers) {
+    make();
+    const plain = run(yard, ['setup', 'cursor', '--write']);
+    assert.deepEqual([plain.status, plain.stdout.includes(`Add to ${file}:`)], [1, true]);
+    assert.match(plain.stderr, why);
+    const r = run(yard, ['setup', 'cursor', '--write', '--json']);
+    const said = JSON.parse(r.stdout);
+    assert.deepEqual([r.status, said.state, said.file], [1, 'failed', file]);
+    assert.match(said.error, why);
+    assert.match(said.snippet, /"mcpServers"/);
+    fs.rmSync(file, { recursive: true });
+  }
+});
 
 test('setup keeps the rest of a file, makes a backup, and refuses what it can not edit', limit, (t) => {
   const yard = makeYard();

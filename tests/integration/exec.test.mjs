@@ -107,6 +107,31 @@ test('exec --json is one object with all facts', limit, async (t) => {
   const failed = JSON.parse((await exec(yard, ['--json', '--', 'no-such-program-here'])).stdout);
   assert.equal(failed.status, 'failed');
   assert.equal(failed.error.code, 'SY_E_NOTFOUND');
+  // Also where the command was never reached.
+  for (const [args, code, status, message] of [
+    [['-C', '/nonexistent'], 'SY_E_CWD', 125, /'\/nonexistent'/],
+    [['-t', '0'], 'SY_E_ARG', 2, /timeout '0'/],
+    [['-s', 'bogus'], 'SY_E_CONFIG', 2, /^-s: expected one of .*, got 'bogus'$/],
+    [['-c', 'sandbox.unprotected_names=[.vscod]'], 'SY_E_CONFIG', 2, /'\.vscod' is no protected name; did you mean '\.vscode'/],
+  ]) {
+    const refused = await exec(yard, ['--json', ...args, '--', 'true']);
+    const said = JSON.parse(refused.stdout);
+    assert.deepEqual([refused.code, refused.stderr, said.status, said.exit_code, said.error.code], [status, '', 'failed', status, code]);
+    assert.match(said.error.message, message);
+  }
+});
+
+test('a working directory that is gone is named, with what to do', limit, (t) => {
+  const yard = makeYard();
+  const at = (...words) => spawnSync('sh', ['-c', 'mkdir gone && cd gone && rmdir ../gone && exec "$@"', 'sh', ...words],
+    { cwd: yard.ws, env: yard.env, encoding: 'utf8' });
+  const r = at(program, 'exec', '--', 'true');
+  assert.equal(r.status, 125);
+  assert.ok(r.stderr.startsWith(`shellyard: the working directory, '${yard.ws}/gone' by PWD, is gone`), r.stderr);
+  assert.match(r.stderr, /: cd to one that is there\n$/);
+  assert.match(at('env', '-u', 'PWD', program, 'exec', '--', 'true').stderr, /the working directory is gone .*: cd to one that is there\n$/);
+  const check = JSON.parse(at(program, 'doctor', '--json').stdout).checks.find((c) => c.name === 'working directory');
+  assert.equal(check.fix, 'go to a directory that is there');
 });
 
 test('exec holds the policy that is asked for', limit, async (t) => {

@@ -130,7 +130,7 @@ exec_here(int *ret_status, char **words)
         return true;
     }
     if (!go_back(start_fd)) {
-        *ret_status = cli_fail(&err);
+        *ret_status = exec_fail(&args, &err);
         return true;
     }
     return false;

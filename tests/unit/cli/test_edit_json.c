@@ -12,10 +12,10 @@
 #include "fault.h"
 
 static const struct edit_field fields[] = {
-    {"command", "\"/opt/shellyard\"", true },
-    {"args",    "[\"mcp\"]",          true },
-    {"timeout", "120",                false},
-    {NULL,      NULL,                 false},
+    {"command", "\"/opt/shellyard\"", EDIT_OURS    },
+    {"args",    "[\"mcp\"]",          EDIT_OUR_HEAD},
+    {"timeout", "120",                EDIT_THEIRS  },
+    {NULL,      NULL,                 EDIT_THEIRS  },
 };
 
 static const struct edit_entry entry = {"servers", "shellyard", fields};
@@ -139,6 +139,26 @@ an_entry_that_says_all_is_left_alone(void **state)
 }
 
 static void
+what_stands_behind_our_arguments_stays(void **state)
+{
+    static const char kept[] = "{\"servers\":{\"shellyard\":{\"command\":\"/opt/shellyard\","
+                               "\"args\":[\"mcp\",\"-s\",\"read-only\"],\"timeout\":7}}}";
+
+    (void)state;
+    assert_edit(kept, kept, EDIT_UNCHANGED);
+    assert_edit("{\"servers\":{\"shellyard\":{\"command\":\"/old\",\"timeout\":7,"
+                "\"args\":[\"mcp\",\"-s\",\"read-only\"]}}}",
+                "{\"servers\":{\"shellyard\":{\n      \"command\": \"/opt/shellyard\",\n"
+                "      \"args\": [\"mcp\", \"-s\", \"read-only\"],\n      \"timeout\": 7\n    }}}",
+                EDIT_CHANGED);
+    assert_edit("{\"servers\":{\"shellyard\":{\"command\":\"npx\",\"timeout\":7,"
+                "\"args\":[\"-y\",\"mcp\"]}}}",
+                "{\"servers\":{\"shellyard\":{\n      \"command\": \"/opt/shellyard\",\n"
+                "      \"args\": [\"mcp\"],\n      \"timeout\": 7\n    }}}",
+                EDIT_CHANGED);
+}
+
+static void
 what_is_not_strict_json_is_refused_with_its_place(void **state)
 {
     (void)state;
@@ -212,6 +232,7 @@ main(void)
         cmocka_unit_test(members_keep_their_indentation),
         cmocka_unit_test(an_old_entry_is_replaced_but_keeps_what_the_person_set),
         cmocka_unit_test(an_entry_that_says_all_is_left_alone),
+        cmocka_unit_test(what_stands_behind_our_arguments_stays),
         cmocka_unit_test(what_is_not_strict_json_is_refused_with_its_place),
         cmocka_unit_test(a_byte_order_mark_stays),
         cmocka_unit_test(a_key_in_escaped_form_is_not_edited),

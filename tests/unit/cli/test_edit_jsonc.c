@@ -12,10 +12,10 @@
 #include "fault.h"
 
 static const struct edit_field fields[] = {
-    {"command", "\"/opt/shellyard\"", true },
-    {"args",    "[\"mcp\"]",          true },
-    {"timeout", "120",                false},
-    {NULL,      NULL,                 false},
+    {"command", "\"/opt/shellyard\"", EDIT_OURS    },
+    {"args",    "[\"mcp\"]",          EDIT_OUR_HEAD},
+    {"timeout", "120",                EDIT_THEIRS  },
+    {NULL,      NULL,                 EDIT_THEIRS  },
 };
 
 static const struct edit_entry entry = {"servers", "shellyard", fields};
@@ -132,6 +132,21 @@ an_entry_that_says_all_is_left_alone(void **state)
 }
 
 static void
+what_stands_behind_our_arguments_stays(void **state)
+{
+    (void)state;
+    assert_edit("{\n  \"servers\": {\n    \"shellyard\": {\n"
+                "      \"command\": \"/old\",\n"
+                "      \"args\": [\"mcp\", \"-s\", /* pinned */ \"read-only\",],\n"
+                "      \"timeout\": 1\n    }\n  }\n}\n",
+                "{\n  \"servers\": {\n    \"shellyard\": {\n"
+                "      \"command\": \"/opt/shellyard\",\n"
+                "      \"args\": [\"mcp\", \"-s\", /* pinned */ \"read-only\",],\n"
+                "      \"timeout\": 1\n    }\n  }\n}\n",
+                EDIT_CHANGED);
+}
+
+static void
 a_byte_order_mark_stays(void **state)
 {
     (void)state;
@@ -186,6 +201,7 @@ main(void)
         cmocka_unit_test(a_file_of_comments_alone_gets_an_object),
         cmocka_unit_test(comments_inside_our_entry_stay_when_it_changes),
         cmocka_unit_test(an_entry_that_says_all_is_left_alone),
+        cmocka_unit_test(what_stands_behind_our_arguments_stays),
         cmocka_unit_test(a_byte_order_mark_stays),
         cmocka_unit_test(what_is_wrong_with_comments_too_is_refused),
         cmocka_unit_test(edits_survive_the_lack_of_memory),

@@ -12,10 +12,10 @@
 #include "fault.h"
 
 static const struct edit_field fields[] = {
-    {"command", "\"/opt/shellyard\"", true },
-    {"args",    "[\"mcp\"]",          true },
-    {"timeout", "120",                false},
-    {NULL,      NULL,                 false},
+    {"command", "\"/opt/shellyard\"", EDIT_OURS    },
+    {"args",    "[\"mcp\"]",          EDIT_OUR_HEAD},
+    {"timeout", "120",                EDIT_THEIRS  },
+    {NULL,      NULL,                 EDIT_THEIRS  },
 };
 
 static const struct edit_entry entry = {"servers", "shellyard", fields};
@@ -93,6 +93,35 @@ a_value_that_the_person_set_is_kept(void **state)
                 EDIT_UNCHANGED);
     assert_edit(TABLE "timeout = 7\n",
                 TABLE "command = \"/opt/shellyard\"\nargs = [\"mcp\"]\ntimeout = 7\n",
+                EDIT_CHANGED);
+}
+
+static void
+what_stands_behind_our_arguments_stays(void **state)
+{
+    static const char *const kept[] = {
+        "[\"mcp\", \"-s\", \"read-only\"]",
+        "['mcp', '-C', '/a]\"']",
+        "[ # why\n  \"mcp\", # mcp]\n  \"-s\", 'read-only', # pinned\n]",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++) {
+        SY_AUTO(buf_fini) struct buf text = {.max = LIMIT_CLIENT_FILE};
+
+        assert_int_equal(buf_addf(&text,
+                                  TABLE "command = \"/opt/shellyard\"\nargs = %s\n"
+                                        "timeout = 1\n",
+                                  kept[i]),
+                         SY_E_OK);
+        assert_edit(text.data, text.data, EDIT_UNCHANGED);
+    }
+    assert_edit(TABLE "command = \"/old\"\nargs = [\"mcp\", \"-s\", 'read-only']\ntimeout = 1\n",
+                TABLE "command = \"/opt/shellyard\"\nargs = [\"mcp\", \"-s\", 'read-only']\n"
+                      "timeout = 1\n",
+                EDIT_CHANGED);
+    assert_edit(TABLE "command = \"npx\"\nargs = [\"-y\", \"mcp\"]\ntimeout = 1\n",
+                TABLE "command = \"/opt/shellyard\"\nargs = [\"mcp\"]\ntimeout = 1\n",
                 EDIT_CHANGED);
 }
 
@@ -200,6 +229,7 @@ main(void)
         cmocka_unit_test(the_table_is_appended),
         cmocka_unit_test(only_our_table_is_changed),
         cmocka_unit_test(a_value_that_the_person_set_is_kept),
+        cmocka_unit_test(what_stands_behind_our_arguments_stays),
         cmocka_unit_test(headers_are_read_in_every_form),
         cmocka_unit_test(what_stands_in_strings_is_no_structure),
         cmocka_unit_test(other_forms_of_the_table_are_refused),

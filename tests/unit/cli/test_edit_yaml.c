@@ -12,10 +12,10 @@
 #include "fault.h"
 
 static const struct edit_field fields[] = {
-    {"command", "\"/opt/shellyard\"", true },
-    {"args",    "[\"mcp\"]",          true },
-    {"timeout", "120",                false},
-    {NULL,      NULL,                 false},
+    {"command", "\"/opt/shellyard\"", EDIT_OURS    },
+    {"args",    "[\"mcp\"]",          EDIT_OUR_HEAD},
+    {"timeout", "120",                EDIT_THEIRS  },
+    {NULL,      NULL,                 EDIT_THEIRS  },
 };
 
 static const struct edit_entry entry = {"servers", "shellyard", fields};
@@ -105,6 +105,23 @@ an_entry_that_says_all_is_left_alone(void **state)
 
     (void)state;
     assert_edit(text, text, EDIT_UNCHANGED);
+}
+
+static void
+what_stands_behind_our_arguments_stays(void **state)
+{
+    (void)state;
+    assert_edit("servers:\n  shellyard:\n    command: /old\n    args:\n    - mcp\n    - -s\n"
+                "    - read-only # pinned\n    timeout: 3\n",
+                "servers:\n  shellyard:\n    command: \"/opt/shellyard\"\n    args:\n    - mcp\n"
+                "    - -s\n    - read-only # pinned\n    timeout: 3\n",
+                EDIT_CHANGED);
+    assert_edit("servers: {shellyard: {command: /opt/shellyard, args: [mcp, -s, x], timeout: 3}}\n",
+                "servers: {shellyard: {command: /opt/shellyard, args: [mcp, -s, x], timeout: 3}}\n",
+                EDIT_UNCHANGED);
+    assert_edit("servers: {shellyard: {command: /opt/shellyard, args: [x, mcp], timeout: 3}}\n",
+                "servers: {shellyard: {command: /opt/shellyard, args: [\"mcp\"], timeout: 3}}\n",
+                EDIT_CHANGED);
 }
 
 static void
@@ -207,6 +224,7 @@ main(void)
         cmocka_unit_test(an_empty_section_is_filled),
         cmocka_unit_test(the_entry_goes_before_the_others_at_their_column),
         cmocka_unit_test(an_entry_that_says_all_is_left_alone),
+        cmocka_unit_test(what_stands_behind_our_arguments_stays),
         cmocka_unit_test(an_old_entry_is_changed_where_it_differs),
         cmocka_unit_test(flow_mappings_are_edited_within_their_braces),
         cmocka_unit_test(a_byte_order_mark_stays),

@@ -135,6 +135,29 @@ mistakes_are_named_with_the_nearest_right_word(void **state)
 }
 
 static void
+a_limit_of_words_is_told(void **state)
+{
+    char **argv = calloc(LIMIT_ARGV + 2, sizeof(argv[0]));
+    struct cli_args args;
+    struct sy_error err = {0};
+    static char word[] = "w";
+
+    (void)state;
+    assert_non_null(argv);
+    for (size_t i = 0; i <= LIMIT_ARGV; i++) {
+        argv[i] = word;
+    }
+    assert_int_equal(cli_parse(&args, &verb_exec, "exec", argv, &err), SY_E_ARG);
+    assert_string_equal(err.msg, "exec: 65537 words for [--] COMMAND [ARGUMENT...], at most 65536 "
+                                 "are possible");
+    cli_args_fini(&args);
+    argv[LIMIT_ARGV] = NULL;
+    assert_int_equal(cli_parse(&args, &verb_exec, "exec", argv, &err), SY_E_OK);
+    cli_args_fini(&args);
+    free(argv);
+}
+
+static void
 help_is_asked_for_without_operands(void **state)
 {
     static const char *const words[] = {"--help", NULL};
@@ -251,6 +274,7 @@ main(void)
         cmocka_unit_test(other_verbs_take_options_anywhere),
         cmocka_unit_test(configuration_keys_are_collected_in_order),
         cmocka_unit_test(mistakes_are_named_with_the_nearest_right_word),
+        cmocka_unit_test(a_limit_of_words_is_told),
         cmocka_unit_test(help_is_asked_for_without_operands),
         cmocka_unit_test(durations_have_units_and_bounds),
         cmocka_unit_test(verbs_are_found_by_name_and_guessed),

@@ -97,6 +97,7 @@ fixture_load(struct config *ret, const struct fixture *f, const struct given *gi
         .workspace = given->workspace,
         .environ_list = fixture_list(given->env),
         .overrides = fixture_list(given->flags),
+        .mode = given->mode,
     };
 
     if (given->system != NULL) {

@@ -31,6 +31,7 @@ struct given {
     const char *const *env;
     const char *const *flags;
     const char *workspace;
+    const char *mode;
 };
 
 enum sy_code fixture_load(struct config *ret, const struct fixture *f, const struct given *given,

@@ -63,6 +63,9 @@ an_unknown_key_gets_its_place_and_the_nearest_right_one(void **state)
         {"mode: read-only\n", "{user}:1:1: unknown key 'mode' (did you mean 'sandbox.mode'?)"},
         {"sandbox: {policy: never}\n",
          "{user}:1:11: unknown key 'sandbox.policy' (did you mean 'approval.policy'?)"},
+        {"timeout_ms: 1\n",
+         "{user}:1:1: unknown key 'timeout_ms' (did you mean 'hooks.timeout_ms' or "
+         "'tools.timeout_ms'?)"},
         {"sandbox: {colour_of_the_wall: red}\n",
          "{user}:1:11: unknown key 'sandbox.colour_of_the_wall' "
          "(`shellyard config show` lists the keys)"},
@@ -461,6 +464,12 @@ a_bad_variable_or_flag_is_named_without_its_text(void **state)
 
         fixture_must_fail(*state, &given, bad[i].sentence);
     }
+
+    static const struct given mode = {.mode = "bogus"};
+
+    fixture_must_fail(*state, &mode,
+                      "-s: expected one of read-only, workspace-write, external-sandbox, "
+                      "danger-full-access, got 'bogus'");
 
     static const char *const env[] = {"SHELLYARD_ENVIRONMENT_SET=hunter2", NULL};
     struct given given = {.env = env};

@@ -212,6 +212,20 @@ json_has_the_types_of_the_values(void **state)
 }
 
 static void
+a_mode_of_the_command_line_counts_over_the_keys(void **state)
+{
+    static const char *const full[] = {"sandbox.mode=danger-full-access", NULL};
+    const struct given with = {.flags = full, .mode = "read-only"};
+    SY_AUTO(config_fini) struct config c = {0};
+    SY_AUTO(buf_fini) struct buf out = {.max = 100000};
+
+    fixture_must_load(&c, *state, &with);
+    assert_int_equal(config_show(&c, &out, true), SY_E_OK);
+    assert_non_null(
+        strstr(buf_view(&out), "\"sandbox.mode\":{\"value\":\"read-only\",\"source\":\"-s\"}"));
+}
+
+static void
 every_name_that_looks_secret_is_masked(void **state)
 {
     static const char *const names[] = {"KEY",         "MY_TOKEN",         "Secret_X",
@@ -299,6 +313,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         T(text_tells_each_value_and_where_it_comes_from),
         T(json_has_the_types_of_the_values),
+        T(a_mode_of_the_command_line_counts_over_the_keys),
         T(every_name_that_looks_secret_is_masked),
         T(what_is_shown_can_be_read_back),
         T(a_buffer_too_small_is_an_error),

@@ -74,6 +74,9 @@ a_command_gives_its_output_and_code(void **state)
     assert_string_equal(sy_result_text(r, SY_STDERR, NULL), "err\n");
     assert_int_equal(sy_result_total_bytes(r, SY_BOTH), 8);
     assert_string_equal(sy_result_tier(r), "no-namespace");
+    assert_null(sy_result_text(r, (enum sy_stream)7, &size));
+    assert_int_equal(size, 0);
+    assert_int_equal(sy_result_total_bytes(r, (enum sy_stream)7), 0);
     sy_result_free(r);
 }
 
@@ -143,6 +146,25 @@ wrong_options_are_refused_with_a_sentence(void **state)
     assert_non_null(strstr(why, "mode"));
     assert_null(r);
     assert_null(engine);
+}
+
+static void
+a_variable_without_a_name_or_value_is_named(void **state)
+{
+    struct fixture *f = *state;
+    const char *argv[] = {"true", NULL};
+    const char *valueless[] = {"GOOD=1", "X", NULL};
+    const char *nameless[] = {"=x", NULL};
+    struct sy_command command = {.size = sizeof(command), .argv = argv, .env = valueless};
+    struct sy_result *r = NULL;
+    char why[SY_WHY_MAX];
+
+    assert_int_equal(sy_run(f->engine, &command, &r, why, sizeof(why)), SY_ERR_ARGUMENT);
+    assert_string_equal(why, "env[1] is 'X': right is \"NAME=value\"");
+    command.env = nameless;
+    assert_int_equal(sy_run(f->engine, &command, &r, why, sizeof(why)), SY_ERR_ARGUMENT);
+    assert_string_equal(why, "env[0] is '=...': right is \"NAME=value\"");
+    assert_null(r);
 }
 
 struct seen {
@@ -484,6 +506,7 @@ main(int argc, char **argv)
         cmocka_unit_test(a_timeout_keeps_what_was_written),
         cmocka_unit_test(a_program_that_is_not_there_is_named),
         cmocka_unit_test(wrong_options_are_refused_with_a_sentence),
+        cmocka_unit_test(a_variable_without_a_name_or_value_is_named),
         cmocka_unit_test(output_streams_and_can_end_the_command),
         cmocka_unit_test(a_token_cancels_a_run),
         cmocka_unit_test(engines_of_several_threads_do_not_meet),

@@ -408,7 +408,7 @@ a_lifted_name_is_not_marked_and_an_unknown_one_is_an_error(void **state)
     struct yard *y = *state;
     char *roots[] = {mem_unconst(yard_path(y, "W")), NULL};
     char *lifted[] = {mem_unconst(".git/config"), mem_unconst(".vscode"), NULL};
-    char *wrong[] = {mem_unconst(".vsc"), NULL};
+    char *wrong[] = {mem_unconst(".vscod"), NULL};
     struct guard_options o = {.roots = roots, .unprotected = lifted};
     struct sy_error err = {0};
 
@@ -420,7 +420,8 @@ a_lifted_name_is_not_marked_and_an_unknown_one_is_an_error(void **state)
     y->g = NULL;
     o.unprotected = wrong;
     assert_int_equal(guard_new(&y->g, &o, &err), SY_E_CONFIG);
-    assert_non_null(strstr(err.msg, "'.vsc' is no protected name"));
+    assert_string_equal(err.msg, "'.vscod' is no protected name; did you mean '.vscode'? "
+                                 "(docs/sandbox.md lists them)");
 }
 
 static void

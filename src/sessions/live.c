@@ -364,11 +364,16 @@ write_input(struct live *l, const void *bytes, size_t n, bool is_person, struct 
         is_free ? SY_E_OK
                 : typed_follow(&l->typed, is_person ? NULL : l->call, knows_paste, bytes, n, err);
 
+    bool is_lost = false;
+    size_t line = live_tty_line(l, bytes, n, &is_lost);
+
     if (rc == SY_E_OK) {
         l->dropped = orch_interrupt(l->call, bytes, n);
         rc = orch_write(l->call, bytes, n, err);
     }
     if (rc == SY_E_OK) {
+        l->line = line;
+        l->has_lost_input = is_lost;
         l->typed_ns = clock_mono_ns();
         orch_tell_typed(l->call, bytes, n, is_hidden, is_person);
     }
@@ -386,6 +391,12 @@ enum sy_code
 live_type(struct live *l, const void *bytes, size_t n, struct sy_error *err)
 {
     return write_input(l, bytes, n, true, err);
+}
+
+bool
+live_has_lost_input(const struct live *l)
+{
+    return l->has_lost_input;
 }
 
 void

@@ -72,8 +72,8 @@ give(struct live_call *lc)
     if (live_input_interrupts(&lc->input, lc->live)) {
         (void)live_signal(lc->live, SIGINT);
     } else if (lc->input.len > 0) {
-        lc->loses_input = live_loses_input(lc->live, buf_view(&lc->input), lc->input.len);
         rc = live_write(lc->live, buf_view(&lc->input), lc->input.len, &lc->refused);
+        lc->loses_input = rc == SY_E_OK && live_has_lost_input(lc->live);
     }
     if (rc == SY_E_OK && o->ends_input) {
         live_close_input(lc->live);
@@ -537,8 +537,9 @@ build(struct tool_output *ret, struct tool_call *call, struct exec_output *answe
 
     if (lc->loses_input) {
         add_note(answer,
-                 "a line of it is longer than a terminal takes that reads whole lines (4095 "
-                 "bytes): the rest is lost; send it by a file, or with stdin pipe");
+                 "a line of it, with what stood there before, is longer than a terminal takes that "
+                 "reads whole lines (4095 bytes): the rest is lost; send it by a file, or with "
+                 "stdin pipe");
     }
     if (lc->wait.has_scan_failed) {
         add_note(answer,

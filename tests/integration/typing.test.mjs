@@ -84,6 +84,32 @@ test('a line that is too long for a terminal is warned about', async (t) => {
   assert.equal((await s.type(r.session_id, `${'x'.repeat(4000)}\n`)).note, undefined);
 });
 
+test('a line that is too long for a terminal is warned about in whatever pieces it comes', async (t) => {
+  const s = await open(t);
+  const r = await s.exec('cat > x.txt; wc x.txt; stty raw; echo set; sleep 300', { tty: true, until: 'input', yield_time_ms: 30_000 });
+  const long = /longer than a terminal takes/;
+
+  assert.equal((await s.type(r.session_id, 'y'.repeat(3000))).note, undefined);
+  assert.match((await s.type(r.session_id, `${'z'.repeat(3000)}\n`)).note, long);
+  // What ends a line, or drops it, makes room.
+  for (const end of ['\n', '\u0004', '\u0015']) {
+    assert.equal((await s.type(r.session_id, 'a'.repeat(3000))).note, undefined, JSON.stringify(end));
+    assert.equal((await s.type(r.session_id, `${end}${'b'.repeat(3000)}`)).note, undefined, JSON.stringify(end));
+    await s.type(r.session_id, '\u0015');
+  }
+  assert.equal((await s.type(r.session_id, 'c'.repeat(4095))).note, undefined);
+  assert.match((await s.type(r.session_id, 'd')).note, long);
+  assert.equal((await s.type(r.session_id, '\u007f\u007f')).note, undefined);
+  assert.equal((await s.type(r.session_id, 'd')).note, undefined);
+
+  const end = await s.type(r.session_id, '\n\u0004', { pattern: 'set', yield_time_ms: 30_000 });
+
+  assert.match(end.output, /\d x\.txt/);
+  // Where keys are read no line is too long.
+  assert.equal((await s.type(r.session_id, 'e'.repeat(3000))).note, undefined);
+  assert.equal((await s.type(r.session_id, 'f'.repeat(3000))).note, undefined);
+});
+
 test('standard input by a pipe, with its end', async (t) => {
   const s = await open(t);
   const r = await s.exec('while read -r l; do echo "<$l>"; done; echo over', { stdin: 'pipe', yield_time_ms: 250 });

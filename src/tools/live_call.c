@@ -69,9 +69,7 @@ give(struct live_call *lc)
         return false;
     }
     lc->wait.lines = live_input_lines(&lc->input);
-    if (live_input_interrupts(&lc->input, lc->live)) {
-        (void)live_signal(lc->live, SIGINT);
-    } else if (lc->input.len > 0) {
+    if (lc->input.len > 0) {
         rc = live_write(lc->live, buf_view(&lc->input), lc->input.len, &lc->refused);
         lc->loses_input = rc == SY_E_OK && live_has_lost_input(lc->live);
     }

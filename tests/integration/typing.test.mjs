@@ -144,6 +144,42 @@ test('standard input by a pipe, with its end', async (t) => {
   assert.match(gone.error, /working directory '.*\/gone'/);
 });
 
+test('without a terminal each Ctrl-C is a signal, and the rest is typed', async (t) => {
+  const s = await open(t);
+  const script = ['import os, signal', 'signal.signal(signal.SIGINT, lambda *a: os.write(1, b"INT\\n"))', 'os.write(1, b"set\\n")',
+    'while True: os.write(1, b"<" + os.read(0, 100) + b">\\n")'].join('\n');
+  const { session_id: id } = await s.tool('exec_command', { command: ['python3', '-c', script], stdin: 'pipe', pattern: 'set', yield_time_ms: 30_000 });
+  const says = async (args, pattern) => {
+    const r = await s.tool('write_stdin', { session_id: id, pattern, yield_time_ms: 30_000, ...args });
+
+    assert.equal(r.reason, 'pattern', r.text);
+    assert.doesNotMatch(r.output, /\x03|\u0003/, r.text);
+    return r.output;
+  };
+
+  assert.equal(await says({ keys: ['C-c'] }, 'INT'), 'INT\n');
+  assert.match(await says({ keys: ['C-c', 'C-c'] }, 'INT'), /^(INT\n)+$/); // two that nobody has looked at are one
+  await s.type(id, '', { idle_ms: 300, yield_time_ms: 10_000 });
+  assert.match(await says({ chars: '\u0003\u0003one\n' }, '(?s)(INT.*<one\n>|<one\n>.*INT)'), /<one\n>/);
+  assert.match(await says({ chars: 'two\n\u0003' }, '(?s)(INT.*<two\n>|<two\n>.*INT)'), /<two\n>/);
+  await s.type(id, '', { idle_ms: 300, yield_time_ms: 10_000 });
+  assert.equal(await says({ chars: 'three', keys: ['Enter', 'f', 'Return'] }, '>'), '<three\nf\n>\n');
+  assert.equal(await says({ chars: 'four', enter: true }, '>'), '<four\n>\n');
+
+  // Of one that reads nothing they are all that can be given, and text is told before anything is sent.
+  const closed = await s.exec('trap "echo INT" INT; echo set; while :; do sleep 0.05; done', { pattern: 'set', yield_time_ms: 30_000 });
+  const signals = await s.tool('write_stdin', { session_id: closed.session_id, keys: ['C-c', 'C-c'], pattern: 'INT', yield_time_ms: 30_000 });
+
+  assert.equal(signals.reason, 'pattern', signals.text);
+  await s.type(closed.session_id, '', { idle_ms: 300, yield_time_ms: 10_000 });
+  for (const chars of ['x\u0003', '\u0003x']) {
+    const refused = await s.type(closed.session_id, chars);
+
+    assert.match(refused.text, /its standard input is closed/);
+  }
+  assert.equal((await s.type(closed.session_id, '', { idle_ms: 300, yield_time_ms: 10_000 })).output, '');
+});
+
 test('the sandbox of a session holds for what is typed (A31)', async (t) => {
   const s = await open(t);
   const outside = path.join(s.yard.outside, 'pwn');

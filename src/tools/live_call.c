@@ -427,7 +427,9 @@ shows_screen(const struct live_call *lc, const struct live_state *state)
     }
     switch (lc->order.view) {
     case LIVE_VIEW_AUTO:
-        return !lc->order.has_since && state->is_running && terminal_state(t)->alt_screen;
+        return !lc->order.has_since && state->is_running &&
+               (terminal_state(t)->alt_screen ||
+                live_show_draws(lc->live, transcript_unread(live_transcript(lc->live))));
     case LIVE_VIEW_STREAM:
         return false;
     case LIVE_VIEW_SCREEN:

@@ -349,6 +349,35 @@ has_ended(const struct live *l, struct sy_error *err)
     return sy_err_set(err, SY_E_ARG, "session %s %s: start a new one", l->id, state);
 }
 
+#define INTERRUPT '\003'
+
+/* Without a terminal nobody else makes a signal of Ctrl-C. What has no reader is told before
+ * anything is given. The keeper sends them: what follows one may be read before it. */
+static enum sy_code
+give_pipe(struct live *l, const char *bytes, size_t n, struct sy_error *err)
+{
+    bool is_text = n == 0;
+    enum sy_code rc = SY_E_OK;
+
+    for (size_t i = 0; i < n && !is_text; i++) {
+        is_text = bytes[i] != INTERRUPT;
+    }
+    if (is_text) {
+        rc = orch_write(l->call, bytes, 0, err);
+    }
+    for (size_t at = 0; at < n && rc == SY_E_OK;) {
+        const char *end = memchr(bytes + at, INTERRUPT, n - at);
+        size_t len = end != NULL ? (size_t)(end - bytes) - at : n - at;
+
+        rc = len > 0 ? orch_write(l->call, bytes + at, len, err) : SY_E_OK;
+        if (rc == SY_E_OK && end != NULL) {
+            (void)orch_signal(l->call, SIGINT);
+        }
+        at += len + 1;
+    }
+    return rc;
+}
+
 static enum sy_code
 write_input(struct live *l, const void *bytes, size_t n, bool is_person, struct sy_error *err)
 {
@@ -366,11 +395,16 @@ write_input(struct live *l, const void *bytes, size_t n, bool is_person, struct 
         is_free ? SY_E_OK
                 : typed_follow(&l->typed, is_person ? NULL : l->call, knows_paste, bytes, n, err);
 
+    bool is_lost = false;
+    size_t line = live_tty_line(l, bytes, n, &is_lost);
+
     if (rc == SY_E_OK) {
         l->dropped = orch_interrupt(l->call, bytes, n);
-        rc = orch_write(l->call, bytes, n, err);
+        rc = l->screen != NULL ? orch_write(l->call, bytes, n, err) : give_pipe(l, bytes, n, err);
     }
     if (rc == SY_E_OK) {
+        l->line = line;
+        l->has_lost_input = is_lost;
         l->typed_ns = clock_mono_ns();
         orch_tell_typed(l->call, bytes, n, is_hidden, is_person);
     }
@@ -388,6 +422,12 @@ enum sy_code
 live_type(struct live *l, const void *bytes, size_t n, struct sy_error *err)
 {
     return write_input(l, bytes, n, true, err);
+}
+
+bool
+live_has_lost_input(const struct live *l)
+{
+    return l->has_lost_input;
 }
 
 void

@@ -184,9 +184,9 @@ enum sy_code live_write(struct live *l, const void *bytes, size_t n,
  */
 enum sy_code live_type(struct live *l, const void *bytes, size_t n,
                        struct sy_error *err) SY_NODISCARD;
-/* Would its terminal lose some of it? It reads whole lines, and takes LIMIT_TERMINAL_LINE bytes of
- * one (termios(3), MAX_CANON). */
-bool live_loses_input(const struct live *l, const char *bytes, size_t n);
+/* Has its terminal no room for some of what it was given last? It reads whole lines, and takes
+ * LIMIT_TERMINAL_LINE bytes of one (termios(3), MAX_CANON), in however many pieces it comes. */
+bool live_has_lost_input(const struct live *l);
 void live_close_input(struct live *l);
 bool live_signal(struct live *l, int signal);
 /* 0: stays as it is. False: it has no terminal, or has ended. */

@@ -100,6 +100,8 @@ struct live {
     uint64_t prompt_pastes;  /* terminal_state.pastes at that mark */
     size_t dropped;          /* of what was typed, by the interrupt that came last, if one did */
     uint64_t typed_ns;       /* when something was typed last */
+    size_t line;             /* bytes of the line that its terminal is being given */
+    bool has_lost_input;     /* of what was typed last: live_has_lost_input */
     uint64_t seen;           /* live_seen */
     bool was_drawing;        /* live_was_drawing */
     struct terminal *screen; /* NULL: it has no terminal */
@@ -142,6 +144,9 @@ enum sy_code marks_environment(struct strv *env, enum marks_shell shell, const c
 enum sy_code live_tty_begin(struct live *l, struct exec_request *request,
                             struct sy_error *err) SY_NODISCARD;
 void live_tty_feed(struct live *l, const char *bytes, size_t n);
+/* How long the line is that stands in its terminal once it has these bytes, as far as it is set
+ * now; 0 where it reads no whole lines. Lost: some of them have no room (LIMIT_TERMINAL_LINE). */
+size_t live_tty_line(const struct live *l, const char *bytes, size_t n, bool *ret_is_lost);
 /* Has anything been written since the last look that the wait looks for? */
 bool live_tty_matches(struct live *l, struct live_wait *w);
 /* Is something that was typed not read yet? */

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <termios.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/fd.h"
@@ -24,6 +26,7 @@ live_tty_begin(struct live *l, struct exec_request *request, struct sy_error *er
 
     terminal_free(l->screen);
     l->screen = NULL;
+    l->line = 0;
     if (marks_prepare(l, request, &options) != SY_E_OK) {
         return sy_err_nomem(err);
     }
@@ -54,20 +57,73 @@ live_screen(struct live *l)
     return l->screen;
 }
 
-bool
-live_loses_input(const struct live *l, const char *bytes, size_t n)
+static bool
+is_char(const struct termios *modes, size_t kind, unsigned char c)
 {
-    int master = l->driver != NULL ? orch_terminal_fd(l->call) : -1;
-    struct state_facts facts = {.reads = STATE_UNKNOWN};
-    size_t line = 0;
+    return modes->c_cc[kind] != _POSIX_VDISABLE && modes->c_cc[kind] == c;
+}
 
-    if (master < 0 || state_read(master, &facts, NULL) != SY_E_OK || !facts.canonical) {
-        return false;
+/* Is the line over with it? Handed to who reads, or dropped. */
+static bool
+ends_line(const struct termios *modes, unsigned char c)
+{
+    bool signals = (modes->c_lflag & (ISIG | NOFLSH)) == ISIG;
+
+    return c == '\n' || is_char(modes, VEOF, c) || is_char(modes, VEOL, c) ||
+           is_char(modes, VEOL2, c) || is_char(modes, VKILL, c) ||
+           (signals &&
+            (is_char(modes, VINTR, c) || is_char(modes, VQUIT, c) || is_char(modes, VSUSP, c)));
+}
+
+/* As the kernel has it on input; false: it drops the byte. */
+static bool
+map_return(const struct termios *modes, unsigned char *c)
+{
+    if (*c == '\r') {
+        *c = (modes->c_iflag & ICRNL) != 0 ? '\n' : '\r';
+        return (modes->c_iflag & IGNCR) == 0;
     }
-    for (size_t i = 0; i < n && line <= LIMIT_TERMINAL_LINE; i++) {
-        line = bytes[i] == '\n' || bytes[i] == '\r' ? 0 : line + 1;
+    if (*c == '\n' && (modes->c_iflag & INLCR) != 0) {
+        *c = '\r';
     }
-    return line > LIMIT_TERMINAL_LINE;
+    return true;
+}
+
+/*
+ * A character erased takes one byte of the line, and a word none: so a line may be thought longer
+ * than it is, and never shorter.
+ */
+size_t
+live_tty_line(const struct live *l, const char *bytes, size_t n, bool *ret_is_lost)
+{
+    int master = orch_terminal_fd(l->call);
+    struct termios modes;
+    size_t line = l->line;
+    bool is_literal = false;
+
+    *ret_is_lost = false;
+    if (master < 0 || tcgetattr(master, &modes) != 0 || (modes.c_lflag & ICANON) == 0) {
+        return 0;
+    }
+    for (size_t i = 0; i < n; i++) {
+        unsigned char c = (unsigned char)bytes[i];
+
+        if (!map_return(&modes, &c)) {
+            continue;
+        }
+        if (!is_literal && ends_line(&modes, c)) {
+            line = 0;
+        } else if (!is_literal && is_char(&modes, VERASE, c)) {
+            line -= line > 0 ? 1 : 0;
+        } else if (!is_literal && (modes.c_lflag & IEXTEN) != 0 && is_char(&modes, VLNEXT, c)) {
+            is_literal = true;
+        } else {
+            is_literal = false;
+            *ret_is_lost = *ret_is_lost || line >= LIMIT_TERMINAL_LINE;
+            line += line <= LIMIT_TERMINAL_LINE ? 1 : 0;
+        }
+    }
+    return line;
 }
 
 bool

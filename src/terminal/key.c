@@ -185,6 +185,36 @@ find(struct key *ret, const struct parsed *p)
     return false;
 }
 
+/* What a key sends, given in place of its name. */
+static const struct {
+    const char *sent;
+    const char *shown;
+    const char *name;
+} sent_keys[] = {
+    {"\n",   "\\n",    "Enter" },
+    {"\r",   "\\r",    "Enter" },
+    {"\r\n", "\\r\\n", "Enter" },
+    {"\t",   "\\t",    "Tab"   },
+    {"\x1b", "\\x1b",  "Escape"},
+    {"\b",   "\\b",    "BSpace"},
+    {"\x7f", "\\x7f",  "BSpace"},
+};
+
+#define SENT_KEYS (sizeof(sent_keys) / sizeof(sent_keys[0]))
+
+/* SENT_KEYS: none. */
+static size_t
+find_sent(const struct parsed *p)
+{
+    size_t i = 0;
+
+    while (i < SENT_KEYS &&
+           (strlen(sent_keys[i].sent) != p->n || memcmp(sent_keys[i].sent, p->name, p->n) != 0)) {
+        i++;
+    }
+    return i;
+}
+
 /* Of the names, in the case that they have. */
 static const char *
 nearest_name(const struct parsed *p)
@@ -216,19 +246,21 @@ nearest_name(const struct parsed *p)
 static enum sy_code
 unknown(const struct parsed *p, struct sy_error *err)
 {
-    struct place_shown shown;
-    const char *nearest = nearest_name(p);
+    struct place_shown room;
+    size_t sent = find_sent(p);
+    const char *shown =
+        sent < SENT_KEYS ? sent_keys[sent].shown : place_visible(&room, p->name, p->n);
+    const char *nearest = sent < SENT_KEYS ? sent_keys[sent].name : nearest_name(p);
 
-    (void)place_visible(&shown, p->name, p->n);
     if (nearest != NULL) {
-        return sy_err_set(err, SY_E_ARG, "no key '%s'; did you mean '%s'?", shown.text, nearest);
+        return sy_err_set(err, SY_E_ARG, "no key '%s'; did you mean '%s'?", shown, nearest);
     }
     return sy_err_set(
         err, SY_E_ARG,
         "no key '%s'; keys are Enter, Tab, Escape, Space, BSpace, Delete, Insert, Home, "
         "End, PageUp, PageDown, Up, Down, Left, Right, F1 to F12 and single characters, "
         "with C- M- S- in front",
-        shown.text);
+        shown);
 }
 
 /* The control code of a character, or -1. As xterm has it, digits included. */

@@ -230,3 +230,74 @@ strip_alternate(struct buf *text, bool is_alternate)
         text->data[text->len] = '\0';
     }
 }
+
+enum drawing { DRAWING_NONE, DRAWING_PLACE, DRAWING_SAVE, DRAWING_RESTORE };
+
+/* Of a sequence without its ESC. Parameters of private ones and intermediates make it another. */
+static enum drawing
+drawing_of(const char *s, size_t n)
+{
+    size_t i = 1;
+
+    if (n == 0 || s[0] != '[') {
+        return n > 0 && s[0] == '7'   ? DRAWING_SAVE
+               : n > 0 && s[0] == '8' ? DRAWING_RESTORE
+                                      : DRAWING_NONE;
+    }
+    while (i < n && ((s[i] >= '0' && s[i] <= '9') || s[i] == ';')) {
+        i++;
+    }
+    if (i == n) {
+        return DRAWING_NONE;
+    }
+    switch (s[i]) {
+    case 'H':
+    case 'd':
+    case 'f':
+        return DRAWING_PLACE;
+    case 'J':
+        return i == 2 && (s[1] == '2' || s[1] == '3') ? DRAWING_PLACE : DRAWING_NONE;
+    case 's':
+        return i == 1 ? DRAWING_SAVE : DRAWING_NONE;
+    case 'u':
+        return i == 1 ? DRAWING_RESTORE : DRAWING_NONE;
+    default:
+        return DRAWING_NONE;
+    }
+}
+
+static bool
+fits(const char *text, size_t n, unsigned rows)
+{
+    for (const char *end = text + n; rows > 0; rows--) {
+        text = memchr(text, '\n', (size_t)(end - text));
+        if (text == NULL) {
+            return true;
+        }
+        text++;
+    }
+    return false;
+}
+
+bool
+strip_draws(const char *text, size_t n, unsigned rows)
+{
+    const char *end = text + n;
+    const char *last = NULL;
+    bool is_saved = false;
+
+    for (const char *at = memchr(text, '\033', n); at != NULL;
+         at = memchr(at + 1, '\033', (size_t)(end - at) - 1)) {
+        enum drawing kind = drawing_of(at + 1, (size_t)(end - at) - 1);
+
+        is_saved = kind == DRAWING_SAVE || (is_saved && kind != DRAWING_RESTORE);
+        if (kind != DRAWING_PLACE || is_saved) {
+            continue;
+        }
+        if (last == NULL && !fits(text, (size_t)(at - text), rows)) {
+            return false;
+        }
+        last = at;
+    }
+    return last != NULL && fits(last, (size_t)(end - last), rows);
+}

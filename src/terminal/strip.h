@@ -1,6 +1,7 @@
 #ifndef SY_TERMINAL_STRIP_H
 #define SY_TERMINAL_STRIP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/buf.h"
@@ -37,5 +38,13 @@ enum sy_code strip_finish(struct strip *s, struct buf *out) SY_NODISCARD;
  * already. What it has not left stays.
  */
 void strip_alternate(struct buf *text, bool is_alternate);
+
+/*
+ * Is the stream a drawing that stands on a screen of so many rows? It places the cursor (CUP, HVP,
+ * VPA) or erases all (ED 2, 3), and what comes before the first and behind the last of these has
+ * not as many lines. One between a saved and a restored cursor is none: a status line below text
+ * that goes on. What prompts and bars of progress do to their own line is none either.
+ */
+bool strip_draws(const char *text, size_t n, unsigned rows) SY_NODISCARD;
 
 #endif

@@ -145,6 +145,12 @@ terminal_columns(const struct terminal *t)
     return t->opt.cols;
 }
 
+unsigned
+terminal_rows(const struct terminal *t)
+{
+    return t->opt.rows;
+}
+
 const char *
 terminal_title(const struct terminal *t)
 {

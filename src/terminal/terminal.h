@@ -79,8 +79,9 @@ const struct terminal_state *terminal_state(const struct terminal *t);
 /* What the program set, made harmless, at most LIMIT_TERMINAL_TITLE bytes. "" if none. */
 const char *terminal_title(const struct terminal *t);
 
-/* Its width now, without drawing. */
+/* Its size now, without drawing. */
 unsigned terminal_columns(const struct terminal *t);
+unsigned terminal_rows(const struct terminal *t);
 
 struct terminal_screen {
     unsigned rows;

@@ -59,8 +59,7 @@ number(int64_t *ret, const struct js *args, const char *name, const int64_t rang
         return SY_E_OK;
     }
     if (!js_int(ret, v)) {
-        return sy_err_set(err, SY_E_ARG, "'%s' must be a whole number, not %s", name,
-                          js_type_name(js_type(v)));
+        return request_no_number(v, name, err);
     }
     if (*ret < range[0] || *ret > range[1]) {
         return sy_err_set(err, SY_E_ARG,
@@ -195,6 +194,11 @@ until(struct live_order *ret, int64_t *idle, const struct js *args, struct sy_er
     if (v == NULL || js_type(v) == JS_NULL) {
         return SY_E_OK;
     }
+    if (js_type(v) == JS_ARRAY && js_count(v) == 0) {
+        return sy_err_set(err, SY_E_ARG,
+                          "'until' is an empty list: name what ends the wait, e.g. "
+                          "[\"prompt\", \"idle\"], or leave it out");
+    }
     if (js_type(v) != JS_ARRAY) {
         rc = add_untils(wants, v, err);
     }
@@ -267,6 +271,11 @@ live_args_wait(struct live_order *ret, const struct invocation *inv, const struc
     }
     ret->idle_ms = (uint64_t)idle;
     ret->yield_ms = (uint64_t)clamp(ms >= 0 ? ms : default_yield(ret, yield), yield);
+    if (rc == SY_E_OK && since >= 0 && ret->view == LIVE_VIEW_DIFF) {
+        return sy_err_set(err, SY_E_ARG,
+                          "'view' diff tells what changed since the last answer, not since a "
+                          "number: leave out 'since_seq', or give another 'view'");
+    }
     ret->has_since = since >= 0;
     ret->since_seq = since >= 0 ? (uint64_t)since : 0;
     return rc;

@@ -29,6 +29,7 @@ struct live_call {
     enum live_reason reason;
     bool loses_input;        /* a line of it is too long for the terminal */
     bool wrote_nothing;      /* it had ended by its turn */
+    bool has_signalled;      /* and by a signal of this call before that */
     struct sy_error refused; /* what `begin` could not do */
     uint64_t began_ns;       /* when its turn came */
 };
@@ -69,11 +70,9 @@ give(struct live_call *lc)
         return false;
     }
     lc->wait.lines = live_input_lines(&lc->input);
-    if (live_input_interrupts(&lc->input, lc->live)) {
-        (void)live_signal(lc->live, SIGINT);
-    } else if (lc->input.len > 0) {
-        lc->loses_input = live_loses_input(lc->live, buf_view(&lc->input), lc->input.len);
+    if (lc->input.len > 0) {
         rc = live_write(lc->live, buf_view(&lc->input), lc->input.len, &lc->refused);
+        lc->loses_input = rc == SY_E_OK && live_has_lost_input(lc->live);
     }
     if (rc == SY_E_OK && o->ends_input) {
         live_close_input(lc->live);
@@ -141,7 +140,8 @@ keep(struct live_call *lc, const struct live_order *order, struct sy_error *err)
     }
     rc = pattern_new(&lc->pattern, order->pattern, strlen(order->pattern), NULL, &why);
     if (rc != SY_E_OK) {
-        return rc == SY_E_ARG ? sy_err_set(err, rc, "'pattern' is %s", why.msg) : sy_err_nomem(err);
+        return rc == SY_E_NOMEM ? sy_err_nomem(err)
+                                : sy_err_set(err, rc, "'pattern' is %s", why.msg);
     }
     lc->scan = pattern_scan_new(lc->pattern);
     return lc->scan != NULL ? SY_E_OK : sy_err_nomem(err);
@@ -317,7 +317,7 @@ live_call_drive(struct tool_call *call, const struct live_order *order, struct s
         live_kill(l);
     } else if (order->signal != 0) {
         /* It waits for no other call: it may be what ends that one. */
-        (void)live_signal(l, order->signal);
+        lc->has_signalled = live_signal(l, order->signal);
     }
     await(lc);
     return SY_E_OK;
@@ -422,12 +422,14 @@ shows_screen(const struct live_call *lc, const struct live_state *state)
 {
     struct terminal *t = live_screen(lc->live);
 
-    if (t == NULL || lc->order.has_since) {
+    if (t == NULL) {
         return false;
     }
     switch (lc->order.view) {
     case LIVE_VIEW_AUTO:
-        return state->is_running && terminal_state(t)->alt_screen;
+        return !lc->order.has_since && state->is_running &&
+               (terminal_state(t)->alt_screen ||
+                live_show_draws(lc->live, transcript_unread(live_transcript(lc->live))));
     case LIVE_VIEW_STREAM:
         return false;
     case LIVE_VIEW_SCREEN:
@@ -453,6 +455,17 @@ asks_more(const struct live_order *o)
            o->view != LIVE_VIEW_AUTO;
 }
 
+/* It was to be given something that it was not: it had ended. */
+static bool
+came_too_late(const struct live_call *lc)
+{
+    const struct live_order *o = &lc->order;
+
+    return lc->wrote_nothing &&
+           (lc->input.len > 0 || lc->keys.n > 0 || o->presses_enter || o->ends_input ||
+            o->rows > 0 || o->columns > 0 || (o->signal != 0 && !lc->has_signalled));
+}
+
 static void
 add_notes(struct exec_output *o, const struct live_call *lc, const struct live_state *state)
 {
@@ -464,7 +477,7 @@ add_notes(struct exec_output *o, const struct live_call *lc, const struct live_s
             o, "it has no terminal, which until (prompt, input) and view (screen, diff) need: "
                "start it with tty true");
     }
-    if (!state->is_running && lc->input.len > 0 && lc->wrote_nothing) {
+    if (!state->is_running && came_too_late(lc)) {
         exec_add_note(o, "it had ended before it was given anything");
     }
     if (!state->is_running && state->status == EXEC_CANCELLED) {
@@ -527,9 +540,11 @@ build(struct tool_output *ret, struct tool_call *call, struct exec_output *answe
     add_notes(answer, lc, &state);
 
     if (lc->loses_input) {
-        exec_add_note(answer,
-                      "a line of it is longer than a terminal takes that reads whole lines (4095 "
-                      "bytes): the rest is lost; send it by a file, or with stdin pipe");
+        exec_add_note(
+            answer,
+            "a line of it, with what stood there before, is longer than a terminal takes that "
+            "reads whole lines (4095 bytes): the rest is lost; send it by a file, or with "
+            "stdin pipe");
     }
     if (lc->wait.has_scan_failed) {
         exec_add_note(answer,

@@ -87,13 +87,11 @@ void live_call_free(struct live_call *lc);
 
 /*
  * The bytes that a session is given (live_input.c). Make: of a text in *input, and keys and the
- * like, as its program wants them now. Lines: how many are ended; CR LF ends one. Interrupts: it is
- * Ctrl-C to a session without a terminal, where nobody would make a signal of it (Codex).
+ * like, as its program wants them now. Lines: how many are ended; CR LF ends one.
  */
 enum sy_code live_input_make(struct buf *input, struct live *l, const struct strv *keys,
                              const struct live_order *o, struct sy_error *err) SY_NODISCARD;
 size_t live_input_lines(const struct buf *input);
-bool live_input_interrupts(const struct buf *input, struct live *l);
 
 #define LIVE_ID_ROOM 24
 /* The session's id as text, also where it is given as a number; NULL: none is. Into `room`. */

@@ -28,29 +28,36 @@ paste(struct buf *input, struct live *l)
     return rc;
 }
 
-/* A terminal makes a line's end of the key; a pipe has no keys. */
+/* A terminal makes a line's end of what Enter sends; to a pipe the key is that end. */
 static enum sy_code
-press_enter(struct buf *input, struct live *l)
+press(struct buf *input, struct live *l, const char *name, struct sy_error *err)
 {
-    return buf_add_char(input, live_screen(l) != NULL ? '\r' : '\n');
+    const struct key_modes modes = modes_of(l);
+    size_t len = input->len;
+    enum sy_code rc = key_encode(input, name, &modes, err);
+
+    if (rc == SY_E_OK && live_screen(l) == NULL && input->len == len + 1 &&
+        input->data[len] == '\r') {
+        input->data[len] = '\n';
+    }
+    return rc;
 }
 
 enum sy_code
 live_input_make(struct buf *input, struct live *l, const struct strv *keys,
                 const struct live_order *o, struct sy_error *err)
 {
-    const struct key_modes modes = modes_of(l);
     bool pastes = o->pastes && input->len > 0 && live_screen(l) != NULL;
     enum sy_code rc = pastes ? paste(input, l) : SY_E_OK;
 
     for (size_t i = 0; i < keys->n && rc == SY_E_OK; i++) {
-        rc = key_encode(input, keys->v[i], &modes, err);
+        rc = press(input, l, keys->v[i], err);
         if (rc != SY_E_OK) {
             return rc;
         }
     }
     if (rc == SY_E_OK && o->presses_enter) {
-        rc = press_enter(input, l);
+        rc = press(input, l, "Enter", NULL);
     }
     return rc == SY_E_OK ? rc
                          : sy_err_set(err, rc, "no room for what is typed: at most %u bytes",
@@ -68,10 +75,4 @@ live_input_lines(const struct buf *input)
         ret += input->data[i] == '\r' || (input->data[i] == '\n' && !is_second) ? 1 : 0;
     }
     return ret;
-}
-
-bool
-live_input_interrupts(const struct buf *input, struct live *l)
-{
-    return live_screen(l) == NULL && input->len == 1 && input->data[0] == '\003';
 }

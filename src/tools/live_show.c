@@ -77,6 +77,21 @@ live_show_stream(struct live_shown *ret, struct live *l, const struct live_part 
     return rc;
 }
 
+bool
+live_show_draws(struct live *l, uint64_t from)
+{
+    const struct transcript *t = live_transcript(l);
+    SY_AUTO(buf_fini) struct buf raw = {.max = (size_t)LIMIT_SESSION_KEEP_MOST * 2};
+    uint64_t omitted = 0;
+
+    if (transcript_read(t, from, transcript_whole_end(t), &raw, &omitted) != SY_E_OK ||
+        raw.len == 0) {
+        return false;
+    }
+    strip_alternate(&raw, live_was_drawing(l));
+    return strip_draws(buf_view(&raw), raw.len, terminal_rows(live_screen(l)));
+}
+
 enum sy_code
 live_show_screen(struct buf *out, struct live *l, struct terminal_screen *ret_screen,
                  bool has_changes)

@@ -41,4 +41,9 @@ enum sy_code live_show_last_line(struct buf *out, struct live *l) SY_NODISCARD;
 /* The same of the end of another text. */
 enum sy_code live_show_last_line_of(struct buf *out, const char *text, size_t n) SY_NODISCARD;
 
+/* Has it drawn on its screen since `from`, so that what it wrote is no text? Of one on the
+ * alternate screen the terminal itself tells; what was drawn there and left does not count. False
+ * where memory is out, too. */
+bool live_show_draws(struct live *l, uint64_t from) SY_NODISCARD;
+
 #endif

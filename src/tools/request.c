@@ -1,3 +1,4 @@
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/limits.h"
@@ -159,6 +160,19 @@ fill_cwd(struct exec_request *ret, const struct invocation *inv, struct sy_error
     return ret->params.cwd == NULL ? sy_err_nomem(err) : SY_E_OK;
 }
 
+enum sy_code
+request_no_number(const struct js *v, const char *name, struct sy_error *err)
+{
+    SY_AUTO(buf_fini) struct buf text = {.max = 64};
+
+    /* "300.5" tells more than that it is a number. */
+    return js_type(v) == JS_REAL && js_dump(&text, v) == SY_E_OK
+               ? sy_err_set(err, SY_E_ARG, "'%s' must be a whole number, not %.10g", name,
+                            strtod(buf_view(&text), NULL))
+               : sy_err_set(err, SY_E_ARG, "'%s' must be a whole number, not %s", name,
+                            js_type_name(js_type(v)));
+}
+
 static enum sy_code
 fill_timeout(struct exec_request *ret, const struct invocation *inv, struct sy_error *err)
 {
@@ -171,9 +185,7 @@ fill_timeout(struct exec_request *ret, const struct invocation *inv, struct sy_e
         return rc;
     }
     if (v != NULL && !js_int(&ms, v)) {
-        return sy_err_set(err, SY_E_ARG,
-                          "'timeout_ms' must be a whole number of milliseconds, not %s",
-                          js_type_name(js_type(v)));
+        return request_no_number(v, "timeout_ms", err);
     }
     if (ms <= 0 || ms > LIMIT_TIMEOUT_MAX_MS) {
         return sy_err_set(err, SY_E_ARG, "'timeout_ms' is %lld: it must be from 1 to %d (24 hours)",

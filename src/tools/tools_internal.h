@@ -128,6 +128,8 @@ enum sy_code request_fill_argv(struct strv *argv, const struct js *v, const char
 /* SY_E_ARG with the nearest known name if `args` has another member than these. */
 enum sy_code request_check_names(const struct js *args, const char *const *names,
                                  struct sy_error *err) SY_NODISCARD;
+/* SY_E_ARG: the argument is no whole number, but what it is. */
+enum sy_code request_no_number(const struct js *v, const char *name, struct sy_error *err);
 enum sy_code request_bool(bool *ret, const struct js *v, const char *name,
                           struct sy_error *err) SY_NODISCARD;
 

@@ -122,6 +122,57 @@ test('any legal directory, and no letter is changed (A22, A23)', async (t) => {
   assert.equal(r.exit_code, 0);
 });
 
+test('arguments of a wait that are none are told as what they are', async (t) => {
+  const s = await open(t);
+
+  for (const [args, says] of [
+    [{ pattern: 'a'.repeat(30_000) }, /'pattern' is a regular expression of 30000 bytes; it may have 4096/],
+    [{ yield_time_ms: 300.5 }, /'yield_time_ms' must be a whole number, not 300\.5/],
+    [{ yield_time_ms: '300' }, /'yield_time_ms' must be a whole number, not string/],
+    [{ until: [] }, /'until' is an empty list.*or leave it out/],
+    [{ until: '' }, /'until' names what ends the wait/],
+    [{ view: 'diff', since_seq: 0 }, /'view' diff.*leave out 'since_seq', or give another 'view'/],
+  ]) {
+    const wrong = await s.exec('touch ran', args);
+
+    assert.equal(wrong.isError, true, wrong.text);
+    assert.match(wrong.text, says);
+  }
+  assert.equal(fs.existsSync(path.join(s.yard.ws, 'ran')), false);
+});
+
+test('what had ended before it was given anything says so, whatever it was', async (t) => {
+  const s = await open(t);
+
+  await s.exec('exit 3', { session_id: 'gone', tty: true });
+  for (const args of [{ chars: 'x' }, { keys: ['Up'] }, { enter: true }, { eof: true }, { rows: 30 }, { cols: 90 }, { signal: 'INT' }]) {
+    const late = await s.tool('write_stdin', { session_id: 'gone', ...args });
+
+    assert.equal(late.exit_code, 3);
+    assert.match(late.note ?? '', /it had ended before it was given anything/, JSON.stringify(args));
+  }
+  assert.equal((await s.type('gone', '')).note, undefined);
+
+  // A signal that ends it was given.
+  await s.exec('sleep 300', { session_id: 'ended', yield_time_ms: 250 });
+
+  const end = await s.tool('write_stdin', { session_id: 'ended', signal: 'TERM', yield_time_ms: 30_000 });
+
+  assert.equal(end.signal_name, 'SIGTERM');
+  assert.doesNotMatch(end.note ?? '', /before it was given/);
+});
+
+test('a screen that is asked for is shown with since_seq, too', async (t) => {
+  const s = await open(t);
+  const r = await s.exec("printf 'one\\ntwo\\033[1;1HXX'; sleep 300", { tty: true, pattern: 'XX', yield_time_ms: 30_000 });
+  const screen = await s.type(r.session_id, '', { view: 'screen', since_seq: 0, pattern: 'one', yield_time_ms: 30_000 });
+
+  assert.equal(screen.reason, 'pattern');
+  assert.equal(screen.output, 'XXe\ntwo\n');
+  assert.equal(screen.screen.rows, 24);
+  assert.match((await s.type(r.session_id, '', { since_seq: 0 })).output, /^one\r?\ntwo/);
+});
+
 test('what a session can not do, or has not reached, is an error that says what to do', async (t) => {
   const s = await open(t);
   const cat = await s.exec(['cat'], { tty: true, yield_time_ms: 250 });

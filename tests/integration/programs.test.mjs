@@ -6,6 +6,7 @@ import path from 'node:path';
 import test from 'node:test';
 import { STUCK_MS, has, mustRun } from './lib/client.mjs';
 import { openDrive } from './lib/drive.mjs';
+import { open } from './lib/live.mjs';
 
 /** A test that needs these programs. */
 function drives(title, programs, body) {
@@ -88,6 +89,29 @@ drives('htop: draws, and F10 leaves the screen as it was', ['htop'], async (t) =
   await htop.see((r) => !r.screen.alt_screen, 'the shell');
   await htop.type('exit 0\r');
   await htop.ends();
+});
+
+drives('what is shown by itself: of top its screen, of shells and REPLs their text', ['top', 'python3'], async (t) => {
+  const s = await open(t);
+  const begin = (command, args) => s.tool('exec_command', { command, tty: true, term: 'xterm-256color', until: 'prompt', yield_time_ms: 30_000, ...args });
+  const top = await begin(['top', '-d', '60'], { pattern: 'PID', until: 'stable' });
+  const page = await s.type(top.session_id, ' ', { pattern: 'COMMAND', until: 'stable', yield_time_ms: 30_000 });
+
+  assert.equal(page.screen?.alt_screen, false, page.text);
+  assert.match(page.output, /^top - [\s\S]*PID +USER/);
+
+  for (const [command, line, says] of [[['bash', '--norc'], 'printf "%s\\n" 4{1..2}', /41\r?\n42/], [['python3'], 'print(6 * 7)', /42/],
+    [[process.execPath], '6 * 7', /42/]]) {
+    const r = await begin(command);
+    const next = await s.type(r.session_id, `${line}\n`, { until: 'prompt', yield_time_ms: 30_000 });
+    const again = await s.tool('write_stdin', { session_id: r.session_id, keys: ['Up', 'Enter'], until: 'prompt', yield_time_ms: 30_000 });
+
+    for (const answer of [r, next, again]) {
+      assert.equal(answer.screen, undefined, `${command[0]}: ${answer.text}`);
+    }
+    assert.match(next.output, says);
+    assert.match(again.output, says);
+  }
 });
 
 drives('top: one page, and q', ['top'], async (t) => {

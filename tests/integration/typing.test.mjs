@@ -84,6 +84,32 @@ test('a line that is too long for a terminal is warned about', async (t) => {
   assert.equal((await s.type(r.session_id, `${'x'.repeat(4000)}\n`)).note, undefined);
 });
 
+test('a line that is too long for a terminal is warned about in whatever pieces it comes', async (t) => {
+  const s = await open(t);
+  const r = await s.exec('cat > x.txt; wc x.txt; stty raw; echo set; sleep 300', { tty: true, until: 'input', yield_time_ms: 30_000 });
+  const long = /longer than a terminal takes/;
+
+  assert.equal((await s.type(r.session_id, 'y'.repeat(3000))).note, undefined);
+  assert.match((await s.type(r.session_id, `${'z'.repeat(3000)}\n`)).note, long);
+  // What ends a line, or drops it, makes room.
+  for (const end of ['\n', '\u0004', '\u0015']) {
+    assert.equal((await s.type(r.session_id, 'a'.repeat(3000))).note, undefined, JSON.stringify(end));
+    assert.equal((await s.type(r.session_id, `${end}${'b'.repeat(3000)}`)).note, undefined, JSON.stringify(end));
+    await s.type(r.session_id, '\u0015');
+  }
+  assert.equal((await s.type(r.session_id, 'c'.repeat(4095))).note, undefined);
+  assert.match((await s.type(r.session_id, 'd')).note, long);
+  assert.equal((await s.type(r.session_id, '\u007f\u007f')).note, undefined);
+  assert.equal((await s.type(r.session_id, 'd')).note, undefined);
+
+  const end = await s.type(r.session_id, '\n\u0004', { pattern: 'set', yield_time_ms: 30_000 });
+
+  assert.match(end.output, /\d x\.txt/);
+  // Where keys are read no line is too long.
+  assert.equal((await s.type(r.session_id, 'e'.repeat(3000))).note, undefined);
+  assert.equal((await s.type(r.session_id, 'f'.repeat(3000))).note, undefined);
+});
+
 test('standard input by a pipe, with its end', async (t) => {
   const s = await open(t);
   const r = await s.exec('while read -r l; do echo "<$l>"; done; echo over', { stdin: 'pipe', yield_time_ms: 250 });
@@ -116,6 +142,42 @@ test('standard input by a pipe, with its end', async (t) => {
 
   assert.equal(gone.isError, true);
   assert.match(gone.error, /working directory '.*\/gone'/);
+});
+
+test('without a terminal each Ctrl-C is a signal, and the rest is typed', async (t) => {
+  const s = await open(t);
+  const script = ['import os, signal', 'signal.signal(signal.SIGINT, lambda *a: os.write(1, b"INT\\n"))', 'os.write(1, b"set\\n")',
+    'while True: os.write(1, b"<" + os.read(0, 100) + b">\\n")'].join('\n');
+  const { session_id: id } = await s.tool('exec_command', { command: ['python3', '-c', script], stdin: 'pipe', pattern: 'set', yield_time_ms: 30_000 });
+  const says = async (args, pattern) => {
+    const r = await s.tool('write_stdin', { session_id: id, pattern, yield_time_ms: 30_000, ...args });
+
+    assert.equal(r.reason, 'pattern', r.text);
+    assert.doesNotMatch(r.output, /\x03|\u0003/, r.text);
+    return r.output;
+  };
+
+  assert.equal(await says({ keys: ['C-c'] }, 'INT'), 'INT\n');
+  assert.match(await says({ keys: ['C-c', 'C-c'] }, 'INT'), /^(INT\n)+$/); // two that nobody has looked at are one
+  await s.type(id, '', { idle_ms: 300, yield_time_ms: 10_000 });
+  assert.match(await says({ chars: '\u0003\u0003one\n' }, '(?s)(INT.*<one\n>|<one\n>.*INT)'), /<one\n>/);
+  assert.match(await says({ chars: 'two\n\u0003' }, '(?s)(INT.*<two\n>|<two\n>.*INT)'), /<two\n>/);
+  await s.type(id, '', { idle_ms: 300, yield_time_ms: 10_000 });
+  assert.equal(await says({ chars: 'three', keys: ['Enter', 'f', 'Return'] }, '>'), '<three\nf\n>\n');
+  assert.equal(await says({ chars: 'four', enter: true }, '>'), '<four\n>\n');
+
+  // Of one that reads nothing they are all that can be given, and text is told before anything is sent.
+  const closed = await s.exec('trap "echo INT" INT; echo set; while :; do sleep 0.05; done', { pattern: 'set', yield_time_ms: 30_000 });
+  const signals = await s.tool('write_stdin', { session_id: closed.session_id, keys: ['C-c', 'C-c'], pattern: 'INT', yield_time_ms: 30_000 });
+
+  assert.equal(signals.reason, 'pattern', signals.text);
+  await s.type(closed.session_id, '', { idle_ms: 300, yield_time_ms: 10_000 });
+  for (const chars of ['x\u0003', '\u0003x']) {
+    const refused = await s.type(closed.session_id, chars);
+
+    assert.match(refused.text, /its standard input is closed/);
+  }
+  assert.equal((await s.type(closed.session_id, '', { idle_ms: 300, yield_time_ms: 10_000 })).output, '');
 });
 
 test('the sandbox of a session holds for what is typed (A31)', async (t) => {

@@ -222,11 +222,48 @@ leaves_out_what_was_drawn_and_left(void **state)
     }
 }
 
+static void
+knows_what_is_drawn_and_stands_on_the_screen(void **state)
+{
+    static const struct {
+        const char *in;
+        bool draws;
+    } rows[] = {
+        {"",                                            false},
+        {"text\n",                                      false},
+        {"\033[Htop\r\n\033[2;1Hrow",                   true },
+        {"a\r\nb\r\n\033[Hc\r\nd\r\n",                  true },
+        {"\033[2d",                                     true },
+        {"\033[2;1f",                                   true },
+        {"\033[2J",                                     true },
+        {"\033[2",                                      false},
+        {"\033",                                        false},
+ /* prompts, bars, menus that move from where they are */
+        {"\r50%\033[K\b\b\033[2A\033[3G\033[J\033[0J",  false},
+        {"\033[?2004h\033[0;1m$ \033[m\033[?2J\033[ H", false},
+        {"\0337\033[24;1Hstatus\0338text\n",            false},
+        {"\033[s\033[24;1Hstatus\033[utext\n",          false},
+        {"\0337\033[1;1Hx\0338\033[1;1Hx",              true },
+ /* more lines than there are rows */
+        {"1\n2\n3\n\033[Hx",                            false},
+        {"\033[H\033[2J1\n2\n3\n",                      false},
+        {"1\n\033[Hx\n\n\033[Hy\n\n\033[Hz\n\n",        true },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        if (strip_draws(rows[i].in, strlen(rows[i].in), 3) != rows[i].draws) {
+            fail_msg("row %zu", i);
+        }
+    }
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(leaves_out_what_was_drawn_and_left),
+        cmocka_unit_test(knows_what_is_drawn_and_stands_on_the_screen),
         cmocka_unit_test(shows_rows_without_what_is_blank),
         cmocka_unit_test(tells_only_rows_that_changed_since),
         cmocka_unit_test(tells_the_facts_as_json),

@@ -249,6 +249,8 @@ wrong_arguments_are_errors_that_name_them(void **state)
         {"shell_command", "{\"command\":\"true\",\"timeout_ms\":-1}",               "from 1 to 86400000"            },
         {"shell_command", "{\"command\":\"true\",\"timeout_ms\":86400001}",         "from 1 to 86400000"            },
         {"shell_command", "{\"command\":\"true\",\"timeout_ms\":\"1\"}",            "whole number"                  },
+        {"shell_command", "{\"command\":\"true\",\"timeout_ms\":300.5}",
+         "must be a whole number, not 300.5"                                                                        },
         {"shell_command", "{\"command\":\"true\",\"timout_ms\":1}",                 "did you mean 'timeout_ms'"     },
         {"shell_command", "{\"command\":\"true\",\"cwd\":1}",                       "'workdir' must be a string"    },
         {"shell_command", "{\"command\":\"true\",\"cwd\":\"a\",\"workdir\":\"b\"}",

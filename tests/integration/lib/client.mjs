@@ -316,7 +316,7 @@ class ExecFront {
       raw = JSON.parse(done.stdout);
     }
     return {
-      ...normal(raw), output: raw.aggregated_output, isError: raw.status === undefined, cliStatus: done.code,
+      ...normal(raw), output: raw.aggregated_output, isError: raw.status === undefined || (raw.status === 'failed' && raw.sandbox.mode === undefined), cliStatus: done.code,
       text: done.stderr + done.stdout, elapsedMs: done.elapsedMs, raw,
     };
   }

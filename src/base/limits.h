@@ -51,7 +51,7 @@
 #define LIMIT_MODEL_TOKENS    10000U
 /* Less can't say how much is missing. */
 #define LIMIT_MODEL_BYTES_LEAST 192U
-#define LIMIT_BYTES_PER_TOKEN 4U
+#define LIMIT_BYTES_PER_TOKEN   4U
 
 /* Command timeout: default (specification) and maximum (24 h), in milliseconds. */
 #define LIMIT_TIMEOUT_DEFAULT_MS 10000

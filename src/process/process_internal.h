@@ -25,7 +25,6 @@ struct process {
     void *stack;
     int channel_fd;
     int listener_fd;          /* connect(2) of the tree is judged here; -1: none waits, or free */
-    int past_listener_fd;     /* closed once its owner no longer watches it; -1: none */
     uint64_t rest_ns;         /* when the keeper gets it back; UINT64_MAX: never */
     uint64_t terminal_due_ns; /* until then it is awaited; UINT64_MAX: it is not */
     unsigned rows;            /* of a terminal that is awaited; 0: as by default */
@@ -34,11 +33,12 @@ struct process {
                                           close: */
     uint64_t rules_ns;                 /* UINT64_MAX: it is not */
     int read_fd[STREAM_COUNT];
-    bool has_terminal; /* read_fd[STREAM_STDOUT] is our end of it */
-    bool saw_end;      /* a read of the terminal has said that nobody has it any more */
-    bool has_input;    /* it was made with one */
-    int write_fd;      /* of a pipe to its input; -1: none, or closed */
-    bool ends_input;   /* write_fd is closed when all is written */
+    bool has_terminal;    /* read_fd[STREAM_STDOUT] is our end of it */
+    bool saw_end;         /* a read of the terminal has said that nobody has it any more */
+    bool has_input;       /* it was made with one */
+    int write_fd;         /* of a pipe to its input; -1: none, or closed */
+    bool ends_input;      /* write_fd is closed when all is written */
+    int past_listener_fd; /* closed once its owner no longer watches it; -1: none */
     struct buf unwritten;
     size_t n_written; /* of its bytes */
     struct output_chain *chain;

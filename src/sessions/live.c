@@ -349,8 +349,6 @@ has_ended(const struct live *l, struct sy_error *err)
     return sy_err_set(err, SY_E_ARG, "session %s %s: start a new one", l->id, state);
 }
 
-#define INTERRUPT '\003'
-
 /* Without a terminal nobody else makes a signal of Ctrl-C. What has no reader is told before
  * anything is given. The keeper sends them: what follows one may be read before it. */
 static enum sy_code
@@ -360,13 +358,13 @@ give_pipe(struct live *l, const char *bytes, size_t n, struct sy_error *err)
     enum sy_code rc = SY_E_OK;
 
     for (size_t i = 0; i < n && !is_text; i++) {
-        is_text = bytes[i] != INTERRUPT;
+        is_text = bytes[i] != TYPED_INTERRUPT;
     }
     if (is_text) {
         rc = orch_write(l->call, bytes, 0, err);
     }
     for (size_t at = 0; at < n && rc == SY_E_OK;) {
-        const char *end = memchr(bytes + at, INTERRUPT, n - at);
+        const char *end = memchr(bytes + at, TYPED_INTERRUPT, n - at);
         size_t len = end != NULL ? (size_t)(end - bytes) - at : n - at;
 
         rc = len > 0 ? orch_write(l->call, bytes + at, len, err) : SY_E_OK;

@@ -27,6 +27,9 @@ struct live_store {
     struct live_watch *watches;
 };
 
+/* Ctrl-C. Without a terminal the session makes a signal of it, and its command never reads it. */
+#define TYPED_INTERRUPT '\003'
+
 #define TYPED_STARTS 8
 
 /* The line that is being typed, as one who reads it takes the bytes. */

@@ -98,7 +98,7 @@ edit(struct typed_reading *t, unsigned char c)
         while (line->len > 0 && ((unsigned char)line->data[--line->len] & 0xC0U) == 0x80U) {
         }
         break;
-    case 0x03: /* Ctrl-C, Ctrl-U: the line is gone, by the first with all before it */
+    case TYPED_INTERRUPT: /* Ctrl-C, Ctrl-U: the line is gone, by the first with all before it */
         buf_reset(&t->block);
         line->len = 0;
         break;
@@ -281,6 +281,9 @@ follow_byte(struct typed_reading *t, struct orch_call *call, bool knows_paste, c
 {
     const bool is_run = is_accept_and_hold(t, c);
 
+    if (t->is_pipe && c == TYPED_INTERRUPT) {
+        return SY_E_OK;
+    }
     if (t->is_pipe) {
         return c == '\n' ? submit(t, call, err) : add(t, &c, 1, err);
     }

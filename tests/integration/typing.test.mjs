@@ -282,7 +282,7 @@ test('other keys that run a line count, and what edits none does not', async (t)
   for (const chars of ['shutdown now\u000f', 'shutdown now\u001ba', 'shutdown now #\u0016\u0015\n']) {
     assert.match((await s.type(r.session_id, chars)).text, refusal, JSON.stringify(chars));
   }
-  for (const chars of ['shutdown now #\u0015\n', `shutdown now #${'\u007f'.repeat(20)}\n`, 'shut\u0000down now\n']) {
+  for (const chars of ['\u0003shutdown now\n', 'shut\u0003down now\n', 'shutdown now #\u0015\n', `shutdown now #${'\u007f'.repeat(20)}\n`, 'shut\u0000down now\n']) {
     assert.match((await s.type(pipe.session_id, chars)).text, refusal, JSON.stringify(chars));
   }
   assert.match((await s.type(pipe.session_id, 'echo "no shut""down"\n', { idle_ms: 200, yield_time_ms: 5000 })).output, /no shutdown/);

@@ -60,7 +60,6 @@ live_new(struct live **ret, struct live_store *s, const struct live_options *opt
         return sy_err_nomem(err);
     }
     memcpy(l->id, id, sizeof(id));
-    typed_init(&l->typed, false);
     l->timer.data = l;
     l->store = s;
     l->starter = *options;

@@ -123,7 +123,7 @@ struct live {
  */
 enum sy_code typed_follow(struct typed *t, struct orch_call *call, bool knows_paste,
                           const char *bytes, size_t n, struct sy_error *err) SY_NODISCARD;
-/* `is_pipe`: it has no terminal. */
+/* Before anything is typed. `is_pipe`: it has no terminal. */
 void typed_init(struct typed *t, bool is_pipe);
 void typed_fini(struct typed *t);
 /* Does a terminal hide what is typed to it? (termios(3): ECHO off, ICANON on, as for passwords) */

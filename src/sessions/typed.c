@@ -4,8 +4,8 @@
  * known. The sandbox holds whatever is run.
  *
  * Who has read what stands in the line can't be known either: less(1) takes its "q", and the shell
- * reads what comes behind it. So what one write types is judged by itself, and as the end of what
- * stands there. And lines that are no whole command are judged together with those that follow.
+ * reads what comes behind it. So a line is judged as a whole, and from each place on where a write
+ * began. And lines that are no whole command are judged together with those that follow.
  *
  * Between the brackets of a paste a program that knows them takes each byte as itself, and any
  * other lets control characters edit. Which kind reads can't be known (the terminal's mode may be
@@ -99,7 +99,7 @@ edit(struct typed_reading *t, unsigned char c)
         }
         break;
     case TYPED_INTERRUPT: /* Ctrl-C, Ctrl-U: the line is gone, by the first with all before it */
-        buf_reset(&t->block);
+        buf_fini(&t->block);
         line->len = 0;
         break;
     case 0x15:

@@ -427,6 +427,7 @@ assessor_assess(void *arg, struct assessment *ret, const struct assess_input *in
     enum sy_code rc = refresh_rules(a, in, err);
 
     *ret = (struct assessment){.prefix = {.max = LIMIT_ARGV}, .better = {.max = LIMIT_ARGV}};
+    judge_programs_begin(a->programs);
     if (rc == SY_E_OK) {
         rc = assess_commands_find(&commands, &a->script, in, &world, err);
     }
@@ -437,6 +438,7 @@ assessor_assess(void *arg, struct assessment *ret, const struct assess_input *in
         ask_rules(&rule, &a->rules, &commands, in->cwd);
         rc = judge(ret, in, &commands, &world, err);
     }
+    judge_programs_end(a->programs);
     if (rc == SY_E_OK && rule.steer_runs &&
         rule_steer(&ret->better, rule.by, &commands.v[0], commands.is_script) != SY_E_OK) {
         rc = sy_err_nomem(err);

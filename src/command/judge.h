@@ -62,6 +62,9 @@ enum sy_code judge_find_program(void *arg, struct buf *ret_path, bool *ret_trust
 struct judge_programs *judge_programs_new(void);
 /* Accepts NULL. */
 void judge_programs_free(struct judge_programs *p);
+/* Until the end, what is asked is one look: no directory is looked at twice. For one judgement. */
+void judge_programs_begin(struct judge_programs *p);
+void judge_programs_end(struct judge_programs *p);
 
 /* has_file for a world on this machine. */
 bool judge_has_file(void *arg, const char *path);

@@ -7,10 +7,9 @@
 #include <unistd.h>
 
 #include "base/limits.h"
-#include "base/mem.h"
 #include "base/str.h"
 #include "command/command.h"
-#include "command/judge_internal.h"
+#include "command/judge_programs.h"
 
 /* Where systems keep their programs; links resolved, a file may be in a directory below the
  * second list (a store of packages, or alternatives). */
@@ -34,148 +33,6 @@ is_in(const char *const *list, const char *dir, bool or_below)
         }
     }
     return false;
-}
-
-/* Enough for common PATHs; with more, nothing is remembered. */
-#define SEEN_DIRS  8
-#define SEEN_COUNT 32
-#define SEEN_PATH  ((size_t)128)
-
-/* What tells that nothing has changed. */
-struct identity {
-    dev_t device;
-    ino_t inode;
-    struct timespec changed; /* also by other owners and rights */
-};
-
-struct seen {
-    char name[PROGRAM_NAME_MAX];
-    uint64_t key; /* of PATH and the workspace */
-    char path[SEEN_PATH];
-    bool is_trusted;
-    size_t n;
-    struct identity
-        ids[SEEN_DIRS + 2]; /* PATH up to the place, the file, what is behind its links */
-};
-
-struct judge_programs {
-    struct seen seen[SEEN_COUNT];
-    size_t next; /* to be replaced */
-};
-
-struct judge_programs *
-judge_programs_new(void)
-{
-    return mem_alloc_zero(1, sizeof(struct judge_programs));
-}
-
-void
-judge_programs_free(struct judge_programs *p)
-{
-    mem_free(p);
-}
-
-static uint64_t
-mix(uint64_t key, const char *s)
-{
-    do {
-        key = (key ^ (unsigned char)*s) * UINT64_C(1099511628211);
-    } while (*s++ != '\0');
-    return key;
-}
-
-static uint64_t
-key_of(const struct judge_world *world)
-{
-    uint64_t key = mix(UINT64_C(14695981039346656037), world->path_list);
-
-    for (char *const *root = world->roots; root != NULL && *root != NULL; root++) {
-        key = mix(key, *root);
-    }
-    return key;
-}
-
-static struct identity
-identity_of(int rc, const struct stat *st)
-{
-    return rc == 0 ? (struct identity){st->st_dev, st->st_ino, st->st_ctim} : (struct identity){0};
-}
-
-/* The identities that the answer for a file at `path` rests on; 0: too many. */
-static size_t
-identify(struct identity ids[SEEN_DIRS + 2], const char *path_list, const char *path)
-{
-    size_t dir_len = (size_t)(strrchr(path, '/') - path);
-    struct stat st;
-    size_t n = 0;
-
-    for (const char *s = path_list; n < SEEN_DIRS; s += strcspn(s, ":") + 1) {
-        char dir[SEEN_PATH];
-        size_t len = strcspn(s, ":");
-
-        if (len >= sizeof(dir)) {
-            return 0;
-        }
-        memcpy(dir, s, len);
-        dir[len] = '\0';
-        ids[n++] = identity_of(stat(dir, &st), &st);
-        if (len == dir_len && strncmp(dir, path, len) == 0) {
-            ids[n++] = identity_of(lstat(path, &st), &st);
-            ids[n++] =
-                S_ISLNK(st.st_mode) ? identity_of(stat(path, &st), &st) : (struct identity){0};
-            return n;
-        }
-        if (s[len] == '\0') {
-            return 0;
-        }
-    }
-    return 0;
-}
-
-static const struct seen *
-recall(const struct judge_world *world, const char *name)
-{
-    struct judge_programs *p = world->programs;
-    struct identity ids[SEEN_DIRS + 2] = {0};
-    uint64_t key = p != NULL && world->path_list != NULL ? key_of(world) : 0;
-
-    for (size_t i = 0; p != NULL && world->path_list != NULL && i < SEEN_COUNT; i++) {
-        struct seen *s = &p->seen[i];
-
-        if (s->n > 0 && s->key == key && str_eq(s->name, name)) {
-            bool is_same = identify(ids, world->path_list, s->path) == s->n;
-
-            for (size_t k = 0; is_same && k < s->n; k++) {
-                is_same = ids[k].device == s->ids[k].device && ids[k].inode == s->ids[k].inode &&
-                          ids[k].changed.tv_sec == s->ids[k].changed.tv_sec &&
-                          ids[k].changed.tv_nsec == s->ids[k].changed.tv_nsec;
-            }
-            if (is_same) {
-                return s;
-            }
-            s->n = 0;
-        }
-    }
-    return NULL;
-}
-
-static void
-remember(const struct judge_world *world, const char *name, const char *found, bool is_trusted)
-{
-    struct judge_programs *p = world->programs;
-
-    if (p == NULL || world->path_list == NULL || strlen(name) >= PROGRAM_NAME_MAX ||
-        strlen(found) >= SEEN_PATH) {
-        return;
-    }
-
-    struct seen *s = &p->seen[p->next];
-
-    p->next = (p->next + 1) % SEEN_COUNT;
-    *s = (struct seen){.key = key_of(world), .is_trusted = is_trusted};
-    memcpy(s->name, name, strlen(name) + 1);
-    memcpy(s->path, found, strlen(found) + 1);
-    s->n = identify(s->ids, world->path_list, found);
 }
 
 static bool
@@ -267,24 +124,14 @@ is_trusted(const char *found, const char *real, const struct judge_world *world)
     return str_eq(found, real) || chain_is_kept(dir);
 }
 
-enum sy_code
-judge_find_program(void *arg, struct buf *ret_path, bool *ret_trusted, const char *name,
-                   const struct judge_world *world)
+/* The file, its links resolved; SY_E_NOTFOUND: there is none. */
+static enum sy_code
+find_now(struct buf *ret_path, bool *ret_trusted, const char *name, const struct judge_world *world)
 {
     SY_AUTO(buf_fini) struct buf found = {.max = LIMIT_PATH};
     SY_AUTO(buf_fini) struct buf plain = {.max = LIMIT_PATH};
-    bool is_searched = strchr(name, '/') == NULL;
-    const struct seen *seen = is_searched ? recall(world, name) : NULL;
+    bool is_searched = strchr(name, '/') == NULL && world->path_list != NULL;
     char real[PATH_MAX];
-
-    (void)arg;
-    buf_reset(ret_path);
-    *ret_trusted = false;
-    if (seen != NULL) {
-        *ret_trusted = seen->is_trusted;
-        return buf_add_str(ret_path, seen->path);
-    }
-
     enum sy_code rc = command_resolve(&found, name, world->cwd, world->path_list, NULL);
 
     if (rc == SY_E_OK) {
@@ -299,11 +146,29 @@ judge_find_program(void *arg, struct buf *ret_path, bool *ret_trusted, const cha
     rc = buf_add_str(ret_path, buf_view(&plain));
     if (rc == SY_E_OK) {
         *ret_trusted = is_trusted(buf_view(&plain), real, world) &&
-                       (!is_searched || world->path_list == NULL ||
-                        path_list_is_kept(world, buf_view(&plain)));
-        if (is_searched) {
-            remember(world, name, buf_view(&plain), *ret_trusted);
-        }
+                       (!is_searched || path_list_is_kept(world, buf_view(&plain)));
+    }
+    return rc;
+}
+
+enum sy_code
+judge_find_program(void *arg, struct buf *ret_path, bool *ret_trusted, const char *name,
+                   const struct judge_world *world)
+{
+    const struct program_found *before = programs_recall(world, name);
+
+    (void)arg;
+    buf_reset(ret_path);
+    *ret_trusted = false;
+    if (before != NULL) {
+        *ret_trusted = before->is_trusted;
+        return before->path[0] != '\0' ? buf_add_str(ret_path, before->path) : SY_E_NOTFOUND;
+    }
+
+    enum sy_code rc = find_now(ret_path, ret_trusted, name, world);
+
+    if (rc == SY_E_OK || rc == SY_E_NOTFOUND) {
+        programs_remember(world, name, rc == SY_E_OK ? buf_view(ret_path) : "", *ret_trusted);
     }
     return rc;
 }

@@ -6,8 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <fcntl.h>
 #include <ftw.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -21,6 +24,29 @@
 
 /* dir/cat, dir/bin/cat, dir/pwsh: scripts that make dir/pwn; dir/link -> /bin; dir/to-rm. */
 static char dir[64];
+
+/* How far the wall clock is ahead of its own, and how often stat(2) was called. */
+static time_t ahead_s;
+static unsigned n_stats;
+
+/* In the place of the C library's. */
+int
+clock_gettime(clockid_t clock_id, struct timespec *tp)
+{
+    int rc = (int)syscall(SYS_clock_gettime, clock_id, tp);
+
+    if (rc == 0 && (clock_id == CLOCK_REALTIME || clock_id == CLOCK_REALTIME_COARSE)) {
+        tp->tv_sec += ahead_s;
+    }
+    return rc;
+}
+
+int
+stat(const char *file, struct stat *buf)
+{
+    n_stats++;
+    return fstatat(AT_FDCWD, file, buf, 0);
+}
 
 static void
 put(const char *name)
@@ -200,6 +226,95 @@ what_was_found_is_forgotten_when_something_changes(void **state)
 }
 
 static void
+what_may_run_tomorrow_is_looked_for_each_time(void **state)
+{
+    struct judge_world world = world_here();
+    char list[256];
+    char link[192];
+    char target[192];
+
+    (void)state;
+    snprintf(list, sizeof(list), "%s/links:/usr/bin:/bin", dir);
+    snprintf(link, sizeof(link), "%s/links", dir);
+    snprintf(target, sizeof(target), "%s/made-later", dir);
+    assert_int_equal(mkdir(link, 0755), 0);
+    snprintf(link, sizeof(link), "%s/links/cat", dir);
+    assert_int_equal(symlink(target, link), 0);
+    ahead_s = 60; /* as if it had been there for long */
+    world.roots = NULL;
+    world.path_list = list;
+    world.programs = judge_programs_new();
+    assert_non_null(world.programs);
+    assert_true(is_safe(&world, "cat", "a.txt", NULL));
+    put("made-later");
+    assert_false(is_safe(&world, "cat", "a.txt", NULL));
+    judge_programs_free(world.programs);
+    ahead_s = 0;
+}
+
+static void
+what_changed_just_now_is_not_remembered(void **state)
+{
+    struct judge_world world = world_here();
+    char list[256];
+    char own[192];
+
+    (void)state;
+    snprintf(list, sizeof(list), "%s/young:/usr/bin:/bin", dir);
+    snprintf(own, sizeof(own), "%s/young", dir);
+    assert_int_equal(mkdir(own, 0755), 0);
+    world.roots = NULL;
+    world.path_list = list;
+    world.programs = judge_programs_new();
+    assert_non_null(world.programs);
+    assert_true(is_safe(&world, "cat", "a.txt", NULL));
+    n_stats = 0;
+    assert_true(is_safe(&world, "cat", "a.txt", NULL));
+    /* Looked for in both directories again, beside their own times. */
+    assert_true(n_stats > 3);
+    ahead_s = 60;
+    assert_true(is_safe(&world, "cat", "a.txt", NULL));
+    n_stats = 0;
+    assert_true(is_safe(&world, "cat", "a.txt", NULL));
+    assert_int_equal(n_stats, 2);
+    ahead_s = 0;
+    judge_programs_free(world.programs);
+}
+
+/* Developers' PATHs have dozens of directories: each is looked at once a judgement. */
+static void
+a_long_path_costs_one_look_at_each_directory(void **state)
+{
+    enum { DIRS = 40 };
+    struct judge_world world = world_here();
+    char list[DIRS * 32 + 32];
+    size_t n = 0;
+
+    (void)state;
+    for (unsigned i = 0; i < DIRS; i++) {
+        n += (size_t)snprintf(list + n, sizeof(list) - n, "/usr/lib/none-of-it/%u:", i);
+    }
+    snprintf(list + n, sizeof(list) - n, "/usr/bin");
+    ahead_s = 60; /* packages may have come just now */
+    world.roots = NULL;
+    world.path_list = list;
+    world.programs = judge_programs_new();
+    assert_non_null(world.programs);
+    assert_true(is_safe(&world, "cat", "a.txt", NULL));
+    assert_true(is_safe(&world, "head", "a.txt", NULL));
+    assert_false(is_safe(&world, "no-such-program", "a.txt", NULL));
+    n_stats = 0;
+    judge_programs_begin(world.programs);
+    assert_true(is_safe(&world, "cat", "a.txt", NULL));
+    assert_true(is_safe(&world, "head", "a.txt", NULL));
+    assert_false(is_safe(&world, "no-such-program", "a.txt", NULL));
+    judge_programs_end(world.programs);
+    assert_int_equal(n_stats, DIRS + 1);
+    ahead_s = 0;
+    judge_programs_free(world.programs);
+}
+
+static void
 nothing_runs_while_it_is_judged(void **state)
 {
     struct judge_world world = world_here();
@@ -261,6 +376,9 @@ main(void)
         cmocka_unit_test(path_decides_which_file_runs),
         cmocka_unit_test(a_program_below_the_workspace_is_never_trusted),
         cmocka_unit_test(what_was_found_is_forgotten_when_something_changes),
+        cmocka_unit_test(what_may_run_tomorrow_is_looked_for_each_time),
+        cmocka_unit_test(what_changed_just_now_is_not_remembered),
+        cmocka_unit_test(a_long_path_costs_one_look_at_each_directory),
         cmocka_unit_test(nothing_runs_while_it_is_judged),
         cmocka_unit_test(files_are_looked_for_before_they_are_overwritten),
         cmocka_unit_test(each_allocation_may_fail),

@@ -12,15 +12,19 @@
 
 /*
  * Machine code takes longer to make than to interpret the expression on so many bytes. What repeats
- * or recurs may take long on few: it has its code at once.
+ * or recurs may take long on few: it is interpreted on the first ones alone, as long as that takes
+ * no more than some steps from any place.
  */
-#define INTERPRETED_BYTES 65536U
+#define INTERPRETED_BYTES         65536U
+#define INTERPRETED_REPEATS_BYTES 4096U
+#define INTERPRETED_REPEATS_STEPS 64U
 
 struct pattern {
     pcre2_general_context *memory;
     pcre2_compile_context *compiling;
     pcre2_match_context *matching;
     pcre2_code *code;
+    bool repeats;  /* or recurs */
     bool is_fast;  /* it is machine code, or can't be */
     size_t behind; /* bytes before a place that decide whether it matches */
 };
@@ -76,7 +80,6 @@ make_contexts(struct pattern *p)
     }
     (void)pcre2_set_newline(p->compiling, PCRE2_NEWLINE_ANYCRLF);
     (void)pcre2_set_parens_nest_limit(p->compiling, LIMIT_PATTERN_DEPTH);
-    (void)pcre2_set_match_limit(p->matching, LIMIT_PATTERN_STEPS);
     (void)pcre2_set_depth_limit(p->matching, LIMIT_PATTERN_STEPS);
     (void)pcre2_set_heap_limit(p->matching, LIMIT_PATTERN_HEAP / 1024U);
     return SY_E_OK;
@@ -98,6 +101,7 @@ static enum sy_code
 make_fast(struct pattern *p)
 {
     p->is_fast = true;
+    (void)pcre2_set_match_limit(p->matching, LIMIT_PATTERN_STEPS);
     return pcre2_jit_compile(p->code, PCRE2_JIT_COMPLETE | PCRE2_JIT_PARTIAL_SOFT) ==
                    PCRE2_ERROR_NOMEMORY
                ? SY_E_NOMEM
@@ -129,7 +133,10 @@ compile(struct pattern *p, const char *text, size_t n, size_t *ret_at, struct sy
     (void)pcre2_pattern_info(p->code, PCRE2_INFO_MAXLOOKBEHIND, &behind);
     /* In characters; and the one before says whether a line or word begins. */
     p->behind = ((size_t)behind + 1) * UTF8_MAX;
-    return may_take_long(text, n) && make_fast(p) != SY_E_OK ? sy_err_nomem(err) : SY_E_OK;
+    p->repeats = may_take_long(text, n);
+    (void)pcre2_set_match_limit(p->matching,
+                                p->repeats ? INTERPRETED_REPEATS_STEPS : LIMIT_PATTERN_STEPS);
+    return SY_E_OK;
 }
 
 enum sy_code
@@ -212,9 +219,10 @@ trim(struct pattern_scan *s)
 enum sy_code
 pattern_scan_feed(struct pattern_scan *s, const char *bytes, size_t n)
 {
+    const size_t slow = s->p->repeats ? INTERPRETED_REPEATS_BYTES : INTERPRETED_BYTES;
     enum sy_code rc = n > LIMIT_PATTERN_WINDOW ? SY_E_LIMIT : buf_add(&s->window, bytes, n);
 
-    if (rc == SY_E_OK && !s->p->is_fast && s->base + s->window.len > INTERPRETED_BYTES) {
+    if (rc == SY_E_OK && !s->p->is_fast && s->base + s->window.len > slow) {
         (void)make_fast(s->p); /* out of memory: it goes on as it is */
     }
     s->is_fresh |= rc == SY_E_OK && n > 0;
@@ -228,6 +236,13 @@ pattern_scan_finish(struct pattern_scan *s)
     s->is_fresh = true;
 }
 
+static bool
+is_over_limit(int code)
+{
+    return code == PCRE2_ERROR_MATCHLIMIT || code == PCRE2_ERROR_DEPTHLIMIT ||
+           code == PCRE2_ERROR_HEAPLIMIT;
+}
+
 static enum sy_code
 failed(struct pattern_scan *s, int code, struct sy_error *err)
 {
@@ -239,8 +254,7 @@ failed(struct pattern_scan *s, int code, struct sy_error *err)
         return sy_err_nomem(err);
     }
     (void)pcre2_get_error_message(code, (PCRE2_UCHAR *)words, sizeof(words));
-    if (code == PCRE2_ERROR_MATCHLIMIT || code == PCRE2_ERROR_DEPTHLIMIT ||
-        code == PCRE2_ERROR_HEAPLIMIT || code == PCRE2_ERROR_JIT_STACKLIMIT) {
+    if (is_over_limit(code) || code == PCRE2_ERROR_JIT_STACKLIMIT) {
         return sy_err_set(err, SY_E_LIMIT,
                           "the regular expression takes too long for this text (%s); write it "
                           "without repeats in repeats",
@@ -249,7 +263,8 @@ failed(struct pattern_scan *s, int code, struct sy_error *err)
     return sy_err_set(err, SY_E_INTERNAL, "matching: %s", words);
 }
 
-/* On the compiled machine code, or if its stack is too small for the text, interpreted. */
+/* On the compiled machine code, or if its stack is too small for the text, interpreted; and where
+ * that is not made yet, until it takes too many steps. */
 static int
 match(struct pattern_scan *s, size_t n)
 {
@@ -257,6 +272,12 @@ match(struct pattern_scan *s, size_t n)
     PCRE2_SPTR text = (PCRE2_SPTR)buf_view(&s->window);
     int rc = pcre2_match(s->p->code, text, n, s->from, options, s->data, s->p->matching);
 
+    if (is_over_limit(rc) && !s->p->is_fast) {
+        if (make_fast(s->p) != SY_E_OK) {
+            return PCRE2_ERROR_NOMEMORY;
+        }
+        rc = pcre2_match(s->p->code, text, n, s->from, options, s->data, s->p->matching);
+    }
     if (rc == PCRE2_ERROR_JIT_STACKLIMIT) {
         rc = pcre2_match(s->p->code, text, n, s->from, options | PCRE2_NO_JIT, s->data,
                          s->p->matching);

@@ -176,6 +176,36 @@ a_search_that_takes_too_long_is_an_error_and_no_answer(void **state)
     pattern_free(p);
 }
 
+/* More than the few steps that an expression is interpreted for. */
+static void
+what_takes_many_steps_is_found_all_the_same(void **state)
+{
+    struct pattern *p = make("x.*y.*z$|(?:end|ende) of [a-z]+\\d?!");
+    struct pattern_scan *s = pattern_scan_new(p);
+    struct pattern_match m;
+    struct sy_error err = {0};
+    bool found = false;
+    char text[1024];
+
+    (void)state;
+    assert_non_null(s);
+    assert_int_equal(pattern_scan_feed(s, "end of abc5!\n", 13), SY_E_OK);
+    assert_int_equal(pattern_scan_next(s, &m, &found, &err), SY_E_OK);
+    assert_true(found);
+    assert_int_equal(m.end, 12);
+    memset(text, 'y', sizeof(text));
+    text[0] = 'x';
+    text[sizeof(text) - 2] = 'z';
+    text[sizeof(text) - 1] = '\n';
+    assert_int_equal(pattern_scan_feed(s, text, sizeof(text)), SY_E_OK);
+    assert_int_equal(pattern_scan_next(s, &m, &found, &err), SY_E_OK);
+    assert_true(found);
+    assert_int_equal(m.start, 13);
+    assert_int_equal(m.end, 13 + sizeof(text) - 1);
+    pattern_scan_free(s);
+    pattern_free(p);
+}
+
 static void
 what_is_kept_of_a_stream_is_bounded(void **state)
 {
@@ -213,12 +243,17 @@ body(void *arg)
     struct pattern_scan *s = NULL;
     struct pattern_match m;
     bool found = false;
+    char text[256];
     enum sy_code rc = pattern_new(&p, "a(b|c)+d", 8, NULL, NULL);
 
     (void)arg;
+    /* So many that machine code is made. */
+    memset(text, 'b', sizeof(text));
+    text[0] = 'a';
+    text[sizeof(text) - 1] = 'd';
     if (rc == SY_E_OK) {
         s = pattern_scan_new(p);
-        rc = s != NULL ? pattern_scan_feed(s, "xxabcbcbd", 9) : SY_E_NOMEM;
+        rc = s != NULL ? pattern_scan_feed(s, text, sizeof(text)) : SY_E_NOMEM;
     }
     if (rc == SY_E_OK) {
         rc = pattern_scan_next(s, &m, &found, NULL);
@@ -243,6 +278,7 @@ main(void)
         cmocka_unit_test(the_end_of_what_has_come_is_the_end_of_a_line),
         cmocka_unit_test(tells_where_an_expression_is_wrong),
         cmocka_unit_test(a_search_that_takes_too_long_is_an_error_and_no_answer),
+        cmocka_unit_test(what_takes_many_steps_is_found_all_the_same),
         cmocka_unit_test(what_is_kept_of_a_stream_is_bounded),
         cmocka_unit_test(survives_each_failed_allocation),
     };

@@ -144,8 +144,8 @@
 /* What became of sessions that are not known any more: one sentence each, 20 KiB in all. */
 #define LIMIT_SESSION_MEMORIES 64U
 
-/* A line that is typed to a session and judged before it is: what is longer is judged by its first
- * part. Shells take longer ones, people and models do not write them. */
+/* A line that is typed to a session and judged before it is: what is longer is not typed where a
+ * shell may read it. Shells take longer ones, people and models do not write them. */
 #define LIMIT_TYPED_LINE 65536U
 
 /* Sessions at once where nothing is configured (MAX_UNIFIED_EXEC_PROCESSES of the specification),

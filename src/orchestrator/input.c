@@ -57,3 +57,9 @@ orch_terminal_fd(const struct orch_call *c)
 {
     return runs(c) ? process_terminal_fd(c->process) : -1;
 }
+
+int
+orch_root_pid(const struct orch_call *c)
+{
+    return runs(c) ? process_keeper_pid(c->process) : 0;
+}

@@ -429,6 +429,8 @@ size_t orch_unwritten(const struct orch_call *call);
 void orch_close_input(struct orch_call *call);
 bool orch_resize(struct orch_call *call, unsigned rows, unsigned columns);
 int orch_terminal_fd(const struct orch_call *call);
+/* The process that all of it comes from; 0: not known. */
+int orch_root_pid(const struct orch_call *call);
 enum orch_state orch_state(const struct orch_call *call);
 const struct exec_output *orch_output(const struct orch_call *call);
 /* Once it is over: its request back, for a second attempt. */

@@ -533,6 +533,12 @@ process_pid(const struct process *p)
     return p->job.pid;
 }
 
+int
+process_keeper_pid(const struct process *p)
+{
+    return p->keeper_pid;
+}
+
 bool
 process_has_executed(const struct process *p)
 {

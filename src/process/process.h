@@ -206,6 +206,8 @@ bool process_has_broker(const struct process *p);
 void process_close_gate(struct process *p);
 /* The command's process id, 0 before it runs. For logs and events. */
 int process_pid(const struct process *p);
+/* Its parent, by our own namespace's number; 0: not known, or gone. */
+int process_keeper_pid(const struct process *p);
 /* Nobody reads the argv and envp of its exec_env any more: the command has been executed, or could
  * not be. False for a moment after process_go, while a keeper that shares our memory is at it. */
 bool process_has_executed(const struct process *p);

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "sessions/sessions_internal.h"
+#include "terminal/state.h"
 
 static void
 on_timer_closed(uv_handle_t *handle)
@@ -375,35 +376,87 @@ give_pipe(struct live *l, const char *bytes, size_t n, struct sy_error *err)
     return rc;
 }
 
+/* Can't a shell be what reads it? Looked at only for a line that it matters for. */
+static bool
+takes_long(const struct live *l, const struct live_terminal *t, size_t n)
+{
+    pid_t reader = l->screen != NULL ? t->foreground : orch_root_pid(l->call);
+
+    return typed_length(&l->typed) + n > LIMIT_TYPED_LINE && reader > 0 &&
+           !state_may_read_commands(reader);
+}
+
+/*
+ * Follows what is typed. Of a password that a program reads, or a shell's own `read`, the line is
+ * nobody's command and is looked at by nobody; what comes behind it may be one. A shell that reads
+ * commands without an echo takes them all the same.
+ */
 static enum sy_code
-write_input(struct live *l, const void *bytes, size_t n, bool is_person, struct sy_error *err)
+follow_input(struct live *l, const struct live_terminal *t, struct typed_reader *r,
+             const char *bytes, size_t n, struct sy_error *err)
+{
+    r->knows_paste = l->screen != NULL && terminal_state(l->screen)->keys.bracketed_paste;
+    r->takes_long = takes_long(l, t, n);
+    typed_modes(&r->modes, orch_terminal_fd(l->call));
+    if (t->hides_line && !live_has_typed_ahead(l) &&
+        (t->reads_for_others || !state_may_read_commands(t->foreground))) {
+        size_t at = 0;
+
+        while (at < n && (unsigned char)bytes[at] >= ' ') {
+            at++;
+        }
+        bytes += at;
+        n -= at;
+    }
+    return typed_follow(&l->typed, r, bytes, n, err);
+}
+
+/* Those that a prompt is awaited behind. While a program waits they are for that one. */
+static size_t
+count_owed(const struct live *l, const struct live_terminal *t, const char *bytes, size_t n)
+{
+    size_t ret = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        ret += bytes[i] == '\n' || bytes[i] == '\r' ? 1 : 0;
+    }
+    if (l->owed == 0 || !t->is_waiting) {
+        return l->owed + ret;
+    }
+    return ret > l->owed ? ret : l->owed;
+}
+
+static enum sy_code
+write_input(struct live *l, const void *bytes, size_t n, bool is_last, bool is_person,
+            struct sy_error *err)
 {
     if (l->driver == NULL || l->is_over) {
         return has_ended(l, err);
     }
 
+    struct typed_reader reader = {.call = is_person ? NULL : l->call, .is_over = is_last};
     struct live_terminal t;
-    bool is_hidden = live_get_terminal(l, &t) && t.echo_off;
-    /* A password is nobody's command, and is looked at by nobody. Where keys are read, a line may
-     * still be run by something: it is only not told. */
-    bool is_free = typed_is_hidden(orch_terminal_fd(l->call));
-    bool knows_paste = l->screen != NULL && terminal_state(l->screen)->keys.bracketed_paste;
-    enum sy_code rc =
-        is_free ? SY_E_OK
-                : typed_follow(&l->typed, is_person ? NULL : l->call, knows_paste, bytes, n, err);
 
+    (void)live_get_terminal(l, &t);
+
+    bool is_hidden = live_tty_hides(l, &t);
+    enum sy_code rc = follow_input(l, &t, &reader, bytes, n, err);
     bool is_lost = false;
     size_t line = live_tty_line(l, bytes, n, &is_lost);
 
-    if (rc == SY_E_OK) {
+    if (rc == SY_E_OK && n > 0) {
         l->dropped = orch_interrupt(l->call, bytes, n);
         rc = l->screen != NULL ? orch_write(l->call, bytes, n, err) : give_pipe(l, bytes, n, err);
     }
-    if (rc == SY_E_OK) {
+    if (rc == SY_E_OK && n > 0) {
         l->line = line;
         l->has_lost_input = is_lost;
         l->typed_ns = clock_mono_ns();
+        l->owed = count_owed(l, &t, bytes, n);
         orch_tell_typed(l->call, bytes, n, is_hidden, is_person);
+    }
+    if (rc == SY_E_OK && is_last) {
+        orch_close_input(l->call);
     }
     orch_wake(l->driver);
     return rc;
@@ -412,28 +465,25 @@ write_input(struct live *l, const void *bytes, size_t n, bool is_person, struct 
 enum sy_code
 live_write(struct live *l, const void *bytes, size_t n, struct sy_error *err)
 {
-    return write_input(l, bytes, n, false, err);
+    return write_input(l, bytes, n, false, false, err);
+}
+
+enum sy_code
+live_write_last(struct live *l, const void *bytes, size_t n, struct sy_error *err)
+{
+    return write_input(l, bytes, n, true, false, err);
 }
 
 enum sy_code
 live_type(struct live *l, const void *bytes, size_t n, struct sy_error *err)
 {
-    return write_input(l, bytes, n, true, err);
+    return write_input(l, bytes, n, false, true, err);
 }
 
 bool
 live_has_lost_input(const struct live *l)
 {
     return l->has_lost_input;
-}
-
-void
-live_close_input(struct live *l)
-{
-    if (l->driver != NULL) {
-        orch_close_input(l->call);
-        orch_wake(l->driver);
-    }
 }
 
 bool

@@ -151,6 +151,7 @@ on_mark(void *arg, enum terminal_mark mark, int exit_code)
     (void)exit_code;
     if (mark == TERMINAL_INPUT && !is_drawn_anew(l)) {
         l->prompted_ns = clock_mono_ns();
+        l->owed -= l->owed > 0 ? 1 : 0;
         l->prompt_pastes = terminal_state(l->screen)->pastes;
     }
 }
@@ -282,6 +283,7 @@ marks_prepare(struct live *l, struct exec_request *request, struct terminal_opti
     enum sy_code rc = SY_E_OK;
 
     l->prompted_ns = 0;
+    l->owed = 0;
     l->typed_ns = 0;
     l->shell = MARKS_NONE;
     if (request->input.kind != INPUT_TERMINAL) {

@@ -151,6 +151,8 @@ struct live_terminal {
     bool is_waiting;       /* it waits for input, as far as the kernel tells */
     bool is_at_prompt;     /* a shell or another reader of lines waits at its prompt */
     bool echo_off;         /* what is typed is not shown: a password */
+    bool hides_line;       /* a line is waited for that the terminal does not show */
+    pid_t foreground;      /* process group in the foreground; 0: not known */
     bool is_shell;         /* a shell is what waits */
     pid_t key_reader;      /* process group in the foreground that reads keys; 0: lines are read */
     bool draws;            /* it uses the whole screen */
@@ -187,7 +189,9 @@ enum sy_code live_type(struct live *l, const void *bytes, size_t n,
 /* Has its terminal no room for some of what it was given last? It reads whole lines, and takes
  * LIMIT_TERMINAL_LINE bytes of one (termios(3), MAX_CANON), in however many pieces it comes. */
 bool live_has_lost_input(const struct live *l);
-void live_close_input(struct live *l);
+/* The same, and the end of its input behind it, which hands over what stands in the line. */
+enum sy_code live_write_last(struct live *l, const void *bytes, size_t n,
+                             struct sy_error *err) SY_NODISCARD;
 bool live_signal(struct live *l, int signal);
 /* 0: stays as it is. False: it has no terminal, or has ended. */
 bool live_resize(struct live *l, unsigned rows, unsigned columns);

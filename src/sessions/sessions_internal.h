@@ -32,27 +32,68 @@ struct live_store {
 
 #define TYPED_STARTS 8
 
+/* What an escape sequence takes with it, where programs differ, and who takes no sequences. */
+enum typed_kind {
+    TYPED_KEYS,    /* an editor of lines that knows sequences; the first of all */
+    TYPED_PASTES,  /* and pastes */
+    TYPED_BYTES,   /* no editor but the terminal's own: all but its characters is text */
+    TYPED_NONE,    /* the sequence is ESC alone, */
+    TYPED_ONE,     /* or has one byte behind it, */
+    TYPED_TWO,     /* two, */
+    TYPED_THREE,   /* three, */
+    TYPED_NUMBERS, /* what introduces it and its numbers, */
+    TYPED_COUNTED, /* or is a number of times, and the key that it is for */
+    TYPED_KINDS,
+};
+
 /* The line that is being typed, as one who reads it takes the bytes. */
 struct typed_reading {
+    enum typed_kind kind;
     struct buf line;
     struct buf block;            /* the lines before it, where they are no whole command yet */
     size_t starts[TYPED_STARTS]; /* where in the line something may begin that is one by itself */
     size_t n_starts;
+    size_t given;         /* so much of the line has been read, and can't be taken back */
     bool is_pipe;         /* nobody edits: each byte is itself, and lines end by newlines alone */
+    bool is_cut;          /* some of the line had no room */
+    bool is_loose;        /* some of the block had none: what ends it can't be known */
     bool is_quoted;       /* Ctrl-V came: the next byte is itself */
     unsigned char escape; /* inside of an escape sequence: which kind; 0: none */
     unsigned param;       /* its number, as far as it is one */
+    unsigned escaped;     /* how many bytes of it have come behind ESC */
     bool is_paste;        /* between the brackets of a paste: each byte is itself */
-    bool had_paste;       /* in this line */
-    bool minds_pastes;    /* it is the other reading of a line with one, and of no other */
     size_t closing;       /* so many of the bracket that closes it have come */
 };
 
-/* Both ways to take it (typed.c): whether the program knows pastes it says itself, and a
- * program can say what is not so. */
+/* All ways to take it (typed.c). They differ only where certain bytes were typed. */
 struct typed {
-    struct typed_reading keys;
-    struct typed_reading pastes;
+    struct typed_reading v[TYPED_KINDS]; /* TYPED_KEYS is always there */
+    size_t n;
+};
+
+/* What a terminal takes for itself while it reads lines (termios(3)); 0: nothing. */
+struct typed_modes {
+    unsigned char erase;
+    unsigned char kill;
+    unsigned char word_erase;
+    unsigned char next_literal;
+    unsigned char end;
+    unsigned char ends_line[2];
+    unsigned char signals[3];
+    bool strips;        /* the eighth bit */
+    bool lowers;        /* capital letters */
+    bool keeps_returns; /* Enter is no newline */
+    bool is_common;     /* as terminals are before somebody sets them */
+};
+
+/* Who reads what is typed. */
+struct typed_reader {
+    struct orch_call *call;   /* for whom it is judged; NULL: it is not */
+    bool knows_paste;         /* it has asked for brackets around pastes, in which a control
+                                 character edits nothing, so that it must hide nothing */
+    bool takes_long;          /* it is no shell: a line may be too long to be judged */
+    bool is_over;             /* the input ends behind it */
+    struct typed_modes modes; /* of its terminal */
 };
 
 /* A program whose terminal is set as if it waited, and which shows no prompt or does not read, may
@@ -100,6 +141,7 @@ struct live {
     char nonce[MARKS_NONCE]; /* of the marks that count; "": none do */
     enum marks_shell shell;
     uint64_t prompted_ns;    /* when the last mark of a new prompt came; 0: none yet */
+    size_t owed;             /* lines that were typed, without a mark of a prompt behind them */
     uint64_t prompt_pastes;  /* terminal_state.pastes at that mark */
     size_t dropped;          /* of what was typed, by the interrupt that came last, if one did */
     uint64_t typed_ns;       /* when something was typed last */
@@ -116,18 +158,28 @@ struct live {
 };
 
 /*
- * Follows what is typed, and has each line judged that is submitted (orch_judge_typed), unless
- * `call` is NULL. `knows_paste`: the program has asked for brackets around pastes, in which a
- * control character edits nothing, so that it must hide nothing.
+ * Follows what is typed, and has each line judged that is submitted (orch_judge_typed), by its end,
+ * that of the input or Ctrl-D.
  * SY_E_DENIED: none of it may be typed, and what was typed before stands as it was.
  */
-enum sy_code typed_follow(struct typed *t, struct orch_call *call, bool knows_paste,
-                          const char *bytes, size_t n, struct sy_error *err) SY_NODISCARD;
+enum sy_code typed_follow(struct typed *t, const struct typed_reader *r, const char *bytes,
+                          size_t n, struct sy_error *err) SY_NODISCARD;
+/* How long the line is that stands there. */
+size_t typed_length(const struct typed *t);
 /* Before anything is typed. `is_pipe`: it has no terminal. */
 void typed_init(struct typed *t, bool is_pipe);
 void typed_fini(struct typed *t);
-/* Does a terminal hide what is typed to it? (termios(3): ECHO off, ICANON on, as for passwords) */
-bool typed_is_hidden(int terminal_fd);
+/* How the terminal is set; zeroed modes where it does not tell. */
+void typed_modes(struct typed_modes *ret, int terminal_fd);
+
+/*
+ * For typed.c. Line: Enter came, and what stands there is whole. End: it is handed over as it
+ * stands, and goes on.
+ */
+enum sy_code typed_judge_line(struct typed_reading *t, const struct typed_reader *r,
+                              struct sy_error *err) SY_NODISCARD;
+enum sy_code typed_judge_end(const struct typed_reading *t, const struct typed_reader *r,
+                             struct sy_error *err) SY_NODISCARD;
 
 /*
  * Marks of a prompt (marks.c). Shell: which one is it, if it reads what is typed and no script?
@@ -150,6 +202,9 @@ void live_tty_feed(struct live *l, const char *bytes, size_t n);
 /* How long the line is that stands in its terminal once it has these bytes, as far as it is set
  * now; 0 where it reads no whole lines. Lost: some of them have no room (LIMIT_TERMINAL_LINE). */
 size_t live_tty_line(const struct live *l, const char *bytes, size_t n, bool *ret_is_lost);
+/* Is what is typed now a password, or may it be one by what stands before the cursor? It is told to
+ * nobody then. */
+bool live_tty_hides(const struct live *l, const struct live_terminal *t);
 /* Has anything been written since the last look that the wait looks for? */
 bool live_tty_matches(struct live *l, struct live_wait *w);
 /* Is something that was typed not read yet? */

@@ -204,7 +204,7 @@ look_closer(struct state_facts *facts, int master, struct terminal *screen)
     if (facts->canonical && ioctl(master, TIOCGPTN, &number) == 0) {
         (void)snprintf(name, sizeof(name), "/dev/pts/%u", number);
         facts->reads = state_group_reads(facts->foreground, name);
-        facts->reads_commands = !is_password && facts->reads == STATE_YES
+        facts->reads_commands = facts->reads == STATE_YES
                                     ? state_reads_commands(facts->foreground, name)
                                     : STATE_UNKNOWN;
     }
@@ -213,8 +213,12 @@ look_closer(struct state_facts *facts, int master, struct terminal *screen)
         return;
     }
     if (!terminal_state(screen)->alt_screen && (!facts->canonical || facts->reads == STATE_YES)) {
-        facts->is_shell_line = state_is_shell(facts->foreground);
-        facts->asks_password = !facts->is_shell_line && asks_password(screen);
+        /* A shell that runs a script has no line of its own: it asks, or who it has started. */
+        const bool is_shell = state_is_shell(facts->foreground);
+
+        facts->asks_password =
+            (!is_shell || state_runs_script(facts->foreground)) && asks_password(screen);
+        facts->is_shell_line = is_shell && !facts->asks_password;
     }
 }
 
@@ -234,6 +238,7 @@ live_get_terminal(const struct live *l, struct live_terminal *ret)
     }
     facts.shell = leader(master);
     look_closer(&facts, master, l->screen);
+    ret->foreground = facts.foreground;
     ret->is_shell = facts.is_shell_line;
     ret->key_reader = facts.canonical ? 0 : facts.foreground;
     ret->reads = facts.reads == STATE_YES;
@@ -254,6 +259,7 @@ live_get_terminal(const struct live *l, struct live_terminal *ret)
          * by a read that we see tells by its last line, or else by its silence. */
         ret->is_waiting = facts.reads == STATE_YES || facts.asks_password ||
                           clock_mono_ns() >= l->heard_ns + LIVE_BLANK_MS * 1000000ULL;
+        ret->hides_line = facts.canonical && !facts.echo && ret->is_waiting;
         break;
     case STATE_SCREEN:
     case STATE_LINE:
@@ -261,6 +267,14 @@ live_get_terminal(const struct live *l, struct live_terminal *ret)
         break;
     }
     return true;
+}
+
+bool
+live_tty_hides(const struct live *l, const struct live_terminal *t)
+{
+    /* At its own prompt a shell shows what was typed; behind it, who asks can't be known. */
+    return t->echo_off || (l->screen != NULL && !t->draws &&
+                           !(l->prompted_ns != 0 && l->owed == 0) && asks_password(l->screen));
 }
 
 /* What was written since the last look, through the filter, into the search. */

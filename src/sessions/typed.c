@@ -10,54 +10,60 @@
  * Between the brackets of a paste a program that knows them takes each byte as itself, and any
  * other lets control characters edit. Which kind reads can't be known (the terminal's mode may be
  * somebody else's), so such a line is judged both ways.
+ *
+ * Nor can be known where an escape sequence ends for who reads it: editors differ in those that
+ * they do not know, and where there is no editor it is text, as are all characters that the
+ * terminal does not take for itself. So from the first such byte on the line is followed in each
+ * way, until all of them are the same again.
  */
 #include <string.h>
 
 #include "base/limits.h"
 #include "sessions/sessions_internal.h"
-#include "terminal/state.h"
 
 void
 typed_init(struct typed *t, bool is_pipe)
 {
-    struct typed_reading plain = {
+    *t = (struct typed){.n = 1};
+    t->v[0] = (struct typed_reading){
         .line.max = LIMIT_TYPED_LINE, .block.max = LIMIT_TYPED_LINE, .is_pipe = is_pipe};
+}
 
-    *t = (struct typed){.keys = plain, .pastes = plain};
-    t->pastes.minds_pastes = true;
+static void
+reading_fini(struct typed_reading *t)
+{
+    buf_fini(&t->line);
+    buf_fini(&t->block);
 }
 
 void
 typed_fini(struct typed *t)
 {
-    buf_fini(&t->keys.line);
-    buf_fini(&t->keys.block);
-    buf_fini(&t->pastes.line);
-    buf_fini(&t->pastes.block);
+    for (size_t i = 0; i < t->n; i++) {
+        reading_fini(&t->v[i]);
+    }
+    t->n = 0;
 }
 
-bool
-typed_is_hidden(int terminal_fd)
+size_t
+typed_length(const struct typed *t)
 {
-    struct state_facts facts = {.reads = STATE_UNKNOWN};
+    size_t ret = 0;
 
-    return terminal_fd >= 0 && state_read(terminal_fd, &facts, NULL) == SY_E_OK && !facts.echo &&
-           facts.canonical;
+    for (size_t i = 0; i < t->n; i++) {
+        ret = t->v[i].line.len > ret ? t->v[i].line.len : ret;
+    }
+    return ret;
 }
 
 #define PASTE_OPEN  200U
 #define PASTE_CLOSE "\033[201~"
 
-/* Is the byte part of an escape sequence? Those have no part in the line. */
+/* As ECMA-48 has them: CSI and SS3 go on, any other has one byte. */
 static bool
-skip_escape(struct typed_reading *t, bool knows_paste, unsigned char c)
+skip_known(struct typed_reading *t, bool knows_paste, unsigned char c)
 {
-    if (t->escape == 0) {
-        t->escape = c == 0x1B ? c : 0;
-        return t->escape != 0;
-    }
-    if (t->escape == 0x1B) {
-        /* CSI and SS3 go on, any other has one byte. */
+    if (t->escaped == 1) {
         t->escape = c == '[' || c == 'O' ? c : 0;
         t->param = 0;
         return true;
@@ -66,25 +72,84 @@ skip_escape(struct typed_reading *t, bool knows_paste, unsigned char c)
         t->param = t->param * 10 + (c - '0');
     }
     if (t->escape == 'O' || (c >= '@' && c <= '~')) {
-        t->is_paste = knows_paste && t->escape == '[' && c == '~' && t->param == PASTE_OPEN;
-        t->had_paste = t->had_paste || t->is_paste;
+        t->is_paste = knows_paste && t->kind == TYPED_PASTES && t->escape == '[' && c == '~' &&
+                      t->param == PASTE_OPEN;
         t->escape = 0;
     }
     return true;
 }
 
+/* Is the byte part of an escape sequence? Those have no part in the line. */
+static bool
+skip_escape(struct typed_reading *t, bool knows_paste, unsigned char c)
+{
+    const bool is_number = c >= ' ' && c <= '?';
+    const bool is_count = (c >= '0' && c <= '9') || c == '-';
+
+    if (t->escape == 0) {
+        t->escape = c == 0x1B ? c : 0;
+        t->escaped = 0;
+        return t->escape != 0;
+    }
+    t->escaped++;
+    switch (t->kind) {
+    case TYPED_KEYS:
+    case TYPED_PASTES:
+        return skip_known(t, knows_paste, c);
+    case TYPED_ONE:
+    case TYPED_TWO:
+    case TYPED_THREE:
+        t->escape = t->escaped <= (unsigned)(t->kind - TYPED_ONE) ? t->escape : 0;
+        return true;
+    case TYPED_NUMBERS:
+        t->escape = is_number || (t->escaped == 1 && (c == '[' || c == 'O')) ? t->escape : 0;
+        return t->escape != 0;
+    case TYPED_COUNTED:
+        t->escape = is_count ? t->escape : 0;
+        return true;
+    case TYPED_BYTES:
+    case TYPED_NONE:
+    case TYPED_KINDS:
+        break;
+    }
+    t->escape = 0;
+    return false;
+}
+
 static void
-erase_word(struct buf *line)
+erase_word(struct buf *line, size_t given)
 {
     size_t n = line->len;
 
-    while (n > 0 && line->data[n - 1] == ' ') {
+    while (n > given && line->data[n - 1] == ' ') {
         n--;
     }
-    while (n > 0 && line->data[n - 1] != ' ') {
+    while (n > given && line->data[n - 1] != ' ') {
         n--;
     }
     line->len = n;
+}
+
+/* Some of the line is gone. */
+static void
+shorten(struct typed_reading *t)
+{
+    if (t->line.data != NULL) {
+        t->line.data[t->line.len] = '\0';
+    }
+    t->is_cut = t->is_cut && t->line.len > 0;
+    while (t->n_starts > 0 && t->starts[t->n_starts - 1] > t->line.len) {
+        t->n_starts--;
+    }
+}
+
+static void
+erase_character(struct typed_reading *t)
+{
+    struct buf *line = &t->line;
+
+    while (line->len > t->given && ((unsigned char)line->data[--line->len] & 0xC0U) == 0x80U) {
+    }
 }
 
 static void
@@ -95,11 +160,11 @@ edit(struct typed_reading *t, unsigned char c)
     switch (c) {
     case 0x7F: /* Backspace: a whole character of UTF-8 */
     case 0x08:
-        while (line->len > 0 && ((unsigned char)line->data[--line->len] & 0xC0U) == 0x80U) {
-        }
+        erase_character(t);
         break;
     case TYPED_INTERRUPT: /* Ctrl-C, Ctrl-U: the line is gone, by the first with all before it */
         buf_fini(&t->block);
+        t->is_loose = false;
         line->len = 0;
         break;
     case 0x15:
@@ -109,17 +174,12 @@ edit(struct typed_reading *t, unsigned char c)
         t->is_quoted = true;
         break;
     case 0x17: /* Ctrl-W */
-        erase_word(line);
+        erase_word(line, 0);
         break;
     default:
         break; /* other control characters move the cursor, or nothing */
     }
-    if (line->data != NULL) {
-        line->data[line->len] = '\0';
-    }
-    while (t->n_starts > 0 && t->starts[t->n_starts - 1] > line->len) {
-        t->n_starts--;
-    }
+    shorten(t);
 }
 
 /* A command may begin here. With too many such places the last one gives way. */
@@ -131,56 +191,6 @@ add_start(struct typed_reading *t)
     }
     t->n_starts -= t->n_starts == TYPED_STARTS ? 1 : 0;
     t->starts[t->n_starts++] = t->line.len;
-}
-
-/* The line with the lines before it that it may complete. What can't be held any more was judged
- * line by line. */
-static enum sy_code
-judge_block(struct typed_reading *t, struct orch_call *call, bool is_open, struct sy_error *err)
-{
-    const bool is_first = t->block.len == 0;
-    enum sy_code rc = SY_E_OK;
-
-    if (is_first && !is_open) {
-        return SY_E_OK;
-    }
-    rc = is_first ? SY_E_OK : buf_add_char(&t->block, '\n');
-    if (rc == SY_E_OK) {
-        rc = buf_add(&t->block, buf_view(&t->line), t->line.len);
-    }
-    if (rc == SY_E_OK && !is_first) {
-        rc = orch_judge_typed(call, buf_view(&t->block), &is_open, err);
-    } else if (rc == SY_E_NOMEM) {
-        return sy_err_nomem(err);
-    } else if (rc != SY_E_OK) {
-        is_open = false;
-        rc = SY_E_OK;
-    }
-    if (!is_open) {
-        buf_fini(&t->block);
-    }
-    return rc;
-}
-
-static enum sy_code
-judge(struct typed_reading *t, struct orch_call *call, struct sy_error *err)
-{
-    bool is_open = false;
-    bool ignored = false;
-    enum sy_code rc = SY_E_OK;
-
-    if (call == NULL || (t->minds_pastes && !t->had_paste)) {
-        return SY_E_OK;
-    }
-    if (t->line.len > 0) {
-        rc = orch_judge_typed(call, buf_view(&t->line), &is_open, err);
-    }
-    for (size_t i = 0; i < t->n_starts && rc == SY_E_OK; i++) {
-        rc = t->starts[i] < t->line.len
-                 ? orch_judge_typed(call, t->line.data + t->starts[i], &ignored, err)
-                 : SY_E_OK;
-    }
-    return rc == SY_E_OK ? judge_block(t, call, is_open, err) : rc;
 }
 
 /* Does it go on in the next line? Where not, as in a comment, that is a command by itself. */
@@ -197,35 +207,41 @@ is_continued(const struct buf *line)
 
 /* Enter. */
 static enum sy_code
-submit(struct typed_reading *t, struct orch_call *call, struct sy_error *err)
+submit(struct typed_reading *t, const struct typed_reader *r, struct sy_error *err)
 {
     enum sy_code rc = SY_E_OK;
 
     if (is_continued(&t->line)) {
         t->line.data[--t->line.len] = '\0';
         add_start(t);
+        t->given = t->kind == TYPED_BYTES ? t->line.len : 0;
         return SY_E_OK;
     }
-    rc = judge(t, call, err);
+    rc = typed_judge_line(t, r, err);
     buf_reset(&t->line);
     t->n_starts = 0;
-    t->had_paste = t->is_paste;
+    t->given = 0;
+    t->is_cut = false;
     return rc;
 }
 
 static enum sy_code
 add(struct typed_reading *t, const char *bytes, size_t n, struct sy_error *err)
 {
+    enum sy_code rc = SY_E_OK;
+
     /* Shells pass NUL over. */
     if (n == 1 && bytes[0] == '\0') {
         return SY_E_OK;
     }
-    return buf_add(&t->line, bytes, n) == SY_E_NOMEM ? sy_err_nomem(err) : SY_E_OK;
+    rc = buf_add(&t->line, bytes, n);
+    t->is_cut = t->is_cut || rc == SY_E_LIMIT;
+    return rc == SY_E_NOMEM ? sy_err_nomem(err) : SY_E_OK;
 }
 
 /* One byte between the brackets, or of the one that closes them. */
 static enum sy_code
-follow_paste(struct typed_reading *t, struct orch_call *call, char c, struct sy_error *err)
+follow_paste(struct typed_reading *t, const struct typed_reader *r, char c, struct sy_error *err)
 {
     size_t came = t->closing;
     enum sy_code rc = SY_E_OK;
@@ -245,11 +261,11 @@ follow_paste(struct typed_reading *t, struct orch_call *call, char c, struct sy_
         t->closing = 1;
         return SY_E_OK;
     }
-    return c == '\r' || c == '\n' ? submit(t, call, err) : add(t, &c, 1, err);
+    return c == '\r' || c == '\n' ? submit(t, r, err) : add(t, &c, 1, err);
 }
 
 static enum sy_code
-follow_key(struct typed_reading *t, struct orch_call *call, char c, struct sy_error *err)
+follow_key(struct typed_reading *t, const struct typed_reader *r, char c, struct sy_error *err)
 {
     unsigned char u = (unsigned char)c;
 
@@ -259,13 +275,69 @@ follow_key(struct typed_reading *t, struct orch_call *call, char c, struct sy_er
     }
     /* Ctrl-O of readline and zsh: Enter, and the next line of the history. */
     if (c == '\r' || c == '\n' || u == 0x0F) {
-        return submit(t, call, err);
+        return submit(t, r, err);
+    }
+    /* Ctrl-D: of an editor it is a key; else what stands there is handed over. */
+    if (u == 0x04) {
+        return typed_judge_end(t, r, err);
     }
     if (u == 0x7F || (u < 0x20 && c != '\t')) {
         edit(t, u);
         return SY_E_OK;
     }
     return add(t, &c, 1, err);
+}
+
+static bool
+is_one_of(const unsigned char *set, size_t n, unsigned char c)
+{
+    bool ret = false;
+
+    for (size_t i = 0; i < n; i++) {
+        ret = ret || (set[i] != 0 && set[i] == c);
+    }
+    return ret;
+}
+
+/* What the terminal does with a byte for one who reads lines and edits nothing. */
+static enum sy_code
+follow_line(struct typed_reading *t, const struct typed_reader *r, char c, struct sy_error *err)
+{
+    const struct typed_modes *m = &r->modes;
+    unsigned char u = (unsigned char)c & (m->strips ? 0x7FU : 0xFFU);
+
+    u = m->lowers && u >= 'A' && u <= 'Z' ? (unsigned char)(u | 0x20U) : u;
+    c = (char)u;
+    if (t->is_quoted) {
+        t->is_quoted = false;
+        return add(t, &c, 1, err);
+    }
+    if (u == '\n' || (u == '\r' && !m->keeps_returns)) {
+        return submit(t, r, err);
+    }
+    if (u == 0) {
+        return SY_E_OK;
+    }
+    if (u == m->end || is_one_of(m->ends_line, sizeof(m->ends_line), u)) {
+        enum sy_code rc = u == m->end ? SY_E_OK : add(t, &c, 1, err);
+
+        t->given = t->line.len;
+        return rc == SY_E_OK ? typed_judge_end(t, r, err) : rc;
+    }
+    t->is_quoted = u == m->next_literal;
+    if (u == m->kill || is_one_of(m->signals, sizeof(m->signals), u)) {
+        /* What was handed over may stay: a signal can be ignored. */
+        t->line.len = t->given;
+        t->is_loose = t->is_loose && u != m->signals[0];
+    } else if (u == m->erase) {
+        erase_character(t);
+    } else if (u == m->word_erase) {
+        erase_word(&t->line, t->given);
+    } else if (!t->is_quoted) {
+        return add(t, &c, 1, err);
+    }
+    shorten(t);
+    return SY_E_OK;
 }
 
 /* Alt-A of zsh: the line is run, and stays. */
@@ -276,8 +348,7 @@ is_accept_and_hold(const struct typed_reading *t, char c)
 }
 
 static enum sy_code
-follow_byte(struct typed_reading *t, struct orch_call *call, bool knows_paste, char c,
-            struct sy_error *err)
+follow_byte(struct typed_reading *t, const struct typed_reader *r, char c, struct sy_error *err)
 {
     const bool is_run = is_accept_and_hold(t, c);
 
@@ -285,32 +356,18 @@ follow_byte(struct typed_reading *t, struct orch_call *call, bool knows_paste, c
         return SY_E_OK;
     }
     if (t->is_pipe) {
-        return c == '\n' ? submit(t, call, err) : add(t, &c, 1, err);
+        return c == '\n' ? submit(t, r, err) : add(t, &c, 1, err);
+    }
+    if (t->kind == TYPED_BYTES) {
+        return follow_line(t, r, c, err);
     }
     if (t->is_paste) {
-        return follow_paste(t, call, c, err);
+        return follow_paste(t, r, c, err);
     }
-    if (!t->is_quoted && skip_escape(t, knows_paste, (unsigned char)c)) {
-        return is_run ? judge(t, call, err) : SY_E_OK;
+    if (!t->is_quoted && skip_escape(t, r->knows_paste, (unsigned char)c)) {
+        return is_run ? typed_judge_end(t, r, err) : SY_E_OK;
     }
-    return follow_key(t, call, c, err);
-}
-
-static enum sy_code
-follow(struct typed_reading *t, struct orch_call *call, bool knows_paste, const char *bytes,
-       size_t n, struct sy_error *err)
-{
-    enum sy_code rc = SY_E_OK;
-
-    if (!knows_paste) {
-        t->is_paste = false;
-        t->closing = 0;
-    }
-    add_start(t);
-    for (size_t i = 0; i < n && rc == SY_E_OK; i++) {
-        rc = follow_byte(t, call, knows_paste, bytes[i], err);
-    }
-    return rc;
+    return follow_key(t, r, c, err);
 }
 
 static enum sy_code
@@ -325,15 +382,102 @@ copy(struct typed_reading *ret, const struct typed_reading *t)
     return rc == SY_E_OK ? buf_add(&ret->block, buf_view(&t->block), t->block.len) : rc;
 }
 
-static void
-put(struct typed_reading *t, const struct typed_reading *now)
+/* Each way has its own line from here on. */
+static enum sy_code
+part_ways(struct typed *t)
 {
-    buf_fini(&t->line);
-    buf_fini(&t->block);
-    *t = *now;
-    if (t->line.len == 0) {
-        buf_fini(&t->line); /* an idle one holds no memory */
+    for (enum typed_kind kind = TYPED_PASTES; kind < TYPED_KINDS; kind++) {
+        bool is_there = false;
+
+        for (size_t i = 1; i < t->n; i++) {
+            is_there = is_there || t->v[i].kind == kind;
+        }
+        if (!is_there) {
+            struct typed_reading *added = &t->v[t->n++];
+            enum sy_code rc = copy(added, &t->v[0]);
+
+            added->kind = kind;
+            if (rc != SY_E_OK) {
+                return rc;
+            }
+        }
     }
+    return SY_E_OK;
+}
+
+static bool
+is_same(const struct typed_reading *a, const struct typed_reading *b)
+{
+    return a->line.len == b->line.len && a->block.len == b->block.len &&
+           a->n_starts == b->n_starts && a->is_cut == b->is_cut && a->is_loose == b->is_loose &&
+           a->given == b->given && a->escape == 0 && b->escape == 0 &&
+           a->is_quoted == b->is_quoted && a->is_paste == b->is_paste && a->closing == b->closing &&
+           memcmp(a->starts, b->starts, a->n_starts * sizeof(a->starts[0])) == 0 &&
+           memcmp(buf_view(&a->line), buf_view(&b->line), a->line.len) == 0 &&
+           memcmp(buf_view(&a->block), buf_view(&b->block), a->block.len) == 0;
+}
+
+/* Those that have come to the same as the first are no ways of their own any more. */
+static void
+join_ways(struct typed *t)
+{
+    for (size_t i = t->n - 1; i > 0; i--) {
+        if (is_same(&t->v[i], &t->v[0])) {
+            reading_fini(&t->v[i]);
+            t->v[i] = t->v[--t->n];
+        }
+    }
+}
+
+/* Does it not mean the same to all? */
+static bool
+parts_ways(const struct typed *t, const struct typed_reader *r, unsigned char c)
+{
+    const bool is_control = c < 0x20 && c != '\t' && c != '\n' && c != '\r';
+
+    if (t->v[0].is_pipe || t->n == TYPED_KINDS) {
+        return false;
+    }
+    /* Nothing is there that it could do anything to. */
+    if ((c == 0x04 || c == TYPED_INTERRUPT) && t->v[0].line.len == 0 && t->v[0].block.len == 0) {
+        return !r->modes.is_common;
+    }
+    return is_control || !r->modes.is_common;
+}
+
+static enum sy_code
+follow(struct typed *t, const struct typed_reader *r, const char *bytes, size_t n,
+       struct sy_error *err)
+{
+    enum sy_code rc = SY_E_OK;
+
+    for (size_t i = 0; i < t->n; i++) {
+        if (!r->knows_paste) {
+            t->v[i].is_paste = false;
+            t->v[i].closing = 0;
+        }
+        add_start(&t->v[i]);
+    }
+    for (size_t i = 0; i < n && rc == SY_E_OK; i++) {
+        const bool is_end = bytes[i] == '\r' || bytes[i] == '\n';
+
+        if (parts_ways(t, r, (unsigned char)bytes[i]) && part_ways(t) != SY_E_OK) {
+            return sy_err_nomem(err);
+        }
+        if (is_end && r->modes.is_common) {
+            join_ways(t); /* nothing is judged twice */
+        }
+        for (size_t k = 0; k < t->n && rc == SY_E_OK; k++) {
+            rc = follow_byte(&t->v[k], r, bytes[i], err);
+        }
+        if (is_end) {
+            join_ways(t);
+        }
+    }
+    for (size_t k = 0; r->is_over && k < t->n && rc == SY_E_OK; k++) {
+        rc = typed_judge_end(&t->v[k], r, err);
+    }
+    return rc;
 }
 
 /* A refusal of what seems harmless is the fault of what stands before it on the line. */
@@ -341,31 +485,28 @@ static void
 tell_line(const struct typed *t, const char *bytes, size_t n, struct sy_error *err)
 {
     bool is_first =
-        n > 0 && memchr(bytes, '\n', n - 1) == NULL && memchr(bytes, '\r', n - 1) == NULL;
+        n == 0 || (memchr(bytes, '\n', n - 1) == NULL && memchr(bytes, '\r', n - 1) == NULL);
 
-    if (err != NULL && t->keys.line.len > 0 && is_first) {
+    if (err != NULL && t->v[0].line.len > 0 && is_first) {
         const struct sy_error why = *err;
 
-        (void)sy_err_set(err, why.code,
-                         "%.170s; %zu bytes of it stand there already (Ctrl-U clears)", why.msg,
-                         t->keys.line.len);
+        (void)sy_err_set(err, why.code, "%.170s; %zu bytes of it stand there already%s", why.msg,
+                         t->v[0].line.len, t->v[0].is_pipe ? "" : " (Ctrl-U clears)");
     }
 }
 
 enum sy_code
-typed_follow(struct typed *t, struct orch_call *call, bool knows_paste, const char *bytes, size_t n,
+typed_follow(struct typed *t, const struct typed_reader *r, const char *bytes, size_t n,
              struct sy_error *err)
 {
     /* What is refused leaves no trace. */
-    struct typed now = {.keys.line.max = 0};
-    enum sy_code rc =
-        copy(&now.keys, &t->keys) == SY_E_OK && copy(&now.pastes, &t->pastes) == SY_E_OK
-            ? follow(&now.keys, call, false, bytes, n, err)
-            : sy_err_nomem(err);
+    struct typed now = {.n = 0};
+    enum sy_code rc = SY_E_OK;
 
-    if (rc == SY_E_OK) {
-        rc = follow(&now.pastes, call, knows_paste, bytes, n, err);
+    for (size_t i = 0; i < t->n && rc == SY_E_OK; i++) {
+        rc = copy(&now.v[now.n++], &t->v[i]);
     }
+    rc = rc == SY_E_OK ? follow(&now, r, bytes, n, err) : sy_err_nomem(err);
     if (rc != SY_E_OK) {
         if (rc == SY_E_DENIED) {
             tell_line(t, bytes, n, err);
@@ -373,7 +514,12 @@ typed_follow(struct typed *t, struct orch_call *call, bool knows_paste, const ch
         typed_fini(&now);
         return rc;
     }
-    put(&t->keys, &now.keys);
-    put(&t->pastes, &now.pastes);
+    typed_fini(t);
+    *t = now;
+    for (size_t i = 0; i < t->n; i++) {
+        if (t->v[i].line.len == 0) {
+            buf_fini(&t->v[i].line); /* an idle one holds no memory */
+        }
+    }
     return SY_E_OK;
 }

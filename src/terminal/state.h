@@ -81,5 +81,14 @@ bool state_works(pid_t pid);
 bool state_has_helper(pid_t leader);
 /* Has the process the name of a shell (/proc/PID/comm)? */
 bool state_is_shell(pid_t pid);
+/* Is it a shell that was started to run a script (a file, `-c`), and so one that takes what is
+ * typed for no command? False in doubt. */
+bool state_runs_script(pid_t pid);
+/*
+ * May one read commands for a shell, of this process and all that it has started? It is a shell
+ * that runs no script, hands on to shells elsewhere, or is one of too many; or a script runs, which
+ * may start such a shell yet, and nobody is in a read of its input. True in doubt.
+ */
+bool state_may_read_commands(pid_t root);
 
 #endif

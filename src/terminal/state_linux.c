@@ -282,23 +282,140 @@ state_has_helper(pid_t leader)
     return false;
 }
 
+/* The name that the process has. */
+static bool
+read_name(char *ret, size_t size, pid_t pid)
+{
+    char path[64];
+
+    (void)snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+    if (!read_file(ret, size, path)) {
+        return false;
+    }
+    ret[strcspn(ret, "\n")] = '\0';
+    return true;
+}
+
+static bool
+is_in(const char *const *names, size_t n, const char *name)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (str_eq(name, names[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool
 state_is_shell(pid_t pid)
 {
     static const char *const names[] = {"bash", "sh",    "dash", "zsh", "ksh",    "mksh",
                                         "fish", "rbash", "pwsh", "ash", "busybox"};
-    char path[64];
     char text[32];
 
-    (void)snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
-    if (!read_file(text, sizeof(text), path)) {
-        return false;
-    }
-    text[strcspn(text, "\n")] = '\0';
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        if (str_eq(text, names[i])) {
-            return true;
+    return read_name(text, sizeof(text), pid) &&
+           is_in(names, sizeof(names) / sizeof(names[0]), text);
+}
+
+/* Does an option of a shell have its operand in the next word? */
+static bool
+takes_word(const char *option)
+{
+    static const char *const names[] = {"--rcfile", "--init-file",    "-o", "+o", "-O", "+O",
+                                        "-C",       "--init-command", "-d", "-D"};
+
+    return is_in(names, sizeof(names) / sizeof(names[0]), option);
+}
+
+/* Does a shell with these words, each with a NUL, run a script that they hold or name? */
+static bool
+runs_script(const char *words, size_t n)
+{
+    bool is_operand = false;
+
+    for (size_t at = strlen(words) + 1; at < n; at += strlen(words + at) + 1) {
+        const char *word = words + at;
+        const bool is_long = word[0] == '-' && word[1] == '-';
+
+        if (is_operand) {
+            is_operand = false;
+        } else if (word[0] != '-' && word[0] != '+') {
+            return strncmp(word, "/dev/", 5) != 0 && strncmp(word, "/proc/", 6) != 0;
+        } else if (word[0] == '-' && !is_long && strchr(word, 's') != NULL) {
+            return false;
+        } else if (str_eq(word, "--command") || (!is_long && strchr(word, 'c') != NULL)) {
+            return word[0] == '-';
+        } else {
+            is_operand = takes_word(word);
         }
     }
     return false;
+}
+
+bool
+state_runs_script(pid_t pid)
+{
+    static const char *const others[] = {"pwsh", "busybox"}; /* with words of their own */
+    char path[64];
+    char text[4096];
+    char name[32];
+    SY_FD fd = -1;
+    ssize_t n = 0;
+
+    if (!state_is_shell(pid) || !read_name(name, sizeof(name), pid) ||
+        is_in(others, sizeof(others) / sizeof(others[0]), name)) {
+        return false;
+    }
+    (void)snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
+    if (n <= 0) {
+        return false;
+    }
+    text[n] = '\0';
+    return runs_script(text, (size_t)n);
+}
+
+/* What the process has as its input, as a name for state_reads_terminal. */
+static bool
+read_input(char *ret, size_t size, pid_t pid)
+{
+    char path[64];
+    ssize_t n = 0;
+
+    (void)snprintf(path, sizeof(path), "/proc/%d/fd/0", (int)pid);
+    n = readlink(path, ret, size - 1);
+    ret[n > 0 ? n : 0] = '\0';
+    return n > 0;
+}
+
+bool
+state_may_read_commands(pid_t root)
+{
+    /* What is typed to them is read by shells elsewhere. */
+    static const char *const relays[] = {"tmux: client", "screen", "ssh", "mosh-client",
+                                         "docker",       "podman", "su",  "sudo"};
+    struct looks todo = {.pids = {root}, .n = 1};
+    bool has_script = false;
+    bool has_reader = false;
+    char input[64] = "";
+
+    for (size_t i = 0; i < todo.n; i++) {
+        char name[32];
+        bool is_shell = state_is_shell(todo.pids[i]);
+
+        if (!read_name(name, sizeof(name), todo.pids[i]) ||
+            is_in(relays, sizeof(relays) / sizeof(relays[0]), name) ||
+            (is_shell && !state_runs_script(todo.pids[i]))) {
+            return true;
+        }
+        if (is_shell && !has_script) {
+            has_script = read_input(input, sizeof(input), todo.pids[i]);
+        }
+        has_reader =
+            has_reader || (has_script && state_reads_terminal(todo.pids[i], input) == STATE_YES);
+        add_children(&todo, todo.pids[i], 1);
+    }
+    return todo.n == GROUP_LOOKS || (has_script && !has_reader);
 }

@@ -70,12 +70,11 @@ give(struct live_call *lc)
         return false;
     }
     lc->wait.lines = live_input_lines(&lc->input);
-    if (lc->input.len > 0) {
+    if (o->ends_input) {
+        rc = live_write_last(lc->live, buf_view(&lc->input), lc->input.len, &lc->refused);
+    } else if (lc->input.len > 0) {
         rc = live_write(lc->live, buf_view(&lc->input), lc->input.len, &lc->refused);
         lc->loses_input = rc == SY_E_OK && live_has_lost_input(lc->live);
-    }
-    if (rc == SY_E_OK && o->ends_input) {
-        live_close_input(lc->live);
     }
     return rc == SY_E_OK;
 }

@@ -1,0 +1,197 @@
+/*
+ * What is typed, put before the judge: a line as a whole, from each place on where a write began,
+ * and with the lines before it that it may complete.
+ */
+#include <string.h>
+
+#include "base/limits.h"
+#include "sessions/sessions_internal.h"
+
+static enum sy_code
+judge_line(const struct typed_reading *t, struct orch_call *call, bool *ret_is_open,
+           struct sy_error *err)
+{
+    bool ignored = false;
+    enum sy_code rc = SY_E_OK;
+
+    *ret_is_open = false;
+    if (t->line.len > 0) {
+        rc = orch_judge_typed(call, buf_view(&t->line), ret_is_open, err);
+    }
+    for (size_t i = 0; i < t->n_starts && rc == SY_E_OK; i++) {
+        rc = t->starts[i] < t->line.len
+                 ? orch_judge_typed(call, t->line.data + t->starts[i], &ignored, err)
+                 : SY_E_OK;
+    }
+    return rc;
+}
+
+/* What stands before a command that is none itself. */
+static bool
+is_keyword(const char *word, size_t n)
+{
+    static const char *const words[] = {"if",    "then", "else",   "elif", "fi",     "while",
+                                        "until", "do",   "done",   "for",  "select", "case",
+                                        "esac",  "in",   "coproc", "time", "!"};
+
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        if (strlen(words[i]) == n && memcmp(words[i], word, n) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Each word that can only stand before a command is taken away at the beginning of one. */
+static void
+blank_keywords(char *text)
+{
+    for (char *line = text; *line != '\0';) {
+        char *at = line + strspn(line, " \t");
+        size_t n = strcspn(at, " \t\n");
+
+        if (n > 0 && is_keyword(at, n)) {
+            memset(at, ' ', n);
+            line = at + n;
+            continue;
+        }
+        line = at + strcspn(at, "\n");
+        line += *line == '\n' ? 1 : 0;
+    }
+}
+
+/*
+ * Of what is no whole script and will be no other: whatever may begin a command in it does. So
+ * each mark of the syntax ends a line, and no text is quoted.
+ */
+static enum sy_code
+judge_pieces(const char *text, size_t n, struct orch_call *call, struct sy_error *err)
+{
+    static const char *const ends[] = {"\"'`(){};&|#$", "\"'`(){};&|#$<>[]=*?!~"};
+    SY_AUTO(buf_fini) struct buf pieces = {.max = (size_t)LIMIT_TYPED_LINE * 2 + 2};
+    bool is_open = true;
+
+    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]) && is_open; i++) {
+        enum sy_code rc = SY_E_OK;
+
+        buf_reset(&pieces);
+        for (size_t at = 0; at < n && rc == SY_E_OK; at++) {
+            const char *end = strchr(ends[i], text[at]);
+
+            rc = text[at] == '\\' ? SY_E_OK : buf_add(&pieces, end != NULL ? "\n" : text + at, 1);
+        }
+        if (rc == SY_E_OK && pieces.len > 0) {
+            blank_keywords(pieces.data);
+            rc = orch_judge_typed(call, buf_view(&pieces), &is_open, err);
+        } else if (rc != SY_E_OK) {
+            return sy_err_nomem(err);
+        } else {
+            is_open = false;
+        }
+        if (rc != SY_E_OK) {
+            return rc;
+        }
+    }
+    return SY_E_OK;
+}
+
+/* The block with the line behind it. SY_E_LIMIT: there is no room for both. */
+static enum sy_code
+join(struct buf *ret, const struct typed_reading *t, struct sy_error *err)
+{
+    enum sy_code rc = buf_add(ret, buf_view(&t->block), t->block.len);
+
+    if (rc == SY_E_OK && t->block.len > 0) {
+        rc = buf_add_char(ret, '\n');
+    }
+    if (rc == SY_E_OK) {
+        rc = buf_add(ret, buf_view(&t->line), t->line.len);
+    }
+    return rc == SY_E_NOMEM ? sy_err_nomem(err) : rc;
+}
+
+/*
+ * The line with the lines before it that it may complete. What can't be held any more is lost to
+ * the judge, and with it what is quoted: from there on each line is judged by its pieces too.
+ */
+static enum sy_code
+judge_block(struct typed_reading *t, struct orch_call *call, bool is_open, struct sy_error *err)
+{
+    const bool is_first = t->block.len == 0;
+    SY_AUTO(buf_fini) struct buf all = {.max = t->block.max};
+    bool is_still_open = is_open;
+    enum sy_code rc = SY_E_OK;
+
+    if (is_first && !is_open) {
+        return SY_E_OK;
+    }
+    rc = join(&all, t, err);
+    if (rc == SY_E_LIMIT) {
+        t->is_loose = true;
+        buf_fini(&t->block);
+        rc = judge_pieces(buf_view(&t->line), t->line.len, call, err);
+        return rc == SY_E_OK && is_open ? buf_add(&t->block, buf_view(&t->line), t->line.len) : rc;
+    }
+    if (rc == SY_E_OK && !is_first) {
+        rc = orch_judge_typed(call, buf_view(&all), &is_still_open, err);
+    }
+    if (rc != SY_E_OK) {
+        return rc;
+    }
+    buf_fini(&t->block);
+    if (is_still_open) {
+        t->block = all;
+        all = (struct buf){.max = t->block.max};
+    }
+    return SY_E_OK;
+}
+
+/* A shell would run the end, too, that is not there to be judged. */
+static enum sy_code
+judge_length(const struct typed_reading *t, const struct typed_reader *r, struct sy_error *err)
+{
+    return t->is_cut && !r->takes_long
+               ? sy_err_set(err, SY_E_DENIED,
+                            "not typed: the line has more than %u bytes, and can't be judged as a "
+                            "command whole; give a shell shorter lines, or write a file",
+                            LIMIT_TYPED_LINE)
+               : SY_E_OK;
+}
+
+enum sy_code
+typed_judge_line(struct typed_reading *t, const struct typed_reader *r, struct sy_error *err)
+{
+    bool is_open = false;
+    enum sy_code rc = r->call != NULL ? judge_length(t, r, err) : SY_E_OK;
+
+    if (r->call == NULL || rc != SY_E_OK) {
+        return rc;
+    }
+    rc = judge_line(t, r->call, &is_open, err);
+    if (rc == SY_E_OK && t->is_loose) {
+        rc = judge_pieces(buf_view(&t->line), t->line.len, r->call, err);
+    }
+    return rc == SY_E_OK ? judge_block(t, r->call, is_open, err) : rc;
+}
+
+enum sy_code
+typed_judge_end(const struct typed_reading *t, const struct typed_reader *r, struct sy_error *err)
+{
+    SY_AUTO(buf_fini) struct buf all = {.max = (size_t)LIMIT_TYPED_LINE * 2 + 1};
+    bool is_open = false;
+    enum sy_code rc = r->call != NULL ? judge_length(t, r, err) : SY_E_OK;
+
+    if (r->call == NULL || rc != SY_E_OK || (t->line.len == 0 && t->block.len == 0)) {
+        return rc;
+    }
+    rc = judge_line(t, r->call, &is_open, err);
+    if (rc == SY_E_OK && t->block.len > 0) {
+        rc = join(&all, t, err);
+        rc = rc == SY_E_OK ? orch_judge_typed(r->call, buf_view(&all), &is_open, err) : rc;
+    } else if (rc == SY_E_OK) {
+        rc = join(&all, t, err);
+    }
+    /* The end completes more than any line does: a here-document, or a backslash. */
+    is_open = is_open || t->is_loose || (t->line.len > 0 && t->line.data[t->line.len - 1] == '\\');
+    return rc == SY_E_OK && is_open ? judge_pieces(buf_view(&all), all.len, r->call, err) : rc;
+}

@@ -1,0 +1,197 @@
+// What is typed to a real shell comes before the rules, however it is handed over (A31).
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import test from 'node:test';
+import { makeYard, waitFor } from './lib/client.mjs';
+import { open, readUntil } from './lib/live.mjs';
+import { openProto } from './lib/proto.mjs';
+
+const forbidden = { rules: [{ program: 'touch', decision: 'forbid', reason: 'no new files here' }] };
+const refusal = /not typed: .*no new files here/;
+const LONG = { yield_time_ms: 30_000 };
+const SHELLS = {
+  bash: ['bash', '--norc', '-i'],
+  'bash without an editor': ['bash', '--norc', '--noediting', '-i'],
+  sh: ['sh', '-i'],
+  zsh: ['zsh', '-f', '-i'],
+};
+
+const made = (s) => fs.readdirSync(s.yard.ws).filter((name) => name.startsWith('f'));
+
+test('the end of input submits what stands in the line', async (t) => {
+  const s = await open(t, forbidden);
+  const shell = async () => (await s.tool('exec_command', { command: ['bash'], stdin: 'pipe', yield_time_ms: 250 })).session_id;
+
+  for (const chars of ['touch f1', 'echo a\ntouch f1', 'touch f1\\', 'cat <<E; touch f1', ': "a\n"; touch f1']) {
+    const id = await shell();
+
+    assert.match((await s.type(id, chars, { eof: true })).text, refusal, JSON.stringify(chars));
+    assert.equal((await s.type(id, 'echo on\n', { eof: true, ...LONG })).output, 'on\n', 'nothing was typed, nor ended');
+  }
+
+  // And in a call of its own.
+  const id = await shell();
+
+  await s.type(id, 'touch f1');
+  assert.match((await s.type(id, '', { eof: true })).text, /no new files here.*; 8 bytes of it stand there already/);
+  assert.match((await s.type(id, ' f2', { eof: true })).text, refusal);
+  // What is dangerous is not asked about there.
+  assert.match((await s.type(await shell(), 'rm -rf ~', { eof: true })).text, /not typed: .*by a call of its own/);
+  assert.deepEqual(made(s), []);
+});
+
+test('Ctrl-D hands over what stands in the line of a shell without an editor', async (t) => {
+  const s = await open(t, forbidden);
+
+  for (const name of ['bash without an editor', 'sh']) {
+    const { session_id: id } = await s.tool('exec_command', { command: SHELLS[name], tty: true, until: 'prompt', ...LONG });
+
+    assert.match((await s.type(id, 'touch f1\u0004\u0004')).text, refusal, name);
+    await s.type(id, 'to\u0004');
+    assert.match((await s.type(id, '\u0015uch f1\n')).text, refusal, name);
+    assert.match((await s.tool('write_stdin', { session_id: id, chars: 'uch f1', keys: ['C-d', 'C-d'] })).text, refusal, name);
+
+    const end = await s.type(id, ' \u0003', { until: 'prompt', ...LONG });
+
+    assert.equal(end.status, 'running', end.text);
+    // Other characters than Ctrl-D can be set.
+    await s.type(id, 'stty eof x kill k\n', { until: 'prompt', ...LONG });
+    assert.match((await s.type(id, 'touch fxx')).text, refusal, name);
+    assert.match((await s.type(id, '#ktouch f1\n')).text, refusal, name);
+  }
+  assert.deepEqual(made(s), []);
+});
+
+test('the beginning of an escape sequence hides no command', async (t) => {
+  const s = await open(t, forbidden);
+  const heads = ['\u001b', '\u001b[', '\u001b[;', '\u001b[1;', '\u001b[A', '\u001bO', '\u001bO;', '\u001bx', '\u001b1', '\u001b01', '\u001b0z', '\u001b-', '\u0001x;'];
+
+  for (const [name, command] of Object.entries(SHELLS)) {
+    const { session_id: id } = await s.tool('exec_command', { command, tty: true, term: 'xterm-256color', until: 'prompt', ...LONG });
+
+    for (const head of heads) {
+      assert.match((await s.type(id, `${head}touch f1\n`)).text, refusal, `${name} ${JSON.stringify(head)}`);
+    }
+
+    const ok = await s.type(id, 'echo "no ne""w"\n', { pattern: 'no new', ...LONG });
+
+    assert.equal(ok.reason, 'pattern', name);
+  }
+  assert.deepEqual(made(s), []);
+});
+
+test('a line to a shell that is too long to be judged is refused, to others it goes on', async (t) => {
+  const s = await open(t, forbidden);
+  const long = `: ${'a'.repeat(66_000)}; touch f1\n`;
+  const refused = /not typed: the line has more than 65536 bytes/;
+  const pipe = await s.tool('exec_command', { command: ['bash'], stdin: 'pipe', yield_time_ms: 250 });
+
+  assert.match((await s.type(pipe.session_id, long)).text, refused);
+  assert.match((await s.type(pipe.session_id, long.trimEnd(), { eof: true })).text, refused);
+
+  const inner = await s.exec('echo set; bash; true', { stdin: 'pipe', pattern: 'set', ...LONG });
+
+  assert.match((await s.type(inner.session_id, long)).text, refused);
+
+  const { session_id: id } = await s.tool('exec_command', { command: SHELLS.bash, tty: true, term: 'xterm-256color', until: 'prompt', ...LONG });
+
+  assert.match((await s.type(id, long)).text, refused);
+  assert.match((await s.type(id, 'echo "o""n"\n', { until: 'prompt', ...LONG })).output, /^on$/m);
+
+  // Programs take what they always took.
+  const text = 'b'.repeat(299_999);
+  const cat = await s.exec('cat >got; wc -c got', { stdin: 'pipe', yield_time_ms: 250 });
+
+  await waitFor(async () => !(await s.type(cat.session_id, `${text}\n`)).isError, 'a long line being taken');
+  assert.match((await s.type(cat.session_id, '', { eof: true, ...LONG })).output, /^300000 got/);
+
+  const raw = await s.exec('stty raw -echo; echo set; head -c 300000 >got2; stty sane; wc -c got2', { tty: true, pattern: 'set', ...LONG });
+
+  // Once it reads: before, the script could start a shell instead.
+  let wrote;
+
+  await waitFor(async () => !(wrote = await s.type(raw.session_id, `${text}\n`)).isError, 'a long line being taken');
+  await readUntil(s, raw.session_id, /^300000 got2/m, wrote.output);
+  assert.equal(fs.readFileSync(path.join(s.yard.ws, 'got'), 'latin1'), `${text}\n`);
+  assert.equal(fs.readFileSync(path.join(s.yard.ws, 'got2'), 'latin1'), `${text}\n`);
+
+  // So does a shell that is given a text of short lines.
+  const lines = "it's a line of text, and touches nothing\n".repeat(7400);
+
+  assert.match((await s.type(pipe.session_id, `cat >got3 <<'END'\n${lines}END\nwc -c got3\n`, { pattern: 'got3', ...LONG })).output,
+    new RegExp(`^${lines.length} got3`));
+  assert.deepEqual(made(s), []);
+});
+
+test('a shell that shows nothing of what is typed is judged, and its log has none of it', async (t) => {
+  const s = await open(t, forbidden);
+
+  for (const name of ['bash without an editor', 'sh']) {
+    const { session_id: id } = await s.tool('exec_command', { command: SHELLS[name], tty: true, until: 'prompt', ...LONG });
+
+    await s.type(id, 'stty -echo\n', { until: 'input', ...LONG });
+    assert.match((await s.type(id, 'touch f1\n')).text, refusal, name);
+    // A password is nobody's command; what is typed behind it is one.
+    await s.type(id, 'echo set; read -r p; echo "<$p>"\n', { until: 'input', pattern: 'set', ...LONG });
+    assert.match((await s.type(id, 'x\ntouch f1\n')).text, refusal, name);
+    await s.type(id, '', { until: 'input', ...LONG });
+    assert.match((await s.type(id, 'touch f1\n', { pattern: '>', ...LONG })).output, /<touch f1>/, name);
+  }
+  assert.deepEqual(made(s), []);
+});
+
+// Each asks for a password by keys, and shows stars.
+const ASKS = `import os, termios, tty
+old = termios.tcgetattr(0)
+tty.setraw(0)
+os.write(1, b'Enter passphrase: ')
+n = 0
+while os.read(0, 1) not in b'\\r\\n':
+    n += 1
+    os.write(1, b'*')
+termios.tcsetattr(0, 0, old)
+print('\\r\\n%d letters' % n)
+`;
+const STARS = `printf 'Password: '
+while IFS= read -r -s -n1 c; do [[ -z $c ]] && break; pw+=$c; printf '*'; done
+echo; echo "\${#pw} letters"
+`;
+
+test('a password that a shell waits for, or asks for itself, is in no event', async (t) => {
+  const yard = makeYard();
+  const proto = openProto(t, yard);
+  let calls = 0;
+  const send = async (name, args) => {
+    const id = `c${calls += 1}`;
+
+    proto.send({ type: 'function_call', name, call_id: id, arguments: JSON.stringify({ yield_time_ms: 30_000, ...args }) });
+    return JSON.parse((await proto.next((m) => m.type === 'function_call_output' && m.call_id === id)).output);
+  };
+  const typed = () => proto.lines.map((line) => JSON.parse(line)).filter((m) => m.type === 'terminal_interaction').at(-1);
+
+  fs.writeFileSync(path.join(yard.ws, 'asks.py'), ASKS);
+  fs.writeFileSync(path.join(yard.ws, 'stars.sh'), STARS);
+  for (const command of ['python3 asks.py; echo rc=$?', 'bash stars.sh', ['bash', 'stars.sh'], "exec fish -N -c 'read -s -P \"Password: \" x; string length $x; echo letters'"]) {
+    const asked = await send('exec_command', { ...(Array.isArray(command) ? { command } : { cmd: command }), tty: true, pattern: 'pass(phrase|word): ' , until: 'input' });
+    const waits = await send('write_stdin', { process_id: asked.process_id, until: 'input' });
+
+    assert.equal(waits.echo_off, true, `${command} ${JSON.stringify(waits)}`);
+
+    const end = await send('write_stdin', { process_id: asked.process_id, input: 'hunter2\r', pattern: 'letters' });
+
+    assert.match(end.output, /letters/, String(command));
+    assert.deepEqual([typed().stdin, typed().hidden], ['', true], String(command));
+  }
+
+  // In a shell that is typed to, whoever asks; and what is typed at its prompt is told.
+  const shell = await send('exec_command', { command: ['bash', '--norc', '-i'], tty: true, until: 'prompt' });
+
+  await send('write_stdin', { process_id: shell.process_id, input: 'source stars.sh\r', pattern: 'Password: ' });
+  await send('write_stdin', { process_id: shell.process_id, input: 'hunter2\r', until: 'prompt' });
+  assert.deepEqual([typed().stdin, typed().hidden], ['', true]);
+  await send('write_stdin', { process_id: shell.process_id, input: 'echo Password:', pattern: 'word:' });
+  await send('write_stdin', { process_id: shell.process_id, input: ' x\r', until: 'prompt' });
+  assert.equal(typed().stdin, ' x\r');
+  assert.equal(proto.lines.some((line) => line.includes('hunter2')), false);
+});

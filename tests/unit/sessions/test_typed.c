@@ -1,0 +1,235 @@
+/* What of that which is typed comes before the judge. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/buf.h"
+#include "base/limits.h"
+#include "base/mem.h"
+#include "sessions/sessions_internal.h"
+
+/* A judge that forbids "touch" where a command may stand, and takes odd quotes for no script. */
+enum sy_code
+orch_judge_typed(struct orch_call *call, const char *line, bool *ret_is_open, struct sy_error *err)
+{
+    size_t quotes = 0;
+    bool is_start = true;
+    bool is_forbidden = false;
+
+    (void)call;
+    for (const char *s = line; *s != '\0'; s++) {
+        quotes += *s == '"' ? 1 : 0;
+        if (is_start && quotes % 2 == 0 && strncmp(s, "touch ", 6) == 0) {
+            is_forbidden = true;
+        }
+        is_start = *s == ';' || *s == '\n' || (is_start && *s == ' ');
+    }
+    *ret_is_open = quotes % 2 == 1 || strstr(line, "<<") != NULL;
+    return is_forbidden && !*ret_is_open ? sy_err_set(err, SY_E_DENIED, "not typed: forbidden")
+                                         : SY_E_OK;
+}
+
+static struct typed_reader
+reader(void)
+{
+    static char somebody; /* the judge here does not look at it */
+    struct typed_reader ret = {.call = (void *)&somebody};
+
+    typed_modes(&ret.modes, -1);
+    return ret;
+}
+
+static enum sy_code
+type(struct typed *t, const struct typed_reader *r, const char *text, struct sy_error *err)
+{
+    return typed_follow(t, r, text, strlen(text), err);
+}
+
+static void
+expect(bool is_pipe, const struct typed_reader *r, const char *text, enum sy_code rc)
+{
+    struct typed t;
+    struct sy_error err = {0};
+
+    typed_init(&t, is_pipe);
+    if (type(&t, r, text, &err) != rc) {
+        print_error("'%s': %s\n", text, err.msg);
+        fail();
+    }
+    typed_fini(&t);
+}
+
+static void
+judges_what_the_end_of_input_submits(void **state)
+{
+    (void)state;
+    struct typed_reader r = reader();
+
+    expect(true, &r, "touch x", SY_E_OK);
+    r.is_over = true;
+    expect(true, &r, "touch x", SY_E_DENIED);
+    expect(true, &r, "touch x\\", SY_E_DENIED);
+    expect(true, &r, "echo y", SY_E_OK);
+    expect(true, &r, ": \"a\n\"; touch x", SY_E_DENIED);
+    expect(true, &r, "cat <<E; touch x", SY_E_DENIED);
+    expect(true, &r, "cat <<E\nif true; then touch x", SY_E_DENIED);
+}
+
+static void
+judges_what_stood_there_before_the_end(void **state)
+{
+    (void)state;
+    struct typed_reader r = reader();
+    struct typed t;
+
+    typed_init(&t, true);
+    assert_int_equal(type(&t, &r, "touch x", NULL), SY_E_OK);
+    r.is_over = true;
+    assert_int_equal(type(&t, &r, "", NULL), SY_E_DENIED);
+    typed_fini(&t);
+}
+
+static void
+judges_what_ctrl_d_hands_over_and_goes_on(void **state)
+{
+    (void)state;
+    struct typed_reader r = reader();
+
+    expect(false, &r, "touch x\004\004", SY_E_DENIED);
+    expect(false, &r, "to\004uch x\n", SY_E_DENIED);
+    expect(false, &r, "to\004\025uch x\n", SY_E_DENIED);
+    expect(false, &r, "\004echo touch\004\n", SY_E_OK);
+    r.modes.end = 'x';
+    r.modes.is_common = false;
+    expect(false, &r, "touch yx", SY_E_DENIED);
+}
+
+static void
+follows_how_the_terminal_is_set(void **state)
+{
+    (void)state;
+    struct typed_reader r = reader();
+
+    r.modes.is_common = false;
+    r.modes.kill = 'k';
+    expect(false, &r, "\"ktouch x\n", SY_E_DENIED);
+    r.modes.lowers = true;
+    expect(false, &r, "TOUCH x\n", SY_E_DENIED);
+    r.modes.ends_line[0] = 'y';
+    expect(false, &r, "touch y", SY_E_DENIED);
+}
+
+static void
+hides_nothing_behind_the_beginning_of_a_sequence(void **state)
+{
+    static const char *const heads[] = {"\033",   "\033[",   "\033[;",  "\033[1;", "\033O",
+                                        "\033O1", "\033x",   "\0331",   "\03301",  "\033-1",
+                                        "\0330z", "\033[A",  "\033OA",  "\033[3~", "\033[z",
+                                        "\033;",  "\033[;;", "\033\033"};
+    struct typed_reader r = reader();
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++) {
+        char text[64];
+
+        (void)snprintf(text, sizeof(text), "%stouch x\n", heads[i]);
+        expect(false, &r, text, SY_E_DENIED);
+        (void)snprintf(text, sizeof(text), "%secho touch\n", heads[i]);
+        expect(false, &r, text, SY_E_OK);
+    }
+    expect(false, &r, "# \033[;touch x", SY_E_OK);
+    expect(false, &r, "\001x;touch x\n", SY_E_DENIED);
+}
+
+static char *
+filled(const char *head, char c, size_t n, const char *tail)
+{
+    struct buf b = {.max = n + 100};
+
+    assert_int_equal(buf_add(&b, head, strlen(head)), SY_E_OK);
+    for (size_t i = 0; i < n; i++) {
+        assert_int_equal(buf_add_char(&b, c), SY_E_OK);
+    }
+    assert_int_equal(buf_add(&b, tail, strlen(tail)), SY_E_OK);
+    return buf_take(&b);
+}
+
+static void
+refuses_a_line_that_it_can_not_hold(void **state)
+{
+    (void)state;
+    struct typed_reader r = reader();
+    struct typed t;
+    struct sy_error err = {0};
+    char *text = filled(": ", 'a', LIMIT_TYPED_LINE, "; touch x");
+
+    typed_init(&t, false);
+    assert_int_equal(type(&t, &r, text, &err), SY_E_OK);
+    assert_int_equal(type(&t, &r, "\n", &err), SY_E_DENIED);
+    assert_non_null(strstr(err.msg, "more than 65536 bytes"));
+    /* Cleared, it is a line as any other. */
+    assert_int_equal(type(&t, &r, "\025echo\n", &err), SY_E_OK);
+    r.takes_long = true;
+    assert_int_equal(type(&t, &r, text, &err), SY_E_OK);
+    assert_int_equal(type(&t, &r, "\n", &err), SY_E_OK);
+    typed_fini(&t);
+    mem_free(text);
+}
+
+static void
+judges_each_line_of_a_block_that_it_can_not_hold(void **state)
+{
+    (void)state;
+    struct typed_reader r = reader();
+    struct typed t;
+    char *text = filled("", 'a', LIMIT_TYPED_LINE / 3, "\n");
+
+    typed_init(&t, true);
+    assert_int_equal(type(&t, &r, "echo \"\n", NULL), SY_E_OK);
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(type(&t, &r, text, NULL), SY_E_OK);
+    }
+    assert_int_equal(type(&t, &r, "\"; touch x\n", NULL), SY_E_DENIED);
+    assert_int_equal(type(&t, &r, "\"; if true; then touch x\n", NULL), SY_E_DENIED);
+    assert_int_equal(type(&t, &r, "\"; echo x\n", NULL), SY_E_OK);
+    typed_fini(&t);
+    mem_free(text);
+}
+
+static void
+follows_one_way_again_behind_a_line_that_had_several(void **state)
+{
+    (void)state;
+    struct typed_reader r = reader();
+    struct typed t;
+
+    typed_init(&t, false);
+    assert_int_equal(type(&t, &r, "a\033[D\033[Cb", NULL), SY_E_OK);
+    assert_true(t.n > 1);
+    assert_int_equal(type(&t, &r, "\r", NULL), SY_E_OK);
+    assert_int_equal(t.n, 1);
+    assert_int_equal(typed_length(&t), 0);
+    typed_fini(&t);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(judges_what_the_end_of_input_submits),
+        cmocka_unit_test(judges_what_stood_there_before_the_end),
+        cmocka_unit_test(judges_what_ctrl_d_hands_over_and_goes_on),
+        cmocka_unit_test(follows_how_the_terminal_is_set),
+        cmocka_unit_test(hides_nothing_behind_the_beginning_of_a_sequence),
+        cmocka_unit_test(refuses_a_line_that_it_can_not_hold),
+        cmocka_unit_test(judges_each_line_of_a_block_that_it_can_not_hold),
+        cmocka_unit_test(follows_one_way_again_behind_a_line_that_had_several),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -429,6 +429,8 @@ size_t orch_unwritten(const struct orch_call *call);
 void orch_close_input(struct orch_call *call);
 bool orch_resize(struct orch_call *call, unsigned rows, unsigned columns);
 int orch_terminal_fd(const struct orch_call *call);
+/* Reads n bytes of a process's memory (state_peek_fn), in no more than a few milliseconds. */
+int orch_peek(int pid, uintptr_t there, void *ret, size_t n);
 /* The process that all of it comes from; 0: not known. */
 int orch_root_pid(const struct orch_call *call);
 enum orch_state orch_state(const struct orch_call *call);

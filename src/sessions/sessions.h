@@ -261,6 +261,7 @@ struct live_wait {
     uint64_t began_ns; /* 0: not its turn yet */
     bool is_cancelled;
     bool saw_running;     /* it was not at its prompt since then */
+    bool was_unheard;     /* something it had written was not read then */
     bool has_more;        /* a prompt may come before the last line was read */
     bool has_scan_failed; /* the search took too much: it may have missed something */
     uint64_t scanned;     /* up to which number of the transcript */

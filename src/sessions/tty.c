@@ -203,7 +203,7 @@ look_closer(struct state_facts *facts, int master, struct terminal *screen)
 
     if (facts->canonical && ioctl(master, TIOCGPTN, &number) == 0) {
         (void)snprintf(name, sizeof(name), "/dev/pts/%u", number);
-        facts->reads = state_group_reads(facts->foreground, name);
+        facts->reads = state_group_reads(facts->foreground, name, orch_peek);
         facts->reads_commands = facts->reads == STATE_YES
                                     ? state_reads_commands(facts->foreground, name)
                                     : STATE_UNKNOWN;

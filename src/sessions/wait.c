@@ -135,6 +135,18 @@ is_at_work(const struct live *l, const struct live_wait *w, const struct live_te
            state_works(t->key_reader);
 }
 
+/*
+ * A program in a read of its terminal that has read all of it, while nothing is at work behind it,
+ * needs no silence to be known by. What it had written before our turn, and we had not read, would
+ * pass for the echo of what was typed.
+ */
+static bool
+is_known_to_read(const struct live *l, const struct live_wait *w, const struct live_terminal *t)
+{
+    return t->reads && !w->was_unheard && is_taken(l) && orch_unwritten(l->call) == 0 &&
+           !live_has_unheard(l) && !state_group_works(t->foreground);
+}
+
 static bool
 is_met(struct live *l, struct live_wait *w, uint64_t now_ns, enum live_reason *ret_reason,
        uint64_t *ret_next)
@@ -155,13 +167,15 @@ is_met(struct live *l, struct live_wait *w, uint64_t now_ns, enum live_reason *r
         *ret_reason = LIVE_PROMPT;
         return true;
     }
-    if (w->until_input && t.is_waiting && is_quiet && !is_at_work(l, w, &t, now_ns) &&
-        !works_out_prompt(l, w, &t)) {
+    if (w->until_input && t.is_waiting && (is_quiet || is_known_to_read(l, w, &t)) &&
+        !is_at_work(l, w, &t, now_ns) && !works_out_prompt(l, w, &t)) {
         *ret_reason = LIVE_INPUT;
         return true;
     }
     /* The kernel tells of no change: while a line is waited for, we look again. */
-    *ret_next = is_quiet ? now_ns + LIVE_LOOK_MS * NS_PER_MS : quiet_ns;
+    *ret_next = is_quiet                              ? now_ns + LIVE_LOOK_MS * NS_PER_MS
+                : w->until_input && t.key_reader == 0 ? now_ns + NS_PER_MS / 2
+                                                      : quiet_ns;
     return false;
 }
 
@@ -272,6 +286,7 @@ begin(struct live *l, struct live_wait *w)
     bool is_busy = w->until_prompt && live_get_terminal(l, &t) &&
                    (!t.is_waiting || !is_taken(l) || state_works(t.key_reader));
 
+    w->was_unheard = live_has_unheard(l);
     w->scanned = w->has_since ? w->since_seq : transcript_unread(l->transcript);
     if (w->begin != NULL && !w->begin(w->arg, l)) {
         return false;

@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/err.h"
@@ -50,17 +51,22 @@ bool state_asks_password(const char *line, size_t n);
  * it is none, or nobody has the other end open any more. */
 enum sy_code state_read(int master, struct state_facts *facts, struct sy_error *err) SY_NODISCARD;
 
+/* Reads n bytes (at most 4,096) of a process's memory, and comes back whatever that one does. 0, or
+ * an errno. */
+typedef int state_peek_fn(pid_t pid, uintptr_t there, void *ret, size_t n);
+
 /*
  * Is this process in a read of the terminal `name` (/dev/pts/N)? Best effort, by
  * /proc/PID/syscall and the descriptor that it names: STATE_UNKNOWN where the kernel does not
  * tell (another user's process, one that may not be traced, a kernel without that file), and for
- * one that waits for several descriptors (poll, select), of which the terminal may be one. It
- * looks at the first thread alone; what it saw may be over when it returns.
+ * one that waits for several descriptors by poll or select where `peek` is NULL or fails. It waits
+ * for the terminal if that is one of them. It looks at the first thread alone; what it saw may be
+ * over when it returns.
  */
-enum state_answer state_reads_terminal(pid_t pid, const char *name);
+enum state_answer state_reads_terminal(pid_t pid, const char *name, state_peek_fn *peek);
 /* The same of a process group's leader and what it has started, down to a few: a shell that runs a
  * script waits for the one that reads. */
-enum state_answer state_group_reads(pid_t leader, const char *name);
+enum state_answer state_group_reads(pid_t leader, const char *name, state_peek_fn *peek);
 /*
  * Does this process, a shell without a line editor, wait for a command on the terminal `name`?
  * STATE_NO: what it reads is for its own `read` and the like. The kernel tells them apart by how
@@ -75,6 +81,9 @@ enum state_answer state_reads_commands(pid_t pid, const char *name);
  * stopped or gone.
  */
 bool state_works(pid_t pid);
+/* The same of a group's leader, of what it has started and of those beside it, as in a pipeline.
+ * True where there are too many to look at. */
+bool state_group_works(pid_t leader);
 /* Does this process, the leader of its group, wait for one in its group that it has started itself?
  * A shell with job control gives each command that is typed a group of its own: what is in its own
  * works out its prompt. False where the kernel does not tell. */

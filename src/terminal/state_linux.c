@@ -10,25 +10,7 @@
 
 #include "base/fd.h"
 #include "base/str.h"
-
-/* Those that wait for several descriptors. */
-static bool
-waits_for_many(uint64_t number)
-{
-    static const int numbers[] = {
-        SYS_ppoll, SYS_pselect6, SYS_epoll_pwait,
-#ifdef SYS_poll
-        SYS_poll,  SYS_select,   SYS_epoll_wait,
-#endif
-    };
-
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-        if (number == (uint64_t)numbers[i]) {
-            return true;
-        }
-    }
-    return false;
-}
+#include "terminal/state_internal.h"
 
 /* "0x" and hexadecimal digits, of which the value is no bigger than a descriptor may be. */
 static bool
@@ -52,8 +34,8 @@ to_number(unsigned *ret, const char *s)
     return true;
 }
 
-static enum state_answer
-is_terminal(pid_t pid, unsigned fd, const char *name)
+enum state_answer
+state_is_terminal(pid_t pid, unsigned fd, const char *name)
 {
     char path[64];
     char target[64];
@@ -70,7 +52,7 @@ is_terminal(pid_t pid, unsigned fd, const char *name)
 
 /* "NUMBER 0xARG1 0xARG2 ...", or "running". */
 static enum state_answer
-by_call(pid_t pid, char *text, const char *name)
+by_call(pid_t pid, char *text, const char *name, state_peek_fn *peek)
 {
     uint64_t number = 0;
     unsigned fd = 0;
@@ -83,8 +65,8 @@ by_call(pid_t pid, char *text, const char *name)
     if (!str_to_u64(&number, text, 0, UINT32_MAX)) {
         return STATE_UNKNOWN; /* -1: in no call, but not running either */
     }
-    if (waits_for_many(number)) {
-        return STATE_UNKNOWN;
+    if (state_waits_for_many(number)) {
+        return state_waits_for(pid, number, end + 1, name, peek);
     }
     if (number != SYS_read && number != SYS_readv) {
         return STATE_NO;
@@ -92,7 +74,7 @@ by_call(pid_t pid, char *text, const char *name)
     if (!to_number(&fd, end + 1)) {
         return STATE_UNKNOWN;
     }
-    return is_terminal(pid, fd, name);
+    return state_is_terminal(pid, fd, name);
 }
 
 static bool
@@ -119,11 +101,11 @@ read_call(char *ret, size_t size, pid_t pid)
 }
 
 enum state_answer
-state_reads_terminal(pid_t pid, const char *name)
+state_reads_terminal(pid_t pid, const char *name, state_peek_fn *peek)
 {
     char text[256];
 
-    return read_call(text, sizeof(text), pid) ? by_call(pid, text, name) : STATE_UNKNOWN;
+    return read_call(text, sizeof(text), pid) ? by_call(pid, text, name, peek) : STATE_UNKNOWN;
 }
 
 /* How much the call asks for: its third argument. 0: it says nothing of it. */
@@ -168,7 +150,7 @@ state_reads_commands(pid_t pid, const char *name)
     char text[256];
     unsigned wanted = read_call(text, sizeof(text), pid) ? wanted_bytes(text) : 0;
 
-    if (wanted == 0 || by_call(pid, text, name) != STATE_YES) {
+    if (wanted == 0 || by_call(pid, text, name, NULL) != STATE_YES) {
         return STATE_UNKNOWN;
     }
     if (is_program(pid, "dash")) {
@@ -219,13 +201,13 @@ add_children(struct looks *todo, pid_t pid, unsigned depth)
 }
 
 enum state_answer
-state_group_reads(pid_t leader, const char *name)
+state_group_reads(pid_t leader, const char *name, state_peek_fn *peek)
 {
     struct looks todo = {.pids = {leader}, .n = 1};
     enum state_answer ret = STATE_NO;
 
     for (size_t i = 0; i < todo.n; i++) {
-        enum state_answer one = state_reads_terminal(todo.pids[i], name);
+        enum state_answer one = state_reads_terminal(todo.pids[i], name, peek);
 
         if (one == STATE_YES) {
             return one;
@@ -259,6 +241,32 @@ state_works(pid_t pid)
     const char *state = read_state(text, sizeof(text), pid);
 
     return state != NULL && (state[0] == 'R' || state[0] == 'D') && state[1] == ' ';
+}
+
+bool
+state_group_works(pid_t leader)
+{
+    struct looks todo = {.pids = {leader}, .n = 1};
+    char text[128];
+    const char *state = read_state(text, sizeof(text), leader);
+    uint64_t parent = 0;
+
+    /* "S PARENT GROUP": who stands beside it in a pipeline is its parent's child. */
+    if (state != NULL && state[0] != '\0' && strchr(state + 2, ' ') != NULL) {
+        *strchr(state + 2, ' ') = '\0';
+        if (str_to_u64(&parent, state + 2, 1, INT32_MAX)) {
+            add_children(&todo, (pid_t)parent, 1);
+        }
+    }
+    for (size_t i = 0; i < todo.n; i++) {
+        if (state_works(todo.pids[i])) {
+            return true;
+        }
+        if (todo.depths[i] == 0) {
+            add_children(&todo, todo.pids[i], 1);
+        }
+    }
+    return todo.n == GROUP_LOOKS;
 }
 
 bool
@@ -413,8 +421,8 @@ state_may_read_commands(pid_t root)
         if (is_shell && !has_script) {
             has_script = read_input(input, sizeof(input), todo.pids[i]);
         }
-        has_reader =
-            has_reader || (has_script && state_reads_terminal(todo.pids[i], input) == STATE_YES);
+        has_reader = has_reader ||
+                     (has_script && state_reads_terminal(todo.pids[i], input, NULL) == STATE_YES);
         add_children(&todo, todo.pids[i], 1);
     }
     return todo.n == GROUP_LOOKS || (has_script && !has_reader);

@@ -521,3 +521,60 @@ for (const [shell, cmd, slow, mark] of [
     await p.ends();
   });
 }
+
+const SELECTS = `import select, sys, time
+print('go? ', end='', flush=True)
+select.select([sys.stdin], [], [], 300)
+print('got', sys.stdin.readline())
+`;
+const waits = {
+  'read -t (select)': "read -t 300 -p 'go? ' x; echo got $x",
+  'select of python': '/usr/bin/python3 selects.py',
+  'epoll of python': "/usr/bin/python3 -c \"import select, sys; print('go? ', end='', flush=True); e = select.epoll(); e.register(0, select.EPOLLIN); e.poll(300); print('got', sys.stdin.readline())\"",
+};
+
+for (const [how, cmd] of Object.entries(waits)) {
+  test(`a program that waits for its terminal among others (${how}) waits for input`, { timeout: STUCK_MS }, async (t) => {
+    const s = await openDrive(t);
+
+    fs.writeFileSync(path.join(s.yard.ws, 'selects.py'), SELECTS);
+    const p = await s.run(cmd, { until: 'input', yield_time_ms: 30_000 });
+
+    assert.deepEqual([p.last.reason, p.last.waiting_for_input], ['input', true], p.show());
+    await p.type('on\r', { pattern: 'got on', yield_time_ms: 30_000 });
+    await p.ends();
+  });
+}
+
+test('a server that waits for others than its terminal does not wait for input', { timeout: STUCK_MS }, async (t) => {
+  const s = await openDrive(t);
+  const p = await s.run("/usr/bin/python3 -c \"import os, select; r, w = os.pipe(); print('up', flush=True); select.select([r], [], [], 300)\"",
+    { until: 'input', yield_time_ms: 1500 });
+
+  assert.equal(p.last.reason, 'timeout', p.show());
+  assert.notEqual(p.last.waiting_for_input, true, p.show());
+});
+
+test('a program that is known to read is waited for no longer than that', { timeout: STUCK_MS }, async (t) => {
+  const s = await openDrive(t);
+  const p = await s.run("while read -r x; do echo got $x; done", { until: 'input', yield_time_ms: 30_000 });
+  const times = [];
+
+  for (let i = 0; i < 10; i += 1) {
+    const began = process.hrtime.bigint();
+
+    await p.type(`${i}\r`, { until: 'input', yield_time_ms: 30_000 });
+    times.push(Number(process.hrtime.bigint() - began) / 1e6);
+    assert.equal(p.last.reason, 'input', p.show());
+    assert.match(p.last.output, new RegExp(`got ${i}`), p.show());
+  }
+  // A silence of 30 ms is what others need.
+  assert.ok(Math.min(...times) < 25, `${times}`);
+
+  const pipe = await s.run('cat | while read -r x; do echo got $x; done', { until: 'input', yield_time_ms: 30_000 });
+
+  for (let i = 0; i < 5; i += 1) {
+    await pipe.type(`${i}\r`, { until: 'input', yield_time_ms: 30_000 });
+    assert.match(pipe.last.output, new RegExp(`got ${i}`), pipe.show());
+  }
+});

@@ -7,10 +7,15 @@
 
 #include <cmocka.h>
 
+#include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/epoll.h>
 #include <sys/prctl.h>
+#include <sys/select.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <termios.h>
 #include <unistd.h>
@@ -180,18 +185,105 @@ sees_a_process_that_reads_the_terminal(void **state)
     }
     /* Until it is there; a kernel that does not tell says so at once. */
     while (answer == STATE_NO) {
-        answer = state_reads_terminal(pid, p.name);
+        answer = state_reads_terminal(pid, p.name, NULL);
         (void)sched_yield();
     }
     assert_true(answer == STATE_YES || access("/proc/self/syscall", R_OK) != 0 ||
                 answer == STATE_UNKNOWN);
     if (answer == STATE_YES) {
-        assert_int_equal(state_reads_terminal(pid, "/dev/pts/none"), STATE_NO);
+        assert_int_equal(state_reads_terminal(pid, "/dev/pts/none", NULL), STATE_NO);
     }
     assert_int_equal(kill(pid, SIGKILL), 0);
     assert_int_equal(waitpid(pid, NULL, 0), pid);
-    assert_int_equal(state_reads_terminal(pid, p.name), STATE_UNKNOWN);
+    assert_int_equal(state_reads_terminal(pid, p.name, NULL), STATE_UNKNOWN);
     pty_close(&p);
+}
+
+static int
+peek(pid_t pid, uintptr_t there, void *ret, size_t n)
+{
+    const struct iovec here = {ret, n};
+    const struct iovec other = {(void *)there, n}; /* NOLINT(performance-no-int-to-ptr) */
+
+    return process_vm_readv(pid, &here, 1, &other, 1, 0) == (ssize_t)n ? 0 : EFAULT;
+}
+
+enum waits { BY_POLL, BY_SELECT, BY_EPOLL, WAITS };
+
+/* In the child: waits for that descriptor until it is killed. */
+static void
+child_waits(enum waits how, int fd)
+{
+    struct pollfd fds[2] = {
+        {.fd = -1         },
+        { .fd = fd, .events = POLLIN}
+    };
+    struct epoll_event event = {.events = EPOLLIN};
+    int epoll = epoll_create1(EPOLL_CLOEXEC);
+    fd_set set;
+
+    FD_ZERO(&set);
+    FD_SET(fd, &set);
+    (void)epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
+    switch (how) {
+    case BY_POLL:
+        (void)poll(fds, 2, -1);
+        break;
+    case BY_SELECT:
+        (void)select(fd + 1, &set, NULL, NULL, NULL);
+        break;
+    case BY_EPOLL:
+        (void)epoll_wait(epoll, &event, 1, -1);
+        break;
+    case WAITS:
+        break;
+    }
+    _exit(0);
+}
+
+static void
+sees_a_process_that_waits_for_the_terminal_among_others(void **state)
+{
+    (void)state;
+    for (int how = 0; how < WAITS; how++) {
+        struct pty p;
+        int other[2] = {-1, -1};
+        pid_t pid = 0;
+        pid_t server = 0;
+        enum state_answer answer = STATE_NO;
+
+        pty_open(&p);
+        assert_int_equal(pipe2(other, O_CLOEXEC), 0);
+        pid = fork();
+        assert_true(pid >= 0);
+        if (pid == 0) {
+            child_waits((enum waits)how, p.slave);
+        }
+        server = fork();
+        assert_true(server >= 0);
+        if (server == 0) {
+            child_waits((enum waits)how, other[0]);
+        }
+        while (answer == STATE_NO) {
+            answer = state_reads_terminal(pid, p.name, peek);
+            (void)sched_yield();
+        }
+        assert_true(answer == STATE_YES || access("/proc/self/syscall", R_OK) != 0);
+        if (answer == STATE_YES) {
+            /* One that waits for something else never does. */
+            while (state_works(server)) {
+                assert_int_equal(state_reads_terminal(server, p.name, peek), STATE_NO);
+            }
+            assert_int_equal(state_reads_terminal(server, p.name, peek), STATE_NO);
+        }
+        assert_int_equal(kill(pid, SIGKILL), 0);
+        assert_int_equal(kill(server, SIGKILL), 0);
+        assert_int_equal(waitpid(pid, NULL, 0), pid);
+        assert_int_equal(waitpid(server, NULL, 0), server);
+        fd_close(&other[0]);
+        fd_close(&other[1]);
+        pty_close(&p);
+    }
 }
 
 static void
@@ -217,11 +309,11 @@ sees_that_a_child_of_the_leader_reads(void **state)
         _exit(0);
     }
     while (answer == STATE_NO) {
-        answer = state_group_reads(pid, p.name);
+        answer = state_group_reads(pid, p.name, NULL);
         (void)sched_yield();
     }
     assert_true(answer == STATE_YES || access("/proc/thread-self/children", R_OK) != 0 ||
-                state_reads_terminal(pid, p.name) == STATE_UNKNOWN);
+                state_reads_terminal(pid, p.name, NULL) == STATE_UNKNOWN);
     assert_false(state_is_shell(pid));
     assert_int_equal(kill(-pid, SIGKILL), 0);
     assert_int_equal(waitpid(pid, NULL, 0), pid);
@@ -364,7 +456,7 @@ tells_a_shell_that_waits_from_its_read(void **state)
             child_is_shell(p.slave, rows[i].words);
         }
         while (answer == STATE_NO) {
-            answer = state_reads_terminal(pid, p.name);
+            answer = state_reads_terminal(pid, p.name, NULL);
             (void)sched_yield();
         }
         /* A kernel that does not tell, or a bash of other sizes. */
@@ -388,6 +480,7 @@ main(void)
         cmocka_unit_test(knows_a_line_that_asks_for_a_password),
         cmocka_unit_test(reads_the_modes_from_the_master),
         cmocka_unit_test(sees_a_process_that_reads_the_terminal),
+        cmocka_unit_test(sees_a_process_that_waits_for_the_terminal_among_others),
         cmocka_unit_test(sees_that_a_child_of_the_leader_reads),
         cmocka_unit_test(tells_whether_a_shell_waits_for_one_of_its_own_group),
         cmocka_unit_test(tells_a_shell_that_waits_from_its_read),

@@ -272,22 +272,45 @@ struct names_met {
     uint64_t bits[32];
 };
 
-/* True: the name may have been met before. */
-static bool
-meet(struct names_met *met, struct name name)
+static uint32_t
+hash_of(struct name name)
 {
     uint32_t hash = 2166136261U; /* FNV-1a */
 
     for (size_t i = 0; i < name.n; i++) {
         hash = (hash ^ (unsigned char)name.s[i]) * 16777619U;
     }
+    return hash;
+}
 
+/* False: the name was not met before. */
+static bool
+may_be_met(const struct names_met *met, struct name name)
+{
+    const uint32_t hash = hash_of(name);
+
+    return (met->bits[hash % COUNT(met->bits)] >> (hash >> 26) & 1U) != 0;
+}
+
+/* True: the name may have been met before. */
+static bool
+meet(struct names_met *met, struct name name)
+{
+    const uint32_t hash = hash_of(name);
     uint64_t *word = &met->bits[hash % COUNT(met->bits)];
-    uint64_t bit = 1ULL << (hash >> 26);
-    bool is_known = (*word & bit) != 0;
+    const uint64_t bit = 1ULL << (hash >> 26);
+    const bool is_known = (*word & bit) != 0;
 
     *word |= bit;
     return is_known;
+}
+
+static void
+unset(struct strv *list, const struct names_met *met, const char *name)
+{
+    if (may_be_met(met, (struct name){name, strlen(name)})) {
+        strv_env_unset(list, name);
+    }
 }
 
 /* Adds or replaces a variable. */
@@ -457,7 +480,7 @@ apply_rows(struct strv *ret, struct names_met *met, const struct env_policy *pol
             continue;
         }
         if (row->value == NULL) {
-            strv_env_unset(ret, row->name);
+            unset(ret, met, row->name);
         } else {
             rc = put(ret, met, row->name, row->value);
         }
@@ -510,8 +533,8 @@ apply_facts(struct strv *ret, struct names_met *met, const struct env_facts *fac
 {
     enum sy_code rc = put(ret, met, "SHELLYARD", "1");
 
-    strv_env_unset(ret, "CODEX_SANDBOX_NETWORK_DISABLED");
-    strv_env_unset(ret, "CODEX_SANDBOX");
+    unset(ret, met, "CODEX_SANDBOX_NETWORK_DISABLED");
+    unset(ret, met, "CODEX_SANDBOX");
     if (rc == SY_E_OK && !facts->has_network) {
         rc = put(ret, met, "CODEX_SANDBOX_NETWORK_DISABLED", "1");
     }

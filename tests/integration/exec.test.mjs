@@ -67,6 +67,21 @@ test('TMPDIR is a place to write to only where it is a directory', limit, async 
   assert.equal((await write(dir)).code, 0);
 });
 
+test('TMPDIR makes / no writable root', limit, async (t) => {
+  const yard = makeYard();
+  const file = path.join(yard.outside, 'file');
+  for (const tmpdir of ['/', '/tmp/..', '/proc/self/root']) {
+    for (const tier of ['auto', 'no-namespace']) {
+      const options = { env: { ...yard.env, TMPDIR: tmpdir } };
+      const done = await exec(yard, ['-c', `sandbox.tier=${tier}`, '--', 'sh', '-c', 'echo x >"$0"', file], options);
+      assert.equal(done.code, 2, done.stderr);
+      assert.ok(!fs.existsSync(file));
+      const told = spawnSync(program, ['sandbox', 'explain', '-c', `sandbox.tier=${tier}`, 'write', file], { cwd: yard.ws, ...options, encoding: 'utf8' });
+      assert.match(told.stdout, /^denied: /);
+    }
+  }
+});
+
 test('exec refuses wrong arguments before anything runs', limit, async (t) => {
   const yard = makeYard();
   for (const [args, sentence, code] of [

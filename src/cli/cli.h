@@ -142,6 +142,8 @@ int cli_out(const struct buf *b, int status);
 /* "shellyard: SENTENCE\n" on standard error, with what could deceive a reader made visible;
  * returns the code's exit status. */
 int cli_fail(const struct sy_error *err);
+/* The same for a verb that only judges, where 125 says nothing: 2 for a wrong directory too. */
+int cli_fail_judging(const struct sy_error *err);
 /* One more line like that, for notes. */
 void cli_note(const char *fmt, ...) SY_PRINTF(1, 2);
 

@@ -159,6 +159,16 @@ test('sandbox explain says what exec then does', limit, async (t) => {
   }
   assert.equal(run(yard, ['sandbox', 'explain', 'connect', 'example.com:443']).status, 1);
   assert.equal(run(yard, ['sandbox', 'explain', 'read', '/etc/hosts']).status, 0);
+  // Where nothing runs, nothing is allowed: it says what exec says.
+  const missing = ['-c', 'sandbox.writable_roots=["/no-such"]'];
+  const nothing = run(yard, ['sandbox', 'explain', ...missing, 'write', 'f']);
+  assert.equal(nothing.status, 125);
+  assert.equal(nothing.stderr, (await exec(yard, [...missing, '--', 'true'])).stderr);
+  for (const words of [['sandbox', 'explain', '-C', '/no-such', 'write', 'f'], ['explain', '-C', '/no-such', 'true']]) {
+    const lost = run(yard, words);
+    assert.equal(lost.status, 2, lost.stderr);
+    assert.match(lost.stderr, /'\/no-such'/);
+  }
   const wrong = run(yard, ['sandbox', 'explain', 'exec', '/bin/true']);
   assert.equal(wrong.status, 2);
   assert.match(wrong.stderr, /right are read, write, create, delete, rename, truncate, chmod, connect/);

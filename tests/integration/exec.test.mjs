@@ -134,6 +134,22 @@ test('exec --json is one object with all facts', limit, async (t) => {
     assert.deepEqual([refused.code, refused.stderr, said.status, said.exit_code, said.error.code], [status, '', 'failed', status, code]);
     assert.match(said.error.message, message);
   }
+  // And where the command line itself is wrong.
+  for (const [args, message] of [
+    [['--json', '--jsom', '--', 'true'], /unknown option '--jsom'/],
+    [['--jsom', '--json', '--', 'true'], /unknown option '--jsom'/],
+    [['--json'], /expected \[--\] COMMAND/],
+    [['--json', '--'], /expected \[--\] COMMAND/],
+    [['--json', '-C'], /needs a value/],
+  ]) {
+    const refused = await exec(yard, args);
+    const said = JSON.parse(refused.stdout);
+    assert.deepEqual([refused.code, refused.stderr, said.status, said.exit_code, said.error.code], [2, '', 'failed', 2, 'SY_E_ARG']);
+    assert.match(said.error.message, message);
+  }
+  // A word of the command is none of ours.
+  const plain = await exec(yard, ['--jsom', '--', 'echo', '--json']);
+  assert.deepEqual([plain.code, plain.stdout], [2, '']);
 });
 
 test('a working directory that is gone is named, with what to do', limit, (t) => {

@@ -116,6 +116,7 @@ build_environment(struct orch_call *c)
         .has_terminal = c->request.input.kind == INPUT_TERMINAL,
         .has_network = sandbox_policy_has_network(&c->turn.sandbox),
         .tmpdir = c->turn.sandbox.tmpdir,
+        .cwd = c->request.params.cwd,
     };
 
     if (c->has_login_env) {

@@ -50,6 +50,15 @@ for (const mode of ['workspace-write', 'danger-full-access']) {
   });
 }
 
+eachFront('PWD names the working directory to programs that no shell starts', async (t, { yard, open }) => {
+  const front = await open({ env: { PWD: yard.ws } });
+  const dir = path.join(yard.ws, 'sub');
+  fs.mkdirSync(dir);
+  const r = await front.run("tr '\\0' '\\n' </proc/$$/environ | grep ^PWD=", { cwd: dir });
+
+  assert.equal(r.output, `PWD=${dir}\n`);
+});
+
 eachFront('A23 an exclamation mark arrives as it was sent', async (t, { open }) => {
   const front = await open();
   const r = await front.run('[ ! -e /nonexist ] && x=5 && echo "a!b ${x} $((x!=4)) \\\\! {q}"');

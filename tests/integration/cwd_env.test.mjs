@@ -150,5 +150,11 @@ eachFront('A25 what changes how programs are loaded or shells start never passes
 
     assert.equal(asked.output, 'A=b\n');
     assert.equal(asked.note, "variable 'LD_BIND_NOT' is never passed to commands: set it within the command");
+    const several = Object.fromEntries(['ENV', 'BASH_ENV', 'LD_A'].map((name) => [name, 'x']));
+    assert.equal((await front.run('true', { env: { A: 'b', ...several } })).note,
+      "variables 'ENV', 'BASH_ENV', 'LD_A' are never passed to commands: set them within the command");
+    const many = Object.fromEntries(Array.from({ length: 30 }, (_, i) => [`LD_${i}`, 'x']));
+    assert.match((await front.run('true', { env: many })).note,
+      /^variables 'LD_0', .*, 'LD_7' and 22 more are never passed to commands: set them within the command$/);
   }
 });

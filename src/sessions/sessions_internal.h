@@ -111,6 +111,7 @@ struct live {
     bool has_lost_input;     /* of what was typed last: live_has_lost_input */
     uint64_t seen;           /* live_seen */
     bool was_drawing;        /* live_was_drawing */
+    bool has_drawn;          /* live_has_drawn */
     struct terminal *screen; /* NULL: it has no terminal */
     struct live_wait *waits; /* the first one's turn it is */
     bool is_looking;         /* inside of look() */

@@ -26,7 +26,7 @@ static size_t
 find_by_name(const struct cli_option *options, const char *name, size_t len)
 {
     for (size_t i = 0; options[i].name != NULL; i++) {
-        if (strlen(options[i].name) == len && memcmp(options[i].name, name, len) == 0) {
+        if (str_is(options[i].name, name, len)) {
             return i;
         }
     }

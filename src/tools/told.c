@@ -17,7 +17,7 @@ struct told_place {
 static bool
 is_named(const struct told_place *p, const char *name)
 {
-    return strlen(name) == p->len && memcmp(p->name, name, p->len) == 0;
+    return str_is(name, p->name, p->len);
 }
 
 static int64_t

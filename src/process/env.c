@@ -2,6 +2,7 @@
 
 #include <stdint.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/limits.h"
 #include "base/mem.h"
@@ -527,6 +528,25 @@ make_locale_utf8(struct strv *ret, struct names_met *met, const struct env_polic
     return SY_E_OK;
 }
 
+/* A shell sets it by itself, a program that is executed as it is reads what was there: the
+ * engine's. What names the same directory by a link stays, as in a shell. */
+static enum sy_code
+correct_pwd(struct strv *ret, struct names_met *met, const struct env_policy *policy,
+            const char *cwd)
+{
+    static const struct name name = {"PWD", sizeof("PWD") - 1};
+    const char *pwd = strv_env_get(ret, name.s);
+    struct stat named;
+    struct stat here;
+
+    if (pwd == NULL || cwd == NULL || str_eq(pwd, cwd) || is_chosen(ret, policy, name) ||
+        (pwd[0] == '/' && stat(pwd, &named) == 0 && stat(cwd, &here) == 0 &&
+         named.st_dev == here.st_dev && named.st_ino == here.st_ino)) {
+        return SY_E_OK;
+    }
+    return put(ret, met, name.s, cwd);
+}
+
 /* What holds whoever says otherwise. */
 static enum sy_code
 apply_facts(struct strv *ret, struct names_met *met, const struct env_facts *facts)
@@ -563,6 +583,9 @@ env_build(struct strv *ret, const struct env_policy *policy, char *const *base, 
     }
     if (rc == SY_E_OK && facts->tmpdir != NULL) {
         rc = put(ret, &met, "TMPDIR", facts->tmpdir);
+    }
+    if (rc == SY_E_OK) {
+        rc = correct_pwd(ret, &met, policy, facts->cwd);
     }
     if (rc == SY_E_OK) {
         rc = add_entries(ret, &met, extra);

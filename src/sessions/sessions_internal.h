@@ -46,13 +46,17 @@ struct typed_reading {
     bool had_paste;       /* in this line */
     bool minds_pastes;    /* it is the other reading of a line with one, and of no other */
     size_t closing;       /* so many of the bracket that closes it have come */
+    bool minds_losses;    /* it is the reading that loses a byte behind Ctrl-C, and no other */
+    bool loses_next;      /* Ctrl-C came */
+    bool had_loss;        /* in this line, or the block that it belongs to */
 };
 
-/* Both ways to take it (typed.c): whether the program knows pastes it says itself, and a
- * program can say what is not so. */
+/* The ways to take it (typed.c): whether the program knows pastes it says itself, and a
+ * program can say what is not so; whether the byte behind a Ctrl-C arrives nobody knows. */
 struct typed {
     struct typed_reading keys;
     struct typed_reading pastes;
+    struct typed_reading losses;
 };
 
 /* A program whose terminal is set as if it waited, and which shows no prompt or does not read, may
@@ -107,6 +111,7 @@ struct live {
     bool has_lost_input;     /* of what was typed last: live_has_lost_input */
     uint64_t seen;           /* live_seen */
     bool was_drawing;        /* live_was_drawing */
+    bool has_drawn;          /* live_has_drawn */
     struct terminal *screen; /* NULL: it has no terminal */
     struct live_wait *waits; /* the first one's turn it is */
     bool is_looking;         /* inside of look() */

@@ -10,6 +10,9 @@
  * Between the brackets of a paste a program that knows them takes each byte as itself, and any
  * other lets control characters edit. Which kind reads can't be known (the terminal's mode may be
  * somebody else's), so such a line is judged both ways.
+ *
+ * The byte behind a Ctrl-C may be read with the line that goes: line editors have it in hand when
+ * they come to the signal, and drop it. So the line behind one is judged without it, too.
  */
 #include <string.h>
 
@@ -23,8 +26,9 @@ typed_init(struct typed *t, bool is_pipe)
     struct typed_reading plain = {
         .line.max = LIMIT_TYPED_LINE, .block.max = LIMIT_TYPED_LINE, .is_pipe = is_pipe};
 
-    *t = (struct typed){.keys = plain, .pastes = plain};
+    *t = (struct typed){.keys = plain, .pastes = plain, .losses = plain};
     t->pastes.minds_pastes = true;
+    t->losses.minds_losses = true;
 }
 
 void
@@ -34,6 +38,8 @@ typed_fini(struct typed *t)
     buf_fini(&t->keys.block);
     buf_fini(&t->pastes.line);
     buf_fini(&t->pastes.block);
+    buf_fini(&t->losses.line);
+    buf_fini(&t->losses.block);
 }
 
 bool
@@ -101,6 +107,8 @@ edit(struct typed_reading *t, unsigned char c)
     case TYPED_INTERRUPT: /* Ctrl-C, Ctrl-U: the line is gone, by the first with all before it */
         buf_fini(&t->block);
         line->len = 0;
+        t->loses_next = t->minds_losses;
+        t->had_loss = false;
         break;
     case 0x15:
         line->len = 0;
@@ -169,7 +177,7 @@ judge(struct typed_reading *t, struct orch_call *call, struct sy_error *err)
     bool ignored = false;
     enum sy_code rc = SY_E_OK;
 
-    if (call == NULL || (t->minds_pastes && !t->had_paste)) {
+    if (call == NULL || (t->minds_pastes && !t->had_paste) || (t->minds_losses && !t->had_loss)) {
         return SY_E_OK;
     }
     if (t->line.len > 0) {
@@ -210,6 +218,7 @@ submit(struct typed_reading *t, struct orch_call *call, struct sy_error *err)
     buf_reset(&t->line);
     t->n_starts = 0;
     t->had_paste = t->is_paste;
+    t->had_loss = t->had_loss && t->block.len > 0;
     return rc;
 }
 
@@ -281,6 +290,11 @@ follow_byte(struct typed_reading *t, struct orch_call *call, bool knows_paste, c
 {
     const bool is_run = is_accept_and_hold(t, c);
 
+    if (t->loses_next && c != TYPED_INTERRUPT) {
+        t->loses_next = false;
+        t->had_loss = true;
+        return SY_E_OK;
+    }
     if (t->is_pipe && c == TYPED_INTERRUPT) {
         return SY_E_OK;
     }
@@ -358,13 +372,17 @@ typed_follow(struct typed *t, struct orch_call *call, bool knows_paste, const ch
 {
     /* What is refused leaves no trace. */
     struct typed now = {.keys.line.max = 0};
-    enum sy_code rc =
-        copy(&now.keys, &t->keys) == SY_E_OK && copy(&now.pastes, &t->pastes) == SY_E_OK
-            ? follow(&now.keys, call, false, bytes, n, err)
-            : sy_err_nomem(err);
+    enum sy_code rc = copy(&now.keys, &t->keys) == SY_E_OK &&
+                              copy(&now.pastes, &t->pastes) == SY_E_OK &&
+                              copy(&now.losses, &t->losses) == SY_E_OK
+                          ? follow(&now.keys, call, false, bytes, n, err)
+                          : sy_err_nomem(err);
 
     if (rc == SY_E_OK) {
         rc = follow(&now.pastes, call, knows_paste, bytes, n, err);
+    }
+    if (rc == SY_E_OK) {
+        rc = follow(&now.losses, call, false, bytes, n, err);
     }
     if (rc != SY_E_OK) {
         if (rc == SY_E_DENIED) {
@@ -375,5 +393,6 @@ typed_follow(struct typed *t, struct orch_call *call, bool knows_paste, const ch
     }
     put(&t->keys, &now.keys);
     put(&t->pastes, &now.pastes);
+    put(&t->losses, &now.losses);
     return SY_E_OK;
 }

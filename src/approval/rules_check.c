@@ -37,9 +37,8 @@ decides_what_runs(const char *assignment)
     size_t len = strcspn(assignment, "=");
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        if (str_ends(names[i], "_")
-                ? str_starts(assignment, names[i])
-                : strlen(names[i]) == len && strncmp(names[i], assignment, len) == 0) {
+        if (str_ends(names[i], "_") ? str_starts(assignment, names[i])
+                                    : str_is(names[i], assignment, len)) {
             return true;
         }
     }

@@ -112,8 +112,7 @@ env_has(const struct rule *r, const char *assignment)
     for (size_t i = 0; i < r->env.n; i++) {
         const char *entry = r->env.v[i];
 
-        if (str_eq(entry, assignment) ||
-            (strlen(entry) == len && strncmp(entry, assignment, len) == 0)) {
+        if (str_eq(entry, assignment) || str_is(entry, assignment, len)) {
             return true;
         }
     }

@@ -12,6 +12,12 @@ str_eq(const char *a, const char *b)
 }
 
 bool
+str_is(const char *s, const char *bytes, size_t n)
+{
+    return strlen(s) == n && (n == 0 || memcmp(s, bytes, n) == 0);
+}
+
+bool
 str_starts(const char *s, const char *prefix)
 {
     while (*prefix != '\0' && *s == *prefix) {

@@ -9,6 +9,8 @@
 #include "base/err.h"
 
 bool str_eq(const char *a, const char *b);
+/* Is the string made of these bytes, and no others? */
+bool str_is(const char *s, const char *bytes, size_t n);
 bool str_starts(const char *s, const char *prefix);
 bool str_ends(const char *s, const char *suffix);
 

@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -42,6 +43,22 @@ check_workspace(const struct trusted_file *file, const struct place *at, const s
                        "directory%s%s",
                        file->way_out != NULL ? " " : "",
                        file->way_out != NULL ? file->way_out : "");
+}
+
+/* By another name it may lie in the workspace. What we can't write, as in a store that links equal
+ * files, no command of ours can either. */
+static enum sy_code
+check_names(const struct trusted_file *file, const struct place *at, const struct stat *st,
+            struct sy_error *err)
+{
+    if (file->workspace == NULL || st->st_nlink < 2 ||
+        faccessat(AT_FDCWD, file->path, W_OK, AT_EACCESS) != 0) {
+        return SY_E_OK;
+    }
+    return place_error(err, at,
+                       "has %ju names (hard links), and a file within a workspace may be one of "
+                       "them; make it a copy of its own",
+                       (uintmax_t)st->st_nlink);
 }
 
 static enum sy_code
@@ -108,6 +125,9 @@ trusted_file_read(struct buf *b, bool *ret_exists, const struct trusted_file *fi
 
     enum sy_code rc = check_workspace(file, &at, &st, err);
 
+    if (rc == SY_E_OK) {
+        rc = check_names(file, &at, &st, err);
+    }
     if (rc == SY_E_OK) {
         rc = check_owner(file, &at, &st, fd, err);
     }

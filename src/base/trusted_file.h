@@ -9,7 +9,7 @@
 /*
  * A file whose word counts: only its owner, who is the effective user or root, may write it (and a
  * group that is the owner's alone, private_group.h), and it does not lie in a workspace, where
- * commands could.
+ * commands could: not by this name, nor, if we can write it, by any other.
  */
 struct trusted_file {
     const char *path;

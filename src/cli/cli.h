@@ -60,6 +60,8 @@ struct cli_verb {
     size_t max_operands;
     bool ends_options; /* the first operand ends the options, as in env(1) */
     int (*run)(const struct cli_args *args);
+    /* Tells what is wrong with the command line; NULL: cli_fail. */
+    int (*fail)(const struct cli_args *args, const struct sy_error *err);
 };
 
 /* A parsed command line. Borrows argv. */
@@ -83,8 +85,9 @@ const char *cli_verb_nearest(const struct cli_verb *const *verbs, const char *na
 /*
  * Parses what follows a verb (argv NULL-terminated; operands are moved to its
  * front). SY_E_ARG with a sentence that names the word and, if there is one,
- * the nearest right one. `path` is the verb's full name for messages
- * ("sandbox check").
+ * the nearest right one; *ret has what was read until then, and a --json that
+ * stands behind it, for whoever tells. `path` is the verb's full name for
+ * messages ("sandbox check").
  */
 enum sy_code cli_parse(struct cli_args *ret, const struct cli_verb *verb, const char *path,
                        char **argv, struct sy_error *err) SY_NODISCARD;
@@ -142,6 +145,8 @@ int cli_out(const struct buf *b, int status);
 /* "shellyard: SENTENCE\n" on standard error, with what could deceive a reader made visible;
  * returns the code's exit status. */
 int cli_fail(const struct sy_error *err);
+/* The same for a verb that only judges, where 125 says nothing: 2 for a wrong directory too. */
+int cli_fail_judging(const struct sy_error *err);
 /* One more line like that, for notes. */
 void cli_note(const char *fmt, ...) SY_PRINTF(1, 2);
 

@@ -25,8 +25,8 @@ yaml_file_get(struct yaml_file *f, const yaml_node_t *map, const char *key,
          p++) {
         const yaml_node_t *k = yaml_document_get_node(&f->doc, p->key);
 
-        if (k != NULL && k->type == YAML_SCALAR_NODE && k->data.scalar.length == strlen(key) &&
-            memcmp(k->data.scalar.value, key, strlen(key)) == 0) {
+        if (k != NULL && k->type == YAML_SCALAR_NODE &&
+            str_is(key, (const char *)k->data.scalar.value, k->data.scalar.length)) {
             if (ret_key != NULL) {
                 *ret_key = k;
             }
@@ -88,8 +88,7 @@ static bool
 scalar_is(const yaml_node_t *node, const char *text)
 {
     return node != NULL && node->type == YAML_SCALAR_NODE &&
-           node->data.scalar.length == strlen(text) &&
-           memcmp(node->data.scalar.value, text, strlen(text)) == 0;
+           str_is(text, (const char *)node->data.scalar.value, node->data.scalar.length);
 }
 
 /* A second pair with the key: readers take the first, the last, or none. */

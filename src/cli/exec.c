@@ -438,4 +438,5 @@ const struct cli_verb verb_exec = {
     .max_operands = LIMIT_ARGV,
     .ends_options = true,
     .run = exec_main,
+    .fail = exec_fail,
 };

@@ -337,7 +337,7 @@ explain_main(const struct cli_args *args)
         rc = judge(&e, &err);
     }
     if (rc != SY_E_OK) {
-        return cli_fail(&err);
+        return cli_fail_judging(&err);
     }
     rc = cli_get(args, "json") != NULL ? explain_json(&text, &e) : explain_text(&text, &e);
     if (rc != SY_E_OK) {

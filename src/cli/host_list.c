@@ -131,7 +131,7 @@ find_owner(const struct host *h, const char *id, const char **ret_rest)
         char owner[OWNER];
 
         owner_name(owner, c);
-        if (strlen(owner) == n && strncmp(owner, id, n) == 0) {
+        if (str_is(owner, id, n)) {
             return c;
         }
     }

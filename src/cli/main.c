@@ -43,7 +43,7 @@ run_leaf(const struct cli_verb *verb, const char *path, char **argv)
     struct sy_error err = {0};
 
     if (cli_parse(&args, verb, path, argv, &err) != SY_E_OK) {
-        return cli_fail(&err);
+        return verb->fail != NULL ? verb->fail(&args, &err) : cli_fail(&err);
     }
     if (args.wants_help) {
         SY_AUTO(buf_fini) struct buf text = {.max = LIMIT_CLI_TEXT};

@@ -26,7 +26,7 @@ static size_t
 find_by_name(const struct cli_option *options, const char *name, size_t len)
 {
     for (size_t i = 0; options[i].name != NULL; i++) {
-        if (strlen(options[i].name) == len && memcmp(options[i].name, name, len) == 0) {
+        if (str_is(options[i].name, name, len)) {
             return i;
         }
     }
@@ -163,6 +163,19 @@ check_operands(const struct parse *p, struct sy_error *err)
     return SY_E_OK;
 }
 
+/* Who asked for an object gets one, wherever in a wrong command line that stands. */
+static void
+look_for_json(const struct parse *p)
+{
+    size_t i = find_by_name(p->verb->options, "json", strlen("json"));
+
+    for (char **word = p->next; i != NO_OPTION && *word != NULL && !str_eq(*word, "--"); word++) {
+        if (str_eq(*word, "--json")) {
+            p->args->values[i] = "";
+        }
+    }
+}
+
 enum sy_code
 cli_parse(struct cli_args *ret, const struct cli_verb *verb, const char *path, char **argv,
           struct sy_error *err)
@@ -186,6 +199,7 @@ cli_parse(struct cli_args *ret, const struct cli_verb *verb, const char *path, c
             enum sy_code rc = parse_option(&p, word, err);
 
             if (rc != SY_E_OK) {
+                look_for_json(&p);
                 return rc;
             }
         }

@@ -52,6 +52,14 @@ cli_fail(const struct sy_error *err)
     return sy_code_status(err->code);
 }
 
+int
+cli_fail_judging(const struct sy_error *err)
+{
+    int status = cli_fail(err);
+
+    return err->code == SY_E_CWD ? sy_code_status(SY_E_ARG) : status;
+}
+
 void
 cli_note(const char *fmt, ...)
 {

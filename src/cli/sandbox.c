@@ -509,6 +509,7 @@ explain_main(const struct cli_args *args)
     SY_AUTO(buf_fini) struct buf text = {.max = LIMIT_CLI_TEXT};
     enum sandbox_operation operation = OPERATION_READ;
     struct sandbox_explanation e = {0};
+    struct sandbox_ready *ready = NULL;
     struct sandbox_caps caps;
     struct sy_error err = {0};
     enum sy_code rc = parse_operation(&operation, args->operands[0], &err);
@@ -516,12 +517,15 @@ explain_main(const struct cli_args *args)
     if (rc == SY_E_OK) {
         rc = cli_engine_load(&engine, args, cli_get(args, "cwd"), cli_get(args, "sandbox"), &err);
     }
-    if (rc == SY_E_OK) {
-        rc = cli_engine_turn_found(&engine, &err);
-    }
+    rc = rc == SY_E_OK ? cli_engine_turn_found(&engine, &err) : rc;
     if (rc == SY_E_OK) {
         probe_tiers(&caps, &engine.turn.sandbox);
         rc = sandbox_plan_new(&plan, &engine.turn.sandbox, &caps, &err);
+    }
+    /* What keeps every command from running keeps this one from it. */
+    if (rc == SY_E_OK && sandbox_plan_tier(plan) != TIER_NONE) {
+        rc = sandbox_ready_new(&ready, plan, &err);
+        sandbox_ready_free(ready);
     }
     if (rc == SY_E_OK) {
         rc = sandbox_explain(&e, plan, operation, args->operands[1], &err);
@@ -530,7 +534,7 @@ explain_main(const struct cli_args *args)
         rc = cli_explain_protected(&e, &engine, plan, operation, &err);
     }
     if (rc != SY_E_OK) {
-        return cli_fail(&err);
+        return cli_fail_judging(&err);
     }
     rc = cli_get(args, "json") != NULL ? explain_json(&text, args, &e) : explain_text(&text, &e);
     return print_or_fail(rc, &text, e.is_allowed ? 0 : 1);

@@ -66,7 +66,10 @@ cli_wide_roots(struct cli_wide ret[CLI_WIDE_MAX], const struct cli_engine *e)
     look_at(ret, &n, &workspace, e->cwd, home);
     /* /tmp is a root by itself. */
     if (!e->config.sandbox.exclude_tmpdir_env_var && tmp != NULL && !str_eq(tmp, "/tmp")) {
+        size_t before = n;
+
         look_at(ret, &n, &tmpdir, tmp, home);
+        n = n > before && str_eq(ret[before].path, "/") ? before : n; /* which is none then */
     }
     return n;
 }

@@ -22,18 +22,12 @@ config_short_name(const struct config_row *row)
     return strchr(row->info.key, '.') + 1;
 }
 
-static bool
-is_text(const char *word, const char *text, size_t len)
-{
-    return strlen(word) == len && memcmp(word, text, len) == 0;
-}
-
 size_t
 config_find_key(const char *key, size_t len)
 {
     size_t i = 0;
 
-    while (i < CONFIG_KEYS && !is_text(config_rows[i].info.key, key, len)) {
+    while (i < CONFIG_KEYS && !str_is(config_rows[i].info.key, key, len)) {
         i++;
     }
     return i;
@@ -53,7 +47,7 @@ config_find_in_section(const char *section, const char *name, size_t len)
     size_t i = 0;
 
     while (i < CONFIG_KEYS && !(is_in_section(&config_rows[i], section) &&
-                                is_text(config_short_name(&config_rows[i]), name, len))) {
+                                str_is(config_short_name(&config_rows[i]), name, len))) {
         i++;
     }
     return i;
@@ -63,7 +57,7 @@ const char *
 config_find_section(const char *name, size_t len)
 {
     for (size_t i = 0; i < SECTIONS; i++) {
-        if (is_text(sections[i], name, len)) {
+        if (str_is(sections[i], name, len)) {
             return sections[i];
         }
     }
@@ -154,7 +148,7 @@ config_same_elsewhere(struct config_same *ret, const char *got, size_t len)
         const char *between = n > 0 ? "' or '" : "";
         size_t more = strlen(between) + strlen(key);
 
-        if (is_text(config_short_name(&config_rows[i]), got, len) && n + more < sizeof(ret->text)) {
+        if (str_is(config_short_name(&config_rows[i]), got, len) && n + more < sizeof(ret->text)) {
             memcpy(ret->text + n, between, strlen(between));
             memcpy(ret->text + n + strlen(between), key, strlen(key) + 1);
             n += more;

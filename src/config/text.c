@@ -174,7 +174,7 @@ find_variable(const char *name, size_t len)
 
     for (; i < CONFIG_KEYS; i++) {
         config_variable_name(variable, &config_rows[i]);
-        if (strlen(variable) == len && memcmp(variable, name, len) == 0) {
+        if (str_is(variable, name, len)) {
             break;
         }
     }

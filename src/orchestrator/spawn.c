@@ -7,6 +7,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/utf8.h"
 #include "guard/guard.h"
 #include "orchestrator/call_internal.h"
 #include "process/template.h"
@@ -83,25 +84,41 @@ add_overlay(struct orch_call *c)
     return rc;
 }
 
-/* Who set a variable would look in vain for why it is not there. The environment may be built more
- * than once. */
+#define LEFT_OUT_NAMES 8U
+#define LEFT_OUT_NAME  40U
+
+/* Who set variables would look in vain for why they are not there. The environment may be built
+ * more than once. */
 static void
 tell_left_out(struct orch_call *c)
 {
     const struct strv *env = &c->request.params.env;
-    char note[160];
+    char names[LEFT_OUT_NAMES * (LEFT_OUT_NAME + 4) + 1] = "";
+    char more[40] = "";
+    char note[sizeof(names) + sizeof(more) + 80];
+    size_t n = 0;
+    size_t len = 0;
 
     for (size_t i = 0; i < env->n; i++) {
-        if (!env_never_passes(env->v[i])) {
+        size_t n_name = strcspn(env->v[i], "=");
+
+        if (!env_never_passes(env->v[i]) || n++ >= LEFT_OUT_NAMES) {
             continue;
         }
-        (void)snprintf(note, sizeof(note),
-                       "variable '%.*s' is never passed to commands: set it within the command",
-                       (int)strcspn(env->v[i], "="), env->v[i]);
-        if (strstr(c->output.note, note) == NULL) {
-            call_add_note(c, note);
-        }
+        len += (size_t)snprintf(names + len, sizeof(names) - len, "%s'%.*s'", n > 1 ? ", " : "",
+                                (int)utf8_cut(env->v[i], n_name, LEFT_OUT_NAME), env->v[i]);
+    }
+    if (n == 0) {
         return;
+    }
+    if (n > LEFT_OUT_NAMES) {
+        (void)snprintf(more, sizeof(more), " and %zu more", n - LEFT_OUT_NAMES);
+    }
+    (void)snprintf(note, sizeof(note),
+                   "variable%s %s%s %s never passed to commands: set %s within the command",
+                   n > 1 ? "s" : "", names, more, n > 1 ? "are" : "is", n > 1 ? "them" : "it");
+    if (strstr(c->output.note, note) == NULL) {
+        call_add_note(c, note);
     }
 }
 
@@ -116,6 +133,7 @@ build_environment(struct orch_call *c)
         .has_terminal = c->request.input.kind == INPUT_TERMINAL,
         .has_network = sandbox_policy_has_network(&c->turn.sandbox),
         .tmpdir = c->turn.sandbox.tmpdir,
+        .cwd = c->request.params.cwd,
     };
 
     if (c->has_login_env) {

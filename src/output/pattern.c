@@ -270,6 +270,13 @@ match(struct pattern_scan *s, size_t n)
 {
     const uint32_t options = PCRE2_PARTIAL_SOFT | PCRE2_NOTEMPTY;
     PCRE2_SPTR text = (PCRE2_SPTR)buf_view(&s->window);
+
+    /* The interpreter takes what follows on an invalid byte for the beginning of a line, if some
+     * line began before (10.42). */
+    if (!s->p->is_fast && !utf8_is_valid(buf_view(&s->window), n) && make_fast(s->p) != SY_E_OK) {
+        return PCRE2_ERROR_NOMEMORY;
+    }
+
     int rc = pcre2_match(s->p->code, text, n, s->from, options, s->data, s->p->matching);
 
     if (is_over_limit(rc) && !s->p->is_fast) {

@@ -50,7 +50,7 @@ trim(struct view v)
 static bool
 view_is(struct view v, const char *text)
 {
-    return v.len == strlen(text) && memcmp(v.text, text, v.len) == 0;
+    return str_is(text, v.text, v.len);
 }
 
 static bool

@@ -96,6 +96,15 @@ broker_status_number(pid_t tid, const char *field)
                : 0;
 }
 
+pid_t
+broker_process_of(pid_t tid)
+{
+    /* Which only a process's first thread has. */
+    SY_FD process = (int)syscall(SYS_pidfd_open, tid, 0);
+
+    return process >= 0 ? tid : broker_status_number(tid, "Tgid:");
+}
+
 /* A link of /proc that leads into the caller's file tree. */
 static int
 open_of_caller(const struct call *c, const char *link)
@@ -424,7 +433,7 @@ decide(struct call *c, const struct seccomp_notif *n)
     if (sys != 0) {
         return sys;
     }
-    c->caller.tgid = broker_status_number(c->caller.tid, "Tgid:");
+    c->caller.tgid = broker_process_of(c->caller.tid);
     if (c->caller.tgid == 0) {
         return EFAULT;
     }
@@ -461,7 +470,7 @@ decide_other(struct call *c, const struct seccomp_notif *n, const struct broker_
     int sys = OBSERVE_GO_ON;
 
     if (broker_is_of_terminal(n) && c->caller.keeper > 0 && !c->place->has_own_tree) {
-        c->caller.tgid = broker_status_number(c->caller.tid, "Tgid:");
+        c->caller.tgid = broker_process_of(c->caller.tid);
         sys = broker_open_terminal(&c->caller, n);
     }
     if (sys != OBSERVE_GO_ON || (broker_is_of_terminal(n) && n->data.nr == SYS_ioctl)) {

@@ -24,6 +24,8 @@ struct broker_caller {
 bool broker_is_waiting(const struct broker_caller *c);
 /* A process that the status of a thread names ("Tgid:", "PPid:"; proc(5)); 0: it is gone. */
 pid_t broker_status_number(pid_t tid, const char *field);
+/* The process whose thread that is; 0: it is gone. */
+pid_t broker_process_of(pid_t tid);
 /* A descriptor of the caller as one of ours too. Returns 0 or an errno: EBADF, EACCES. */
 int broker_take_fd(const struct broker_caller *c, int fd, int *ret_fd);
 

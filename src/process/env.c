@@ -2,6 +2,7 @@
 
 #include <stdint.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/limits.h"
 #include "base/mem.h"
@@ -272,22 +273,45 @@ struct names_met {
     uint64_t bits[32];
 };
 
-/* True: the name may have been met before. */
-static bool
-meet(struct names_met *met, struct name name)
+static uint32_t
+hash_of(struct name name)
 {
     uint32_t hash = 2166136261U; /* FNV-1a */
 
     for (size_t i = 0; i < name.n; i++) {
         hash = (hash ^ (unsigned char)name.s[i]) * 16777619U;
     }
+    return hash;
+}
 
+/* False: the name was not met before. */
+static bool
+may_be_met(const struct names_met *met, struct name name)
+{
+    const uint32_t hash = hash_of(name);
+
+    return (met->bits[hash % COUNT(met->bits)] >> (hash >> 26) & 1U) != 0;
+}
+
+/* True: the name may have been met before. */
+static bool
+meet(struct names_met *met, struct name name)
+{
+    const uint32_t hash = hash_of(name);
     uint64_t *word = &met->bits[hash % COUNT(met->bits)];
-    uint64_t bit = 1ULL << (hash >> 26);
-    bool is_known = (*word & bit) != 0;
+    const uint64_t bit = 1ULL << (hash >> 26);
+    const bool is_known = (*word & bit) != 0;
 
     *word |= bit;
     return is_known;
+}
+
+static void
+unset(struct strv *list, const struct names_met *met, const char *name)
+{
+    if (may_be_met(met, (struct name){name, strlen(name)})) {
+        strv_env_unset(list, name);
+    }
 }
 
 /* Adds or replaces a variable. */
@@ -457,7 +481,7 @@ apply_rows(struct strv *ret, struct names_met *met, const struct env_policy *pol
             continue;
         }
         if (row->value == NULL) {
-            strv_env_unset(ret, row->name);
+            unset(ret, met, row->name);
         } else {
             rc = put(ret, met, row->name, row->value);
         }
@@ -504,14 +528,33 @@ make_locale_utf8(struct strv *ret, struct names_met *met, const struct env_polic
     return SY_E_OK;
 }
 
+/* A shell sets it by itself, a program that is executed as it is reads what was there: the
+ * engine's. What names the same directory by a link stays, as in a shell. */
+static enum sy_code
+correct_pwd(struct strv *ret, struct names_met *met, const struct env_policy *policy,
+            const char *cwd)
+{
+    static const struct name name = {"PWD", sizeof("PWD") - 1};
+    const char *pwd = strv_env_get(ret, name.s);
+    struct stat named;
+    struct stat here;
+
+    if (pwd == NULL || cwd == NULL || str_eq(pwd, cwd) || is_chosen(ret, policy, name) ||
+        (pwd[0] == '/' && stat(pwd, &named) == 0 && stat(cwd, &here) == 0 &&
+         named.st_dev == here.st_dev && named.st_ino == here.st_ino)) {
+        return SY_E_OK;
+    }
+    return put(ret, met, name.s, cwd);
+}
+
 /* What holds whoever says otherwise. */
 static enum sy_code
 apply_facts(struct strv *ret, struct names_met *met, const struct env_facts *facts)
 {
     enum sy_code rc = put(ret, met, "SHELLYARD", "1");
 
-    strv_env_unset(ret, "CODEX_SANDBOX_NETWORK_DISABLED");
-    strv_env_unset(ret, "CODEX_SANDBOX");
+    unset(ret, met, "CODEX_SANDBOX_NETWORK_DISABLED");
+    unset(ret, met, "CODEX_SANDBOX");
     if (rc == SY_E_OK && !facts->has_network) {
         rc = put(ret, met, "CODEX_SANDBOX_NETWORK_DISABLED", "1");
     }
@@ -540,6 +583,9 @@ env_build(struct strv *ret, const struct env_policy *policy, char *const *base, 
     }
     if (rc == SY_E_OK && facts->tmpdir != NULL) {
         rc = put(ret, &met, "TMPDIR", facts->tmpdir);
+    }
+    if (rc == SY_E_OK) {
+        rc = correct_pwd(ret, &met, policy, facts->cwd);
     }
     if (rc == SY_E_OK) {
         rc = add_entries(ret, &met, extra);

@@ -35,6 +35,7 @@ struct env_facts {
     bool has_network;        /* false: CODEX_SANDBOX_NETWORK_DISABLED=1 */
     const char *sandbox_tag; /* CODEX_SANDBOX value ("seatbelt"), NULL: not set */
     const char *tmpdir;      /* NULL: leave TMPDIR as it is */
+    const char *cwd;         /* where it runs, absolute; NULL: leave PWD as it is */
 };
 
 /*
@@ -44,6 +45,7 @@ struct env_facts {
  *
  * Over what is inherited come the values by which no program waits for a
  * person: pagers, editors, prompts, terminal and locale (one table in env.c).
+ * An inherited PWD that does not name the working directory becomes its path.
  * `set` and `extra` win over those. LANG is always there, and the locale is a
  * UTF-8 one unless `set` or `extra` ask for another.
  *

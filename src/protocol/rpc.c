@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "base/str.h"
 
 bool
 rpc_id_read(struct rpc_id *ret, const struct js *v)
@@ -47,7 +48,7 @@ skip_blanks(const char *text, size_t at, size_t len)
 static bool
 is_word(const char *text, size_t at, size_t end, const char *word)
 {
-    return end - at == strlen(word) && memcmp(text + at, word, end - at) == 0;
+    return str_is(word, text + at, end - at);
 }
 
 /* What stands at the top of something like an object. */

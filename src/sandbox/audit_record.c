@@ -178,12 +178,12 @@ parse_domain(struct audit_record *ret, const char *text, const char *end)
     const char *status = value_of(text, end, "status", &n);
     uint64_t pid = 0;
 
-    if (status != NULL && n == strlen(freed) && memcmp(status, freed, n) == 0) {
+    if (status != NULL && str_is(freed, status, n)) {
         ret->kind = AUDIT_DOMAIN_FREED;
         return true;
     }
-    if (status == NULL || n != strlen(allocated) || memcmp(status, allocated, n) != 0 ||
-        !number_of(text, end, "pid", 10, &pid) || pid == 0 || pid > INT_MAX) {
+    if (status == NULL || !str_is(allocated, status, n) || !number_of(text, end, "pid", 10, &pid) ||
+        pid == 0 || pid > INT_MAX) {
         return false;
     }
     ret->kind = AUDIT_DOMAIN_OF;

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "sandbox/denial.h"
 #include "sandbox/evidence_internal.h"
 
 /* Longer lines are looked at up to here. */
@@ -266,6 +267,28 @@ scan_paths(struct scan *c, struct span line, unsigned number, struct context *co
     tell_all(c, &names, complaint.sys, number);
 }
 
+/* Shellyard's own words, of an answer before or of one within: what it refused was told then, and
+ * what it could not do itself the command did not try. */
+static bool
+is_ours(struct span line)
+{
+    const char *by = span_find(line, " was refused by ");
+
+    if (span_starts(line, "shellyard: ") || span_starts(line, "[sandbox: ")) {
+        return true;
+    }
+    for (int i = 0; by != NULL && i < DENIAL_LAYER_COUNT; i++) {
+        struct span rest = span_from(line, by + strlen(" was refused by "));
+        const char *layer = denial_layer_name((enum denial_layer)i);
+
+        if (span_starts(rest, layer)) {
+            rest = span_from(rest, rest.at + strlen(layer));
+            return span_starts(rest, " (exact") || span_starts(rest, " (inferred");
+        }
+    }
+    return false;
+}
+
 void
 evidence_scan(const char *text, size_t n, named_fn *fn, void *arg)
 {
@@ -278,9 +301,11 @@ evidence_scan(const char *text, size_t n, named_fn *fn, void *arg)
         struct span line = {text, len < LINE_MAX_BYTES ? len : LINE_MAX_BYTES};
 
         line = span_trim(line);
-        scan_paths(&c, line, number, &context);
-        if (!c.is_over) {
-            evidence_hosts(&c, line);
+        if (!is_ours(line)) {
+            scan_paths(&c, line, number, &context);
+            if (!c.is_over) {
+                evidence_hosts(&c, line);
+            }
         }
         len += end != NULL ? 1 : 0;
         text += len;

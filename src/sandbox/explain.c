@@ -325,6 +325,36 @@ resolve_name(struct walk *dir, struct sandbox_explanation *ret, const struct san
     return SY_E_OK;
 }
 
+/* In the full tier each root is a mount, which can't be removed or renamed. */
+static bool
+is_mounted(const struct sandbox_plan *plan, const char *path)
+{
+    for (size_t i = 0; plan->tier == TIER_FULL && i < plan->n_rules; i++) {
+        SY_AUTO(walk_fini) struct walk walk = {0};
+        const struct plan_rule *rule = &plan->rules[i];
+
+        if (rule->origin != ORIGIN_DEVICE && walk_run(&walk, rule->path, NULL) == SY_E_OK &&
+            walk.missing_errno == 0 && str_eq(buf_view(&walk.path), path)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A name goes from the directory that holds it: no other root helps, and one that would open far
+ * more is no advice. */
+static enum sy_code
+fix_remove(struct sandbox_explanation *ret, const struct sandbox_plan *plan, struct sy_error *err)
+{
+    char holder[sizeof(ret->resolved)];
+    char *slash = NULL;
+
+    (void)snprintf(holder, sizeof(holder), "%s", ret->resolved);
+    slash = strrchr(holder, '/');
+    slash[slash == holder ? 1 : 0] = '\0';
+    return is_broad(holder) ? SY_E_OK : fix_write(ret, plan, holder, err);
+}
+
 /* Rights on names are asked of the directory that holds them. */
 static enum sy_code
 explain_name(struct sandbox_explanation *ret, const struct sandbox_plan *plan,
@@ -343,17 +373,16 @@ explain_name(struct sandbox_explanation *ret, const struct sandbox_plan *plan,
                      : is_dir               ? LL_FS_REMOVE_DIR
                                             : LL_FS_REMOVE_FILE;
 
-    judge_path(ret, plan, dir.path.data, right);
-    if (!ret->is_allowed) {
-        char holder[sizeof(ret->resolved)];
-        char *slash = NULL;
-
-        (void)snprintf(holder, sizeof(holder), "%s", ret->resolved);
-        slash = strrchr(holder, '/');
-        slash[slash == holder ? 1 : 0] = '\0';
-        return fix_write(ret, plan, op == OPERATION_CREATE ? ret->resolved : holder, err);
+    if (op != OPERATION_CREATE && is_mounted(plan, ret->resolved)) {
+        RULE(ret, "the sandbox has it mounted: it is a writable root itself");
+        return SY_E_OK;
     }
-    return SY_E_OK;
+    judge_path(ret, plan, dir.path.data, right);
+    if (ret->is_allowed) {
+        return SY_E_OK;
+    }
+    return op == OPERATION_CREATE ? fix_write(ret, plan, ret->resolved, err)
+                                  : fix_remove(ret, plan, err);
 }
 
 static enum sy_code
@@ -409,6 +438,19 @@ explain_unix_path(struct sandbox_explanation *ret, const struct sandbox_plan *pl
     return SY_E_OK;
 }
 
+/* host:port, or [v6]:port: without its brackets nobody can tell where an address ends. */
+static bool
+is_authority(const char *object)
+{
+    const char *colon = strrchr(object, ':');
+    uint64_t port;
+
+    if (colon == NULL || colon == object || !str_to_u64(&port, colon + 1, 1, 65535)) {
+        return false;
+    }
+    return object[0] == '[' ? colon > object + 2 && colon[-1] == ']' : strchr(object, ':') == colon;
+}
+
 static enum sy_code
 explain_connect(struct sandbox_explanation *ret, const struct sandbox_plan *plan,
                 const char *object, struct sy_error *err)
@@ -442,10 +484,7 @@ explain_connect(struct sandbox_explanation *ret, const struct sandbox_plan *plan
         return explain_unix_path(ret, plan, object + strlen("unix:"), err);
     }
 
-    const char *colon = strrchr(object, ':');
-    uint64_t port;
-
-    if (colon == NULL || colon == object || !str_to_u64(&port, colon + 1, 1, 65535)) {
+    if (!is_authority(object)) {
         return sy_err_set(err, SY_E_ARG,
                           "'%.80s' is none of host:port, [v6]:port, unix:PATH, unix:@NAME", object);
     }

@@ -171,6 +171,10 @@ void live_set_seen(struct live *l, uint64_t seq);
 /* Did its program use the whole screen when the last answer was made? */
 bool live_was_drawing(const struct live *l);
 void live_set_drawing(struct live *l, bool is_drawing);
+/* Was what it wrote last a drawing, on whichever screen? While nothing follows, its screen is what
+ * there is to see. */
+bool live_has_drawn(const struct live *l);
+void live_set_drawn(struct live *l, bool has_drawn);
 
 struct transcript;
 /* What it wrote (transcript.h). */

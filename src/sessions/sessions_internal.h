@@ -43,6 +43,7 @@ enum typed_kind {
     TYPED_THREE,   /* three, */
     TYPED_NUMBERS, /* what introduces it and its numbers, */
     TYPED_COUNTED, /* or is a number of times, and the key that it is for */
+    TYPED_LOST,    /* as the first, but it loses the byte behind a Ctrl-C */
     TYPED_KINDS,
 };
 
@@ -63,6 +64,7 @@ struct typed_reading {
     unsigned escaped;     /* how many bytes of it have come behind ESC */
     bool is_paste;        /* between the brackets of a paste: each byte is itself */
     size_t closing;       /* so many of the bracket that closes it have come */
+    bool loses_next;      /* Ctrl-C came, and this way loses the byte behind it */
 };
 
 /* All ways to take it (typed.c). They differ only where certain bytes were typed. */
@@ -149,6 +151,7 @@ struct live {
     bool has_lost_input;     /* of what was typed last: live_has_lost_input */
     uint64_t seen;           /* live_seen */
     bool was_drawing;        /* live_was_drawing */
+    bool has_drawn;          /* live_has_drawn */
     struct terminal *screen; /* NULL: it has no terminal */
     struct live_wait *waits; /* the first one's turn it is */
     bool is_looking;         /* inside of look() */

@@ -171,6 +171,18 @@ live_set_drawing(struct live *l, bool is_drawing)
     l->was_drawing = is_drawing;
 }
 
+bool
+live_has_drawn(const struct live *l)
+{
+    return l->has_drawn;
+}
+
+void
+live_set_drawn(struct live *l, bool has_drawn)
+{
+    l->has_drawn = has_drawn;
+}
+
 /* The process group of the session's first program: it leads the terminal's session. */
 static pid_t
 leader(int master)

@@ -95,6 +95,7 @@ skip_escape(struct typed_reading *t, bool knows_paste, unsigned char c)
     switch (t->kind) {
     case TYPED_KEYS:
     case TYPED_PASTES:
+    case TYPED_LOST:
         return skip_known(t, knows_paste, c);
     case TYPED_ONE:
     case TYPED_TWO:
@@ -166,6 +167,7 @@ edit(struct typed_reading *t, unsigned char c)
         buf_fini(&t->block);
         t->is_loose = false;
         line->len = 0;
+        t->loses_next = t->kind == TYPED_LOST;
         break;
     case 0x15:
         line->len = 0;
@@ -352,6 +354,10 @@ follow_byte(struct typed_reading *t, const struct typed_reader *r, char c, struc
 {
     const bool is_run = is_accept_and_hold(t, c);
 
+    if (t->loses_next && c != TYPED_INTERRUPT) {
+        t->loses_next = false;
+        return SY_E_OK;
+    }
     if (t->is_pipe && c == TYPED_INTERRUPT) {
         return SY_E_OK;
     }
@@ -410,8 +416,9 @@ is_same(const struct typed_reading *a, const struct typed_reading *b)
 {
     return a->line.len == b->line.len && a->block.len == b->block.len &&
            a->n_starts == b->n_starts && a->is_cut == b->is_cut && a->is_loose == b->is_loose &&
-           a->given == b->given && a->escape == 0 && b->escape == 0 &&
-           a->is_quoted == b->is_quoted && a->is_paste == b->is_paste && a->closing == b->closing &&
+           a->given == b->given && a->escape == 0 && b->escape == 0 && !a->loses_next &&
+           !b->loses_next && a->is_quoted == b->is_quoted && a->is_paste == b->is_paste &&
+           a->closing == b->closing &&
            memcmp(a->starts, b->starts, a->n_starts * sizeof(a->starts[0])) == 0 &&
            memcmp(buf_view(&a->line), buf_view(&b->line), a->line.len) == 0 &&
            memcmp(buf_view(&a->block), buf_view(&b->block), a->block.len) == 0;
@@ -439,7 +446,7 @@ parts_ways(const struct typed *t, const struct typed_reader *r, unsigned char c)
         return false;
     }
     /* Nothing is there that it could do anything to. */
-    if ((c == 0x04 || c == TYPED_INTERRUPT) && t->v[0].line.len == 0 && t->v[0].block.len == 0) {
+    if (c == 0x04 && t->v[0].line.len == 0 && t->v[0].block.len == 0) {
         return !r->modes.is_common;
     }
     return is_control || !r->modes.is_common;

@@ -9,6 +9,8 @@
 #define LIVE_QUIET_MS 30U
 /* How often a terminal is looked at that was quiet and is waited for. */
 #define LIVE_LOOK_MS 100U
+/* And one that has just written and is not known to sleep. */
+#define LIVE_SOON_MS 1U
 /* How often a screen is drawn for one that waits until it is stable: drawing is what costs. */
 #define LIVE_DRAW_MS 20U
 
@@ -83,15 +85,17 @@ is_taken(const struct live *l)
                                         clock_mono_ns() >= l->typed_ns + LIVE_BLANK_MS * NS_PER_MS);
 }
 
-/* A shell sets its terminal before it has worked out its prompt, and may start programs for it.
+/* Who reads lines sets the terminal before the prompt is worked out, and may write it in pieces: it
+ * is whole once that program sleeps and what it wrote is read. A shell may start programs for it.
  * One that stays (exec > >(tee log)) is none of these: after a while it counts no more. */
 static bool
 works_out_prompt(const struct live *l, const struct live_wait *w, const struct live_terminal *t)
 {
     uint64_t until = later(l->heard_ns, w->began_ns) + LIVE_BLANK_MS * NS_PER_MS;
 
-    return t->is_shell && t->key_reader != 0 && clock_mono_ns() < until &&
-           (state_works(t->key_reader) || state_has_helper(t->key_reader));
+    return t->key_reader != 0 && clock_mono_ns() < until &&
+           (state_works(t->key_reader) || (t->is_shell && state_has_helper(t->key_reader)) ||
+            live_has_unheard(l));
 }
 
 /*
@@ -172,10 +176,14 @@ is_met(struct live *l, struct live_wait *w, uint64_t now_ns, enum live_reason *r
         *ret_reason = LIVE_INPUT;
         return true;
     }
-    /* The kernel tells of no change: while a line is waited for, we look again. */
+    /* The kernel tells of no change: while a line is waited for, we look again. What has drawn its
+     * prompt sleeps within the same millisecond. */
     *ret_next = is_quiet                              ? now_ns + LIVE_LOOK_MS * NS_PER_MS
                 : w->until_input && t.key_reader == 0 ? now_ns + NS_PER_MS / 2
                                                       : quiet_ns;
+    if (!is_quiet && w->until_prompt && t.is_at_prompt && !t.is_shell) {
+        *ret_next = now_ns + LIVE_SOON_MS * NS_PER_MS;
+    }
     return false;
 }
 

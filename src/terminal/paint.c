@@ -39,6 +39,8 @@ static const struct {
 struct paint {
     unsigned rows;
     unsigned cols;
+    unsigned top;  /* the row and the column of the screen that are its first, */
+    unsigned left; /* since the last look */
     bool is_watching;
     bool is_clean;  /* CLEAN was sent */
     bool is_shown;  /* the cursor */
@@ -147,22 +149,37 @@ hash_style(uint64_t hash, const struct vt_style *s)
     return terminal_hash(terminal_hash(hash, (uint64_t)s->foreground << 32 | s->background), bits);
 }
 
-/* The hash of a row, and behind which column only blanks are. */
+/* The column of a row to begin with; the right half of a wide character is blank there. */
+static unsigned
+first_col(const struct vt *v, unsigned row, unsigned left)
+{
+    struct vt_cell c;
+    struct vt_style s;
+
+    if (left == 0) {
+        return 0;
+    }
+    vt_styled_cell(v, row, left - 1, &c, &s);
+    return left - 1 + c.width;
+}
+
+/* The hash of a row as it is seen from column `left` up to `cols`, and behind which column only
+ * blanks are. */
 static uint64_t
-row_hash(const struct vt *v, unsigned row, unsigned cols, unsigned *ret_end)
+row_hash(const struct vt *v, unsigned row, unsigned left, unsigned cols, unsigned *ret_end)
 {
     uint64_t hash = TERMINAL_HASH_START;
     struct vt_cell c;
     struct vt_style s;
 
     *ret_end = 0;
-    for (unsigned col = 0; col < cols; col += c.width) {
+    for (unsigned col = first_col(v, row, left); col < cols; col += c.width) {
         vt_styled_cell(v, row, col, &c, &s);
         if (terminal_is_blank(&c) && is_plain(&s)) {
             continue;
         }
         *ret_end = col + c.width;
-        hash = hash_style(terminal_hash(hash, col), &s);
+        hash = hash_style(terminal_hash(hash, col - left), &s);
         for (size_t i = 0; i < VT_CELL_CHARS && c.chars[i] != 0; i++) {
             hash = terminal_hash(hash, c.chars[i]);
         }
@@ -232,6 +249,7 @@ is_wide(uint32_t c)
            (c >= 0x20000U && c <= 0x3FFFDU);
 }
 
+/* `col` is that of the other terminal. */
 static enum sy_code
 add_cell(const struct paint *p, unsigned col, const struct vt_cell *c, struct buf *out)
 {
@@ -261,23 +279,29 @@ add_cell(const struct paint *p, unsigned col, const struct vt_cell *c, struct bu
                                                      : rc;
 }
 
-/* Row `row` of the other terminal is `from` of the screen, up to column `end`. */
+/* Row `row` of the other terminal, up to column `end` of the screen. */
 static enum sy_code
-paint_row(struct paint *p, const struct vt *v, unsigned row, unsigned from, unsigned end,
-          struct buf *out)
+paint_row(struct paint *p, const struct vt *v, unsigned row, unsigned end, struct buf *out)
 {
     const struct vt_style none = {.underline = 0};
+    unsigned limit = p->left + p->cols;
+    unsigned from = row + p->top;
+    unsigned first = end > 0 ? first_col(v, from, p->left) : 0;
     enum sy_code rc = buf_addf(out, "%s\x1b[%u;1H", p->is_shown ? "\x1b[?25l" : "", row + 1);
     struct vt_cell c;
     struct vt_style s;
 
     p->is_shown = false;
-    for (unsigned col = 0; col < end && col < p->cols && rc == SY_E_OK; col += c.width) {
+    if (first > p->left) {
+        rc = set_style(p, &none, out);
+        rc = rc == SY_E_OK ? buf_add_char(out, ' ') : rc;
+    }
+    for (unsigned col = first; col < end && col < limit && rc == SY_E_OK; col += c.width) {
         vt_styled_cell(v, from, col, &c, &s);
         rc = set_style(p, &s, out);
-        rc = rc == SY_E_OK ? add_cell(p, col, &c, out) : rc;
+        rc = rc == SY_E_OK ? add_cell(p, col - p->left, &c, out) : rc;
     }
-    if (rc == SY_E_OK && end < p->cols) {
+    if (rc == SY_E_OK && end < limit) {
         rc = set_style(p, &none, out);
         rc = rc == SY_E_OK ? buf_add_str(out, "\x1b[K") : rc;
     }
@@ -285,16 +309,17 @@ paint_row(struct paint *p, const struct vt *v, unsigned row, unsigned from, unsi
 }
 
 static enum sy_code
-paint_rows(struct paint *p, const struct terminal *t, unsigned top, struct buf *out)
+paint_rows(struct paint *p, const struct terminal *t, struct buf *out)
 {
-    unsigned cols = p->cols < t->opt.cols ? p->cols : t->opt.cols;
+    unsigned cols = p->cols < t->opt.cols - p->left ? p->left + p->cols : t->opt.cols;
     enum sy_code rc = SY_E_OK;
 
     p->is_whole = true;
     for (unsigned row = 0; row < p->rows && rc == SY_E_OK; row++) {
-        bool is_there = row + top < t->opt.rows;
+        bool is_there = row + p->top < t->opt.rows;
         unsigned end = 0;
-        uint64_t hash = is_there ? row_hash(t->vt, row + top, cols, &end) : TERMINAL_HASH_START;
+        uint64_t hash =
+            is_there ? row_hash(t->vt, row + p->top, p->left, cols, &end) : TERMINAL_HASH_START;
 
         if (hash == p->seen[row]) {
             continue;
@@ -303,7 +328,7 @@ paint_rows(struct paint *p, const struct terminal *t, unsigned top, struct buf *
             p->is_whole = false;
             return SY_E_OK;
         }
-        rc = paint_row(p, t->vt, row, row + top, end, out);
+        rc = paint_row(p, t->vt, row, end, out);
         p->seen[row] = hash;
     }
     return rc;
@@ -356,11 +381,10 @@ paint_rest(struct paint *p, const struct terminal *t, struct buf *out)
 }
 
 static enum sy_code
-paint_cursor(struct paint *p, const struct terminal *t, unsigned top, bool has_moved,
-             struct buf *out)
+paint_cursor(struct paint *p, const struct terminal *t, bool has_moved, struct buf *out)
 {
-    unsigned row = t->screen.cursor_row - top;
-    unsigned col = t->screen.cursor_col;
+    unsigned row = t->screen.cursor_row - p->top;
+    unsigned col = t->screen.cursor_col - p->left;
     bool is_shown = t->state.cursor_visible && col < p->cols;
     enum sy_code rc = SY_E_OK;
 
@@ -377,6 +401,21 @@ paint_cursor(struct paint *p, const struct terminal *t, unsigned top, bool has_m
     return rc;
 }
 
+/* Where the part with the cursor begins. It goes by half the width, so that what is typed does not
+ * move everything with each character. */
+static void
+find_part(struct paint *p, const struct terminal *t)
+{
+    unsigned row = t->screen.cursor_row;
+    unsigned col = t->screen.cursor_col;
+    unsigned step = p->cols / 2;
+    unsigned most = t->opt.cols > p->cols ? t->opt.cols - p->cols : 0;
+
+    p->top = row < p->rows ? 0 : row - p->rows + 1;
+    p->left = col < p->cols ? 0 : ((col - p->cols) / step + 1) * step;
+    p->left = p->left < most ? p->left : most;
+}
+
 static enum sy_code
 add(struct paint *p, struct terminal *t, struct buf *out)
 {
@@ -384,7 +423,6 @@ add(struct paint *p, struct terminal *t, struct buf *out)
     size_t start = out->len;
     bool was_whole = p->is_whole;
     enum sy_code rc = terminal_look(t, &screen);
-    unsigned top = 0;
 
     if (rc == SY_E_OK && !p->is_clean) {
         rc = clean(p, t, out);
@@ -392,14 +430,14 @@ add(struct paint *p, struct terminal *t, struct buf *out)
     if (rc != SY_E_OK) {
         return rc;
     }
-    top = screen.cursor_row < p->rows ? 0 : screen.cursor_row - p->rows + 1;
-    rc = paint_rows(p, t, top, out);
+    find_part(p, t);
+    rc = paint_rows(p, t, out);
     if (rc != SY_E_OK || !p->is_whole) {
         return rc;
     }
     rc = paint_modes(p, t, out);
     rc = rc == SY_E_OK ? paint_rest(p, t, out) : rc;
-    return rc == SY_E_OK ? paint_cursor(p, t, top, !was_whole || out->len > start, out) : rc;
+    return rc == SY_E_OK ? paint_cursor(p, t, !was_whole || out->len > start, out) : rc;
 }
 
 enum sy_code

@@ -154,7 +154,7 @@ add_until(bool ret[UNTIL_WORDS], const char *text, size_t n, struct sy_error *er
         n--;
     }
     for (size_t i = 0; i < UNTIL_WORDS; i++) {
-        if (strlen(words[i]) == n && strncmp(words[i], text, n) == 0) {
+        if (str_is(words[i], text, n)) {
             ret[i] = true;
             return SY_E_OK;
         }

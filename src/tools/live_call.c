@@ -416,6 +416,19 @@ read_screen(struct result_session *s, struct live_call *lc)
     return jw_done(&w);
 }
 
+/* With nothing new it is what it was. */
+static bool
+draws(struct live *l)
+{
+    const struct transcript *t = live_transcript(l);
+    uint64_t unread = transcript_unread(t);
+
+    if (unread < transcript_whole_end(t)) {
+        live_set_drawn(l, live_show_draws(l, unread));
+    }
+    return live_has_drawn(l);
+}
+
 static bool
 shows_screen(const struct live_call *lc, const struct live_state *state)
 {
@@ -427,8 +440,7 @@ shows_screen(const struct live_call *lc, const struct live_state *state)
     switch (lc->order.view) {
     case LIVE_VIEW_AUTO:
         return !lc->order.has_since && state->is_running &&
-               (terminal_state(t)->alt_screen ||
-                live_show_draws(lc->live, transcript_unread(live_transcript(lc->live))));
+               (terminal_state(t)->alt_screen || draws(lc->live));
     case LIVE_VIEW_STREAM:
         return false;
     case LIVE_VIEW_SCREEN:

@@ -2,6 +2,7 @@
 
 #include "base/limits.h"
 #include "base/str.h"
+#include "sandbox/sandbox.h"
 #include "tools/tools.h"
 
 /* What a place in a text is about: "$(". */
@@ -16,7 +17,7 @@ struct told_place {
 static bool
 is_named(const struct told_place *p, const char *name)
 {
-    return strlen(name) == p->len && memcmp(p->name, name, p->len) == 0;
+    return str_is(name, p->name, p->len);
 }
 
 static int64_t
@@ -55,13 +56,30 @@ escalates(const struct config *config)
             str_eq(config->sandbox.mode, "workspace-write"));
 }
 
+/* Do commands run in a sandbox, ours or another? Where it is not required, that is the kernel's to
+ * say: it is asked without making anything, as this is told when a server begins. */
+static bool
+is_sandboxed(const struct config *config)
+{
+    struct sandbox_caps caps;
+
+    if (str_eq(config->sandbox.mode, "danger-full-access")) {
+        return false;
+    }
+    if (config->sandbox.required || str_eq(config->sandbox.mode, "external-sandbox")) {
+        return true;
+    }
+    sandbox_probe(&caps);
+    return caps.landlock_abi >= 1 && caps.has_seccomp_filter;
+}
+
 static enum sy_code
 add_choice(struct buf *out, const struct told_place *p, const struct config *config)
 {
     bool holds = false;
 
     if (is_named(p, "sandbox")) {
-        holds = !str_eq(config->sandbox.mode, "danger-full-access");
+        holds = is_sandboxed(config);
     } else {
         SY_ASSERT(is_named(p, "escalates"));
         holds = escalates(config);

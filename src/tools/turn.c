@@ -22,13 +22,22 @@ copy_list(struct strv *ret, const struct strv *from, size_t max)
     return strv_add_all(ret, strv_view(from));
 }
 
-/* A file of that name is no place for temporary ones, and not to be written to. */
+/* A file of that name is no place for temporary ones, and not to be written to; nor is /, which
+ * would open everything. */
 static bool
 is_for_files(const char *tmpdir)
 {
     struct stat st;
+    struct stat top;
 
-    return tmpdir != NULL && tmpdir[0] == '/' && (stat(tmpdir, &st) != 0 || S_ISDIR(st.st_mode));
+    if (tmpdir == NULL || tmpdir[0] != '/') {
+        return false;
+    }
+    if (stat(tmpdir, &st) != 0) {
+        return true;
+    }
+    return S_ISDIR(st.st_mode) &&
+           (stat("/", &top) != 0 || st.st_dev != top.st_dev || st.st_ino != top.st_ino);
 }
 
 static enum sy_code

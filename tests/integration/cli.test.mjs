@@ -159,6 +159,16 @@ test('sandbox explain says what exec then does', limit, async (t) => {
   }
   assert.equal(run(yard, ['sandbox', 'explain', 'connect', 'example.com:443']).status, 1);
   assert.equal(run(yard, ['sandbox', 'explain', 'read', '/etc/hosts']).status, 0);
+  // Where nothing runs, nothing is allowed: it says what exec says.
+  const missing = ['-c', 'sandbox.writable_roots=["/no-such"]'];
+  const nothing = run(yard, ['sandbox', 'explain', ...missing, 'write', 'f']);
+  assert.equal(nothing.status, 125);
+  assert.equal(nothing.stderr, (await exec(yard, [...missing, '--', 'true'])).stderr);
+  for (const words of [['sandbox', 'explain', '-C', '/no-such', 'write', 'f'], ['explain', '-C', '/no-such', 'true']]) {
+    const lost = run(yard, words);
+    assert.equal(lost.status, 2, lost.stderr);
+    assert.match(lost.stderr, /'\/no-such'/);
+  }
   const wrong = run(yard, ['sandbox', 'explain', 'exec', '/bin/true']);
   assert.equal(wrong.status, 2);
   assert.match(wrong.stderr, /right are read, write, create, delete, rename, truncate, chmod, connect/);
@@ -240,7 +250,7 @@ test('a workspace or TMPDIR as wide as the home is told, by doctor and at the st
     [{ cwd: '/' }, 'the whole file system', '-C DIR'],
     [{ cwd: yard.home }, 'your whole home directory', 'sandbox.mode'],
     [{ cwd: yard.dir }, 'all that your home directory is in', '-C DIR'],
-    [{ cwd: yard.ws, env: { TMPDIR: '/' } }, 'the whole file system', 'sandbox.exclude_tmpdir_env_var'],
+    [{ cwd: yard.ws, env: { TMPDIR: '/' } }, null, null], // which is no writable root
     [{ cwd: yard.ws, env: { TMPDIR: link } }, 'your whole home directory', 'sandbox.exclude_tmpdir_env_var'],
   ];
   for (const [options, extent, fix] of cases) {
@@ -261,7 +271,7 @@ test('a workspace or TMPDIR as wide as the home is told, by doctor and at the st
   }
   // What narrows it ends the warning.
   for (const words of [['-c', 'sandbox.exclude_tmpdir_env_var=true'], ['-s', 'read-only'], ['-c', 'log.level=error']]) {
-    assert.equal(run(yard, ['mcp', ...words], { env: { TMPDIR: '/' } }).stderr, '');
+    assert.equal(run(yard, ['mcp', ...words], { env: { TMPDIR: link } }).stderr, '');
   }
   assert.equal(run(yard, ['proto', '-C', yard.ws], { cwd: '/' }).stderr, '');
 });

@@ -50,6 +50,15 @@ for (const mode of ['workspace-write', 'danger-full-access']) {
   });
 }
 
+eachFront('PWD names the working directory to programs that no shell starts', async (t, { yard, open }) => {
+  const front = await open({ env: { PWD: yard.ws } });
+  const dir = path.join(yard.ws, 'sub');
+  fs.mkdirSync(dir);
+  const r = await front.run("tr '\\0' '\\n' </proc/$$/environ | grep ^PWD=", { cwd: dir });
+
+  assert.equal(r.output, `PWD=${dir}\n`);
+});
+
 eachFront('A23 an exclamation mark arrives as it was sent', async (t, { open }) => {
   const front = await open();
   const r = await front.run('[ ! -e /nonexist ] && x=5 && echo "a!b ${x} $((x!=4)) \\\\! {q}"');
@@ -141,5 +150,11 @@ eachFront('A25 what changes how programs are loaded or shells start never passes
 
     assert.equal(asked.output, 'A=b\n');
     assert.equal(asked.note, "variable 'LD_BIND_NOT' is never passed to commands: set it within the command");
+    const several = Object.fromEntries(['ENV', 'BASH_ENV', 'LD_A'].map((name) => [name, 'x']));
+    assert.equal((await front.run('true', { env: { A: 'b', ...several } })).note,
+      "variables 'ENV', 'BASH_ENV', 'LD_A' are never passed to commands: set them within the command");
+    const many = Object.fromEntries(Array.from({ length: 30 }, (_, i) => [`LD_${i}`, 'x']));
+    assert.match((await front.run('true', { env: many })).note,
+      /^variables 'LD_0', .*, 'LD_7' and 22 more are never passed to commands: set them within the command$/);
   }
 });

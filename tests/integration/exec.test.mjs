@@ -67,6 +67,21 @@ test('TMPDIR is a place to write to only where it is a directory', limit, async 
   assert.equal((await write(dir)).code, 0);
 });
 
+test('TMPDIR makes / no writable root', limit, async (t) => {
+  const yard = makeYard();
+  const file = path.join(yard.outside, 'file');
+  for (const tmpdir of ['/', '/tmp/..', '/proc/self/root']) {
+    for (const tier of ['auto', 'no-namespace']) {
+      const options = { env: { ...yard.env, TMPDIR: tmpdir } };
+      const done = await exec(yard, ['-c', `sandbox.tier=${tier}`, '--', 'sh', '-c', 'echo x >"$0"', file], options);
+      assert.equal(done.code, 2, done.stderr);
+      assert.ok(!fs.existsSync(file));
+      const told = spawnSync(program, ['sandbox', 'explain', '-c', `sandbox.tier=${tier}`, 'write', file], { cwd: yard.ws, ...options, encoding: 'utf8' });
+      assert.match(told.stdout, /^denied: /);
+    }
+  }
+});
+
 test('exec refuses wrong arguments before anything runs', limit, async (t) => {
   const yard = makeYard();
   for (const [args, sentence, code] of [
@@ -119,6 +134,22 @@ test('exec --json is one object with all facts', limit, async (t) => {
     assert.deepEqual([refused.code, refused.stderr, said.status, said.exit_code, said.error.code], [status, '', 'failed', status, code]);
     assert.match(said.error.message, message);
   }
+  // And where the command line itself is wrong.
+  for (const [args, message] of [
+    [['--json', '--jsom', '--', 'true'], /unknown option '--jsom'/],
+    [['--jsom', '--json', '--', 'true'], /unknown option '--jsom'/],
+    [['--json'], /expected \[--\] COMMAND/],
+    [['--json', '--'], /expected \[--\] COMMAND/],
+    [['--json', '-C'], /needs a value/],
+  ]) {
+    const refused = await exec(yard, args);
+    const said = JSON.parse(refused.stdout);
+    assert.deepEqual([refused.code, refused.stderr, said.status, said.exit_code, said.error.code], [2, '', 'failed', 2, 'SY_E_ARG']);
+    assert.match(said.error.message, message);
+  }
+  // A word of the command is none of ours.
+  const plain = await exec(yard, ['--jsom', '--', 'echo', '--json']);
+  assert.deepEqual([plain.code, plain.stdout], [2, '']);
 });
 
 test('a working directory that is gone is named, with what to do', limit, (t) => {

@@ -100,13 +100,23 @@ drives('what is shown by itself: of top its screen, of shells and REPLs their te
   assert.equal(page.screen?.alt_screen, false, page.text);
   assert.match(page.output, /^top - [\s\S]*PID +USER/);
 
+  // Nothing new is no reason to show nothing.
+  const still = (id) => s.tool('write_stdin', { session_id: id, idle_ms: 250, yield_time_ms: 30_000 });
+  const same = await still(top.session_id);
+
+  assert.equal(same.screen?.seq, page.screen.seq, same.text);
+  assert.equal(same.output, page.output);
+
   for (const [command, line, says] of [[['bash', '--norc'], 'printf "%s\\n" 4{1..2}', /41\r?\n42/], [['python3'], 'print(6 * 7)', /42/],
     [[process.execPath], '6 * 7', /42/]]) {
     const r = await begin(command);
     const next = await s.type(r.session_id, `${line}\n`, { until: 'prompt', yield_time_ms: 30_000 });
     const again = await s.tool('write_stdin', { session_id: r.session_id, keys: ['Up', 'Enter'], until: 'prompt', yield_time_ms: 30_000 });
 
-    for (const answer of [r, next, again]) {
+    const rest = await still(r.session_id);
+
+    assert.equal(rest.output, '');
+    for (const answer of [r, next, again, rest]) {
       assert.equal(answer.screen, undefined, `${command[0]}: ${answer.text}`);
     }
     assert.match(next.output, says);

@@ -282,6 +282,45 @@ test('a program that works with its terminal set as at a prompt does not wait ye
   }
 });
 
+// As a line editor of a program does, only slower: the terminal is set before the prompt is whole.
+const PIECES = `import os, termios, time
+old = termios.tcgetattr(0)
+keys = termios.tcgetattr(0)
+keys[3] &= ~(termios.ECHO | termios.ICANON)
+def work(s):
+    end = time.monotonic() + s
+    while time.monotonic() < end:
+        pass
+got = ''
+while got != 'q':
+    termios.tcsetattr(0, termios.TCSANOW, old)
+    os.write(1, b'no newline')
+    termios.tcsetattr(0, termios.TCSANOW, keys)
+    work(0.01)
+    os.write(1, b' >>')
+    work(0.01)
+    os.write(1, b'> ')
+    got = os.read(0, 100).decode()
+`;
+
+test('a prompt is whole however a program writes it', { timeout: STUCK_MS }, async (t) => {
+  if (!mustRun(t, has('python3'), 'no python3')) {
+    return;
+  }
+  const s = await openDrive(t);
+
+  fs.writeFileSync(path.join(s.yard.ws, 'pieces.py'), PIECES);
+  const p = await s.run('/usr/bin/python3 pieces.py', { until: 'prompt', yield_time_ms: 30_000 });
+
+  for (let i = 0; i < 10; i++) {
+    assert.equal(p.last.reason, 'prompt', p.show());
+    assert.match(p.last.output, /no newline >>> ?\n?$/, p.show());
+    await p.type('x', { view: 'stream', until: 'prompt', yield_time_ms: 30_000 });
+  }
+  await p.type('q');
+  await p.ends();
+});
+
 test('a server that was held up reads what was written meanwhile before it says that nothing was', { timeout: STUCK_MS }, async (t) => {
   const s = await openDrive(t);
   const { pid } = s.server;

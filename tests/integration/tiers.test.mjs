@@ -61,6 +61,9 @@ eachFront('a note that no sandbox could be had says in full what would mend it',
   const r = await front.run('echo ran');
 
   assert.equal(r.output, 'ran\n');
+  if (front.name === 'mcp') { // What is told at the start agrees with the results.
+    assert.match(front.server.client.getInstructions(), / Commands run without a sandbox\. /);
+  }
   assert.match(r.note, /^run WITHOUT a sandbox \(sandbox\.required is false\): Landlock is not available .*CONFIG_SECURITY_LANDLOCK and 'landlock' in lsm=($|; )/);
 });
 

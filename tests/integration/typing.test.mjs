@@ -288,6 +288,23 @@ test('other keys that run a line count, and what edits none does not', async (t)
   assert.match((await s.type(pipe.session_id, 'echo "no shut""down"\n', { idle_ms: 200, yield_time_ms: 5000 })).output, /no shutdown/);
 });
 
+test('the byte behind Ctrl-C counts and does not: bash and zsh may drop it', async (t) => {
+  const s = await open(t, forbidden);
+  const r = await s.tool('exec_command', { command: ['bash', '--norc', '-i'], tty: true, term: 'xterm-256color', until: 'prompt', yield_time_ms: 30_000 });
+  const again = (chars) => s.type(r.session_id, chars, { view: 'stream', until: 'prompt', yield_time_ms: 30_000 });
+
+  for (const chars of ['\u0003shutdown now\n', '\u0003xshutdown now\n', 'ls\u0003\u0003xshutdown now\n', '\u0003\u001bshutdown now\n', '\u0003\u0016\u0015shutdown now\n',
+    '\u0003xecho "a\n"; shutdown now\n']) {
+    assert.match((await again(chars)).text, refusal, JSON.stringify(chars));
+  }
+  // In two calls: the second may come before bash has come to the signal.
+  await s.type(r.session_id, '\u0003');
+  assert.match((await again('xshutdown now\n')).text, refusal);
+  // What comes later on is judged as it is.
+  await again(' echo one\n');
+  assert.match((await again('echo xshutdown; echo two\n')).output, /^xshutdown\ntwo$/m);
+});
+
 test('what a program asks its terminal is answered (A16)', async (t) => {
   const s = await open(t);
   const file = path.join(s.yard.ws, 'dsr.py');

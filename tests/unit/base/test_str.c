@@ -18,6 +18,11 @@ prefixes_and_suffixes_are_compared_whole(void **state)
     (void)state;
     assert_true(str_eq("a", "a"));
     assert_false(str_eq("a", "ab"));
+    assert_true(str_is("ab", "abc", 2));
+    assert_false(str_is("ab", "abc", 3));
+    assert_false(str_is("abc", "abc", 2));
+    assert_false(str_is("ab", "a\0", 2));
+    assert_true(str_is("", NULL, 0));
     assert_true(str_starts("abc", "ab"));
     assert_true(str_starts("abc", ""));
     assert_false(str_starts("a", "ab"));

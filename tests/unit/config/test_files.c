@@ -220,6 +220,35 @@ a_link_to_a_file_in_the_workspace_is_refused(void **state)
 }
 
 static void
+a_file_that_may_be_one_of_the_workspace_is_refused(void **state)
+{
+    const struct fixture *f = *state;
+    char workspace[256];
+    char twin[256];
+    struct given given = {.workspace = workspace};
+    struct config config = {0};
+
+    fixture_path(workspace, f, "work");
+    fixture_path(twin, f, "work/twin.yaml");
+    assert_int_equal(mkdir(workspace, 0700), 0);
+    fixture_write_text(twin, "log: {level: info}\n");
+    assert_int_equal(link(twin, f->user), 0);
+    fixture_must_fail(f, &given,
+                      "{user}: has 2 names (hard links), and a file within a workspace may be one "
+                      "of them; make it a copy of its own");
+    if (geteuid() != 0) { /* to whom no mode is a hindrance */
+        assert_int_equal(chmod(f->user, 0400), 0);
+        fixture_must_load(&config, f, &given);
+        config_fini(&config);
+        assert_int_equal(chmod(f->user, 0600), 0);
+    }
+    /* Its only name is outside then. */
+    assert_int_equal(unlink(twin), 0);
+    fixture_must_load(&config, f, &given);
+    config_fini(&config);
+}
+
+static void
 a_file_beside_the_workspace_is_read(void **state)
 {
     const struct fixture *f = *state;
@@ -278,6 +307,7 @@ main(void)
         T(a_file_that_others_may_write_is_refused),
         T(a_file_in_the_workspace_is_refused),
         T(a_link_to_a_file_in_the_workspace_is_refused),
+        T(a_file_that_may_be_one_of_the_workspace_is_refused),
         T(a_file_beside_the_workspace_is_read),
         T(a_workspace_that_cannot_be_resolved_is_told),
         T(a_path_through_a_file_is_a_missing_file),

@@ -206,6 +206,26 @@ what_takes_many_steps_is_found_all_the_same(void **state)
     pattern_free(p);
 }
 
+/* What follows on an invalid byte begins no line, however the text comes. */
+static void
+invalid_bytes_begin_no_line(void **state)
+{
+    static const char text[] = "\xa4\n\xa4\xae"
+                               "b- and more\n";
+    struct pattern *p = make("^b");
+    struct pattern_scan *s = pattern_scan_new(p);
+    struct pattern_match m;
+    bool found = true;
+
+    (void)state;
+    assert_non_null(s);
+    assert_int_equal(pattern_scan_feed(s, text, sizeof(text) - 1), SY_E_OK);
+    assert_int_equal(pattern_scan_next(s, &m, &found, NULL), SY_E_OK);
+    assert_false(found);
+    pattern_scan_free(s);
+    pattern_free(p);
+}
+
 static void
 what_is_kept_of_a_stream_is_bounded(void **state)
 {
@@ -279,6 +299,7 @@ main(void)
         cmocka_unit_test(tells_where_an_expression_is_wrong),
         cmocka_unit_test(a_search_that_takes_too_long_is_an_error_and_no_answer),
         cmocka_unit_test(what_takes_many_steps_is_found_all_the_same),
+        cmocka_unit_test(invalid_bytes_begin_no_line),
         cmocka_unit_test(what_is_kept_of_a_stream_is_bounded),
         cmocka_unit_test(survives_each_failed_allocation),
     };

@@ -400,6 +400,27 @@ the_sandbox_is_told_by_the_facts_alone(void **state)
 }
 
 static void
+an_inherited_working_directory_is_the_one_of_the_command(void **state)
+{
+    static const char *const base[] = {"PWD=/engine", "OLDPWD=/before", NULL};
+    static const char *const by_link[] = {"PWD=/proc/self/root", NULL};
+    static const char *const chosen[] = {"PWD=/call", NULL};
+    const struct env_facts facts = {.has_network = true, .cwd = "/"};
+
+    (void)state;
+    SY_AUTO(strv_fini) struct strv stale = built(&plain, base, NULL, facts);
+    SY_AUTO(strv_fini) struct strv same = built(&plain, by_link, NULL, facts);
+    SY_AUTO(strv_fini) struct strv asked = built(&plain, base, chosen, facts);
+    SY_AUTO(strv_fini) struct strv none = built(&plain, NULL, NULL, facts);
+
+    assert_env(&stale, "PWD", "/");
+    assert_env(&stale, "OLDPWD", "/before");
+    assert_env(&same, "PWD", "/proc/self/root");
+    assert_env(&asked, "PWD", "/call");
+    assert_env(&none, "PWD", NULL);
+}
+
+static void
 malformed_entries_are_dropped_and_the_first_of_two_stays(void **state)
 {
     SY_AUTO(mem_free_charp) char *huge = mem_alloc_zero(LIMIT_ARG_STRLEN + 10, 1);
@@ -518,6 +539,7 @@ main(void)
         cmocka_unit_test(the_locale_is_the_users_if_it_is_utf8),
         cmocka_unit_test(who_names_a_variable_means_it),
         cmocka_unit_test(the_sandbox_is_told_by_the_facts_alone),
+        cmocka_unit_test(an_inherited_working_directory_is_the_one_of_the_command),
         cmocka_unit_test(malformed_entries_are_dropped_and_the_first_of_two_stays),
         cmocka_unit_test(malformed_entries_of_a_call_are_its_mistake),
         cmocka_unit_test(inherit_has_three_names),

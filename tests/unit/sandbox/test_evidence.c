@@ -225,6 +225,29 @@ what_is_no_complaint_about_an_object_gives_no_name(void **state)
 }
 
 static void
+our_own_words_are_no_evidence(void **state)
+{
+    static const char *const lines[] = {
+        "shellyard: can't enter the working directory '/O/d': Permission denied",
+        "shellyard: connect to host example.org:443 was refused",
+        "  [sandbox: write /O/f was refused by mount (exact, Read-only file system); to allow it: x]",
+        "sandbox: write /O/Permission denied was refused by landlock (inferred)",
+        "> [sandbox: read '/O/f': Permission denied was refused by policy (exact), 2 times]",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+        expect_names(lines[i], "");
+    }
+    /* What others say is, and so is the cause of a failure around such a line. */
+    expect_names("sandbox: cannot touch '/O/f': Permission denied", "/O/f (written)");
+    expect_names("'/O/f' was refused by policy of the site: Permission denied", "/O/f");
+    expect_names("touch: cannot touch '/O/f': Permission denied\n"
+                 "shellyard: sandbox: write /O/g was refused by landlock (inferred)\n",
+                 "/O/f (written)");
+}
+
+static void
 the_number_of_names_and_the_length_of_lines_are_bounded(void **state)
 {
     SY_AUTO(buf_fini) struct buf text = {.max = 1 << 20};
@@ -261,6 +284,7 @@ main(void)
         cmocka_unit_test(paths_are_found_in_the_complaints_of_common_programs),
         cmocka_unit_test(hosts_are_found_in_the_complaints_of_common_programs),
         cmocka_unit_test(what_is_no_complaint_about_an_object_gives_no_name),
+        cmocka_unit_test(our_own_words_are_no_evidence),
         cmocka_unit_test(the_number_of_names_and_the_length_of_lines_are_bounded),
     };
 

@@ -70,6 +70,41 @@ the_remedy_opens_no_more_than_it_must(void **state)
                         expected);
 }
 
+/* A name goes from what holds it: a root below would not help. */
+static void
+the_remedy_of_a_removal_is_what_holds_the_name(void **state)
+{
+    struct place *p = *state;
+    struct sandbox_plan *plan = NULL;
+    struct sandbox_explanation said;
+    char expected[512];
+
+    place_mkdir(p, "O/d");
+    place_ready(p);
+    assert_int_equal(setenv("HOME", "/nowhere", 1), 0);
+    (void)snprintf(expected, sizeof(expected), "sandbox.writable_roots: [\"%s\"]",
+                   place_path(p, "O"));
+    assert_string_equal(place_ask(p, OPERATION_DELETE, place_path(p, "O/d")).fix, expected);
+    (void)snprintf(expected, sizeof(expected), "sandbox.writable_roots: [\"%s\"]", p->base);
+    assert_string_equal(place_ask(p, OPERATION_DELETE, ".").fix, expected);
+    assert_string_equal(place_ask(p, OPERATION_DELETE, "/usr").fix, "");
+    assert_int_equal(setenv("HOME", place_path(p, "O/d"), 1), 0);
+    assert_string_equal(place_ask(p, OPERATION_RENAME, ".").fix, "");
+
+    /* A root that is a mount stays where it is, whatever else may be written. */
+    place_add_root(p, p->base);
+    p->policy.max_tier = TIER_FULL;
+    p->caps.has_full_tier = true;
+    assert_int_equal(sandbox_plan_new(&plan, &p->policy, &p->caps, NULL), SY_E_OK);
+    assert_int_equal(sandbox_explain(&said, plan, OPERATION_RENAME, ".", NULL), SY_E_OK);
+    assert_false(said.is_allowed);
+    assert_string_equal(said.fix, "");
+    assert_int_equal(sandbox_explain(&said, plan, OPERATION_RENAME, place_path(p, "O/d"), NULL),
+                     SY_E_OK);
+    assert_true(said.is_allowed);
+    sandbox_plan_free(plan);
+}
+
 /* As configuration reads it: quoted, and whole however long it is. */
 static void
 the_remedy_is_a_line_of_configuration(void **state)
@@ -168,6 +203,9 @@ connections_are_judged_by_their_kind(void **state)
     assert_int_equal(sandbox_explain(&said, p->plan, OPERATION_CONNECT, "example.org:99999", &err),
                      SY_E_ARG);
     assert_int_equal(sandbox_explain(&said, p->plan, OPERATION_CONNECT, ":80", &err), SY_E_ARG);
+    assert_int_equal(sandbox_explain(&said, p->plan, OPERATION_CONNECT, "::1:80", &err), SY_E_ARG);
+    assert_int_equal(sandbox_explain(&said, p->plan, OPERATION_CONNECT, "[]:80", &err), SY_E_ARG);
+    assert_int_equal(sandbox_explain(&said, p->plan, OPERATION_CONNECT, "[::1:80", &err), SY_E_ARG);
     assert_int_equal(sandbox_explain(&said, p->plan, OPERATION_READ, "", &err), SY_E_ARG);
 
     p->policy.has_network = true;
@@ -401,6 +439,7 @@ main(void)
         IN_A_PLACE(the_rule_and_the_remedy_are_named),
         IN_A_PLACE(the_remedy_is_a_line_of_configuration),
         IN_A_PLACE(the_remedy_opens_no_more_than_it_must),
+        IN_A_PLACE(the_remedy_of_a_removal_is_what_holds_the_name),
         IN_A_PLACE(connections_are_judged_by_their_kind),
         IN_A_PLACE(a_network_of_its_own_is_its_own_loopback),
         IN_A_PLACE(named_sockets_are_told_by_what_the_kernel_restricts),

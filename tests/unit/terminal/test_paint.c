@@ -75,9 +75,19 @@ shows_the_part_with_the_cursor_where_there_is_less_room(void **state)
     check_painted("one\r\ntwo\r\n three", "one\ntwo\n three", 4, 20);
     check_painted("one\r\ntwo\r\n three", "one\ntwo\n three", 9, 60);
     check_painted("one\r\ntwo\r\n three", "two\n three", 2, 20);
-    check_painted("one\r\ntwo\r\n three", " t", 1, 2);
-    check_painted("ab\xE6\xBC\xA2z", "ab", 4, 3); /* half a character is none */
-    check_painted("ab\xE6\xBC\xA2z", "ab\xE6\xBC\xA2", 4, 4);
+    check_painted("one\r\ntwo\r\n three", "e", 1, 2);
+    check_painted("one\r\ntwo\r\n three\r", " t", 1, 2);
+    /* By half the width, and no further than there is a screen. */
+    check_painted("0123456789\r\nab", "012345\nab", 4, 6);
+    check_painted("0123456789", "6789", 4, 6);
+    check_painted("0123456789\r\nabcdef", "345678\ndef", 4, 6);
+    check_painted("\x1b[1;15Hxyz123", "xyz123", 4, 6);
+    check_painted("0123456789\x1b[A\x1b[6G", "012345", 4, 6);
+    /* Half a character is none, on either side. */
+    check_painted("ab\xE6\xBC\xA2z\r", "ab", 4, 3);
+    check_painted("ab\xE6\xBC\xA2z\r", "ab\xE6\xBC\xA2", 4, 4);
+    check_painted("ab\xE6\xBC\xA2z", " z", 4, 3);
+    check_painted("ab\xE6\xBC\xA2z", "\xE6\xBC\xA2z", 4, 4);
     check_painted("one\r\ntwo\x1b[H", "one", 1, 20);
 }
 

@@ -15,6 +15,9 @@
  * they do not know, and where there is no editor it is text, as are all characters that the
  * terminal does not take for itself. So from the first such byte on the line is followed in each
  * way, until all of them are the same again.
+ *
+ * The byte behind a Ctrl-C may be read with the line that goes: line editors have it in hand when
+ * they come to the signal, and drop it. So the line behind one is followed without it, too.
  */
 #include <string.h>
 

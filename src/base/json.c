@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "base/json_internal.h"
 #include "base/limits.h"
 #include "base/mem.h"
 
@@ -298,6 +299,45 @@ js_next(const struct js *object, void **it, const char **ret_key, const struct j
     *ret_key = json_object_iter_key(*it);
     *ret_value = from_jansson(json_object_iter_value(*it));
     return true;
+}
+
+static int
+digit_of(char c)
+{
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* As jw_exact writes them, and no other spelling of the same. */
+static enum sy_code
+add_hex(struct buf *ret, const char *digits, size_t n)
+{
+    size_t before = ret->len;
+    enum sy_code rc = n > 0 && n % 2 == 0 ? SY_E_OK : SY_E_PARSE;
+
+    for (size_t i = 0; i < n && rc == SY_E_OK; i += 2) {
+        int high = digit_of(digits[i]);
+        int low = digit_of(digits[i + 1]);
+        int byte = high * 16 + low;
+
+        rc = high >= 0 && low >= 0 && byte != 0 ? buf_add_char(ret, (char)byte) : SY_E_PARSE;
+    }
+    if (rc != SY_E_OK && ret->data != NULL) {
+        ret->len = before;
+        ret->data[before] = '\0';
+    }
+    return rc;
+}
+
+enum sy_code
+js_exact(struct buf *ret, const struct js *v)
+{
+    const char *text = js_str(v);
+    const char *digits = js_count(v) == 1 ? js_str(js_get(v, JSON_HEX)) : NULL;
+
+    if (text != NULL) {
+        return buf_add_str(ret, text);
+    }
+    return digits != NULL ? add_hex(ret, digits, strlen(digits)) : SY_E_PARSE;
 }
 
 static int

@@ -6,7 +6,7 @@ import path from 'node:path';
 import { spawnSync } from 'node:child_process';
 import test from 'node:test';
 import {
-  call, eachFront, makeYard, mustRun, openFront, processesOf, program, startMcp, textOf, waitFor,
+  call, eachFront, execCli, makeYard, mustRun, openFront, processesOf, program, startMcp, textOf, waitFor,
 } from './lib/client.mjs';
 
 const build = path.dirname(program);
@@ -76,6 +76,34 @@ eachFront('a command in the full tier says so and has its walls', async (t, { ya
   assert.match(r.output, /^2\nsy-keeper\n.*Read-only file system\nt\n$/);
   assert.equal(fs.readFileSync(path.join(yard.ws, 'pid'), 'utf8'), '2\n');
 });
+
+// Node can't name such a directory: a shell enters it.
+for (const tier of ['full', 'no-namespace']) {
+  test(`a workspace whose name is no UTF-8 is the one that is writable, ${tier}`, async (t) => {
+    const yard = makeYard();
+    if (tier === 'full' && !hasFull(t, yard)) {
+      return;
+    }
+    const enter = ['sh', '-c', 'mkdir -p "$(printf "lat\\351")" "$(printf "lat\\357\\277\\275")" && cd "$(printf "lat\\351")" && exec "$@"', 'sh'];
+    const script = 'touch own && echo own; touch "../$(printf "lat\\357\\277\\275")/sibling" 2>/dev/null && echo sibling; cat ~/.ssh/id 2>/dev/null; true';
+    const settings = { 'sandbox.tier': tier, 'sandbox.read_audit': false, 'shell.path': '/bin/bash' };
+    const flags = Object.entries(settings).flatMap(([key, value]) => ['-c', `${key}=${value}`]);
+    const done = await execCli(['--json', ...flags, '--', 'bash', '-c', script], { cwd: yard.ws, env: yard.env, wrap: enter });
+
+    const r = JSON.parse(done.stdout);
+    assert.equal(r.aggregated_output, 'own\n', done.stderr + done.stdout);
+    assert.equal(r.sandbox.tier, tier);
+
+    const server = await startMcp({ cwd: yard.ws, env: yard.env, settings, wrap: enter });
+    t.after(() => server.close());
+    const again = await call(server.client, 'shell_command', { command: script });
+    assert.equal(again.structuredContent.output, 'own\n', textOf(again));
+    assert.equal(again.structuredContent.sandbox.tier, tier);
+    const found = spawnSync('ls', ['-RA', '--quoting-style=escape', '.'], { cwd: yard.ws, env: yard.env, encoding: 'utf8' }).stdout;
+    assert.match(found, /lat\\351:\n(\..*\n)*own\n/);
+    assert.doesNotMatch(found, /sibling/);
+  });
+}
 
 eachFront('the tier that can be had is taken, and the answer says why it is not more', async (t, { open }) => {
   const front = await open({ settings: { 'sandbox.min_tier': 'no-namespace' }, wrap: [mask, 'namespaces'] });

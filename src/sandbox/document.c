@@ -163,7 +163,7 @@ read_member(struct sandbox_policy *p, const char *key, const struct js *v, struc
         return SY_E_OK; /* read_last */
     }
     if (str_eq(key, "cwd_without_links")) {
-        return read_flag(&p->cwd_is_inner, key, v, err);
+        return read_flag(&p->cwd_has_no_links, key, v, err);
     }
     if (str_eq(key, "network_access")) {
         return read_flag(&p->has_network, key, v, err);

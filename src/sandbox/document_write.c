@@ -27,7 +27,7 @@ sandbox_policy_write(struct jw *w, const struct sandbox_policy *p)
     if (p->n_granted_roots > 0) {
         write_roots(w, "granted_roots", p, granted, p->writable_roots.n);
     }
-    if (p->cwd_is_inner) {
+    if (p->cwd_has_no_links) {
         jw_key_bool(w, "cwd_without_links", true);
     }
     if (p->tmpdir != NULL) {

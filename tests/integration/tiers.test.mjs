@@ -105,6 +105,50 @@ for (const tier of ['full', 'no-namespace']) {
   });
 }
 
+/** A command of a server above may make a link of another server's workspace. */
+for (const tier of ['full', 'no-namespace']) {
+  test(`a workspace that somebody swaps for a link is refused, ${tier}`, async (t) => {
+    const yard = makeYard();
+    if (tier === 'full' && !hasFull(t, yard)) {
+      return;
+    }
+    const pkg = path.join(yard.ws, 'pkg');
+    const victim = path.join(yard.dir, 'victim');
+    fs.mkdirSync(pkg);
+    fs.mkdirSync(victim);
+    const settings = { 'sandbox.tier': tier, 'sandbox.read_audit': false, 'shell.path': '/bin/bash' };
+    const above = await startMcp({ cwd: yard.ws, env: yard.env, settings });
+    const inside = await startMcp({ cwd: pkg, env: yard.env, settings });
+    t.after(() => Promise.all([above.close(), inside.close()]));
+    const run = async (server, command) => (await call(server.client, 'shell_command', { command })).structuredContent;
+
+    const swap = await run(above, `mv pkg was && ln -s ${victim} pkg && echo swapped`);
+    assert.equal(swap.output, 'swapped\n');
+    for (let i = 0; i < 2; i += 1) {
+      const r = await run(inside, 'touch here');
+      assert.equal(r.status, 'failed');
+      assert.match(r.error, /ws\/pkg' is reached by the symbolic link '.*\/ws\/pkg' now.*start anew/);
+    }
+    const patched = await call(inside.client, 'apply_patch', { input: '*** Begin Patch\n*** Add File: new\n+x\n*** End Patch\n' });
+    assert.notEqual(patched.structuredContent?.status, 'completed');
+    assert.deepEqual(fs.readdirSync(victim), []);
+
+    // A directory that was made again under its name is the workspace as before.
+    assert.equal((await run(above, 'rm pkg && mkdir pkg && echo made')).output, 'made\n');
+    const again = await run(inside, 'touch here && pwd');
+    assert.equal(again.output, `${pkg}\n`, again.error);
+    assert.deepEqual(fs.readdirSync(pkg).filter((name) => !name.startsWith('.')), ['here']);
+  });
+}
+
+eachFront('a workspace may be named by a link of yours, which is looked at once', async (t, { yard, open }) => {
+  fs.symlinkSync(yard.ws, path.join(yard.dir, 'mine'));
+  const front = await open({ wrap: ['sh', '-c', 'cd ../mine && exec "$@"', 'sh'] });
+  const r = await front.run('touch here && pwd -P');
+
+  assert.equal(r.output, `${yard.ws}\n`);
+});
+
 eachFront('the tier that can be had is taken, and the answer says why it is not more', async (t, { open }) => {
   const front = await open({ settings: { 'sandbox.min_tier': 'no-namespace' }, wrap: [mask, 'namespaces'] });
   const r = await front.run('echo ran');

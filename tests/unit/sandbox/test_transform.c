@@ -204,14 +204,14 @@ the_wrapper_is_told_where_no_link_may_lead(void **state)
     w.policy.writable_roots = (struct strv){.v = roots, .n = 3, .cap = 4, .max = 3};
     w.policy.n_granted_roots = 1;
     w.policy.n_linked_roots = 1;
-    w.policy.cwd_is_inner = true;
+    w.policy.cwd_has_no_links = true;
     wrap(&w);
     assert_int_equal(
         sandbox_policy_read(&read, buf_view(&w.env.document), w.env.document.len, &err), SY_E_OK);
     assert_true(strv_eq(&read.writable_roots, &w.policy.writable_roots));
     assert_int_equal(read.n_granted_roots, 1);
     assert_int_equal(read.n_linked_roots, 1);
-    assert_true(read.cwd_is_inner);
+    assert_true(read.cwd_has_no_links);
     sandbox_policy_fini(&read);
     sandbox_exec_env_fini(&w.env);
 }

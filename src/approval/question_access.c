@@ -18,7 +18,8 @@ question_access_write(struct buf *ret, const struct access_question *q)
         jw_key_str(&w, "asked", q->asked);
     }
     jw_key_str(&w, "scope", q->scope);
-    jw_key_str(&w, "workspace", q->workspace);
+    /* A rule of it would else hold in another directory. */
+    jw_key_exact(&w, "workspace", q->workspace);
     jw_key_str(&w, "mode", q->mode);
     if (q->warning[0] != '\0') {
         jw_key_str(&w, "warning", q->warning);
@@ -165,10 +166,17 @@ question_access_read(struct question_access *ret, const char *json, struct sy_er
         return SY_E_OK;
     }
 
+    SY_AUTO(buf_fini) struct buf workspace = {.max = LIMIT_PATH};
+
+    rc = js_exact(&workspace, js_get(a, "workspace"));
+    if (rc != SY_E_OK && rc != SY_E_PARSE) {
+        return sy_err_nomem(err);
+    }
+
     struct question_access made = {
         .kind = mem_strdup(text_of(a, "kind")),
         .object = mem_strdup(text_of(a, "object")),
-        .workspace = mem_strdup(text_of(a, "workspace")),
+        .workspace = mem_strdup(buf_view(&workspace)),
         .mode = mem_strdup(text_of(a, "mode")),
     };
 

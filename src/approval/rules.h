@@ -156,7 +156,8 @@ size_t rule_assignments(const struct strv *argv);
 
 /*
  * May a rule that allows this prefix be offered to a person? Never for shells,
- * interpreters without a script, and wrappers, which run anything.
+ * interpreters without a script, and wrappers, which run anything; nor for words that are not
+ * UTF-8.
  */
 bool rule_may_propose(const struct strv *prefix);
 /*

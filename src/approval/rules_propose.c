@@ -3,6 +3,7 @@
 #include "approval/rules.h"
 #include "base/limits.h"
 #include "base/str.h"
+#include "base/utf8.h"
 
 /* What a program does with the words behind it. */
 enum runs {
@@ -230,10 +231,23 @@ names_a_file(const struct strv *prefix)
     return false;
 }
 
+/* What can't be shown as it is would be another command in the rule. */
+static bool
+is_text(const struct strv *prefix)
+{
+    for (size_t i = 0; i < prefix->n; i++) {
+        if (!utf8_is_valid(prefix->v[i], strlen(prefix->v[i]))) {
+            return false;
+        }
+    }
+    return true;
+}
+
 bool
 rule_may_propose(const struct strv *prefix)
 {
-    if (prefix->n == 0 || prefix->v[0][0] == '\0' || rule_assignments(prefix) > 0) {
+    if (prefix->n == 0 || prefix->v[0][0] == '\0' || rule_assignments(prefix) > 0 ||
+        !is_text(prefix)) {
         return false;
     }
 

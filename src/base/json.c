@@ -3,8 +3,10 @@
 #include <jansson.h>
 #include <math.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "base/json_internal.h"
 #include "base/limits.h"
 #include "base/mem.h"
 
@@ -227,6 +229,17 @@ js_str(const struct js *v)
     return s != NULL && strlen(s) == js_str_len(v) ? s : NULL;
 }
 
+const char *
+js_not_text(struct js_shown *ret, const struct js *v)
+{
+    if (js_type(v) != JS_STRING) {
+        return v != NULL ? js_type_name(js_type(v)) : "absent";
+    }
+    (void)snprintf(ret->text, sizeof(ret->text), "one with a NUL at byte %zu",
+                   strlen(js_str_raw(v)));
+    return ret->text;
+}
+
 bool
 js_int(int64_t *ret, const struct js *v)
 {
@@ -298,6 +311,45 @@ js_next(const struct js *object, void **it, const char **ret_key, const struct j
     *ret_key = json_object_iter_key(*it);
     *ret_value = from_jansson(json_object_iter_value(*it));
     return true;
+}
+
+static int
+digit_of(char c)
+{
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* As jw_exact writes them, and no other spelling of the same. */
+static enum sy_code
+add_hex(struct buf *ret, const char *digits, size_t n)
+{
+    size_t before = ret->len;
+    enum sy_code rc = n > 0 && n % 2 == 0 ? SY_E_OK : SY_E_PARSE;
+
+    for (size_t i = 0; i < n && rc == SY_E_OK; i += 2) {
+        int high = digit_of(digits[i]);
+        int low = digit_of(digits[i + 1]);
+        int byte = high * 16 + low;
+
+        rc = high >= 0 && low >= 0 && byte != 0 ? buf_add_char(ret, (char)byte) : SY_E_PARSE;
+    }
+    if (rc != SY_E_OK && ret->data != NULL) {
+        ret->len = before;
+        ret->data[before] = '\0';
+    }
+    return rc;
+}
+
+enum sy_code
+js_exact(struct buf *ret, const struct js *v)
+{
+    const char *text = js_str(v);
+    const char *digits = js_count(v) == 1 ? js_str(js_get(v, JSON_HEX)) : NULL;
+
+    if (text != NULL) {
+        return buf_add_str(ret, text);
+    }
+    return digits != NULL ? add_hex(ret, digits, strlen(digits)) : SY_E_PARSE;
 }
 
 static int

@@ -33,6 +33,12 @@ const char *js_type_name(enum js_type type);
 const struct js *js_get(const struct js *v, const char *key);
 /* NULL unless v is a string without NUL bytes. */
 const char *js_str(const struct js *v);
+/* What is in the place of such a string, for a sentence: "absent", "integer", "one with a NUL at
+ * byte 3". */
+struct js_shown {
+    char text[48];
+};
+const char *js_not_text(struct js_shown *ret, const struct js *v);
 /* Length in bytes of a string value, NUL bytes included; 0 for other types. */
 size_t js_str_len(const struct js *v);
 /* The bytes of a string value (may hold NUL), NULL for other types. */
@@ -48,6 +54,9 @@ const struct js *js_at(const struct js *v, size_t i);
  * Walks an object: start with *it = NULL; gives key and value until false.
  */
 bool js_next(const struct js *object, void **it, const char **ret_key, const struct js **ret_value);
+/* Appends the bytes that jw_exact has written; a plain string is one too. SY_E_PARSE, and *ret as
+ * it was: v is no such value, or holds NUL. */
+enum sy_code js_exact(struct buf *ret, const struct js *v) SY_NODISCARD;
 /* Appends the value as compact JSON. */
 enum sy_code js_dump(struct buf *b, const struct js *v) SY_NODISCARD;
 
@@ -78,6 +87,11 @@ void jw_key(struct jw *w, const char *key);
 void jw_str(struct jw *w, const char *s);
 /* Any bytes; invalid UTF-8 becomes U+FFFD so that the document stays valid. */
 void jw_strn(struct jw *w, const char *s, size_t n);
+/*
+ * What another program has to read as the same bytes, as the name of a file: a string where it is
+ * UTF-8, else {"hex": "2f6c6174e9"}.
+ */
+void jw_exact(struct jw *w, const char *s);
 void jw_int(struct jw *w, int64_t v);
 void jw_bool(struct jw *w, bool v);
 void jw_null(struct jw *w);
@@ -92,6 +106,9 @@ void jw_key_int(struct jw *w, const char *key, int64_t v);
 void jw_key_bool(struct jw *w, const char *key, bool v);
 /* An array of strings; NULL-terminated, NULL is an empty one. */
 void jw_key_list(struct jw *w, const char *key, char *const *list);
+/* The same two with jw_exact. */
+void jw_key_exact(struct jw *w, const char *key, const char *s);
+void jw_key_exact_list(struct jw *w, const char *key, char *const *list);
 enum sy_code jw_done(struct jw *w) SY_NODISCARD;
 
 #endif

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json_internal.h"
 #include "base/utf8.h"
 
 static void
@@ -104,10 +105,11 @@ word_needs_escape(const char *s)
 #define ESCAPE_PIECE 4096U
 #define ESCAPE_WORST 6U
 
+static const char hex[] = "0123456789abcdef";
+
 static char *
 escape_byte(char *p, char c)
 {
-    static const char hex[] = "0123456789abcdef";
     unsigned char u = (unsigned char)c;
     char e = escapes[u];
 
@@ -206,6 +208,28 @@ jw_str(struct jw *w, const char *s)
 }
 
 void
+jw_exact(struct jw *w, const char *s)
+{
+    size_t n = strlen(s);
+
+    if (utf8_is_valid(s, n)) {
+        jw_strn(w, s, n);
+        return;
+    }
+    jw_object(w);
+    jw_key(w, JSON_HEX);
+    separate(w);
+    put(w, "\"", 1);
+    for (size_t i = 0; i < n; i++) {
+        const char pair[] = {hex[(unsigned char)s[i] >> 4], hex[(unsigned char)s[i] & 0xFU]};
+
+        put(w, pair, sizeof(pair));
+    }
+    put(w, "\"", 1);
+    jw_end_object(w);
+}
+
+void
 jw_key(struct jw *w, const char *key)
 {
     jw_str(w, key);
@@ -293,6 +317,24 @@ jw_key_list(struct jw *w, const char *key, char *const *list)
     jw_array(w);
     for (; list != NULL && *list != NULL; list++) {
         jw_str(w, *list);
+    }
+    jw_end_array(w);
+}
+
+void
+jw_key_exact(struct jw *w, const char *key, const char *s)
+{
+    jw_key(w, key);
+    jw_exact(w, s);
+}
+
+void
+jw_key_exact_list(struct jw *w, const char *key, char *const *list)
+{
+    jw_key(w, key);
+    jw_array(w);
+    for (; list != NULL && *list != NULL; list++) {
+        jw_exact(w, *list);
     }
     jw_end_array(w);
 }

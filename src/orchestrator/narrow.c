@@ -251,12 +251,12 @@ is_led_astray(const struct places *p, size_t i)
 
 /* Is what has no links in its name in one of them? */
 static bool
-is_in_one(const struct places *p, bool is_inner, const char *path)
+is_in_one(const struct places *p, bool has_no_links, const char *path)
 {
     bool ret = false;
 
     for (size_t i = 0; i < p->n && !ret; i++) {
-        bool is_real = !is_led_astray(p, i) && (i > 0 || !is_inner || p->v[0].links.n == 0);
+        bool is_real = !is_led_astray(p, i) && (i > 0 || !has_no_links || p->v[0].links.n == 0);
 
         ret = is_real && path_is_below(path, buf_view(&p->v[i].path));
     }
@@ -279,12 +279,13 @@ set_cwd(struct turn_context *t, const char *cwd, bool is_inner, struct sy_error 
     t->cwd = turn_cwd;
     t->sandbox.cwd = policy_cwd;
     t->sandbox.cwd_is_inner = is_inner;
+    t->sandbox.cwd_has_no_links = true;
     return SY_E_OK;
 }
 
 /*
  * Where it really is counts, and it is named so from now on: the commands of the turn outside can
- * make links, and whoever opens it later follows none (cwd_is_inner).
+ * make links, and whoever opens it later follows none (cwd_has_no_links).
  */
 static enum sy_code
 narrow_cwd(const struct narrowing *n, struct sy_error *err)
@@ -297,10 +298,13 @@ narrow_cwd(const struct narrowing *n, struct sy_error *err)
     if (n->w->cwd == NULL || str_eq(n->w->cwd, n->allowed->cwd)) {
         return rc;
     }
-    if (!sandbox_mode_is_enforced(allowed->mode)) {
-        return set_cwd(n->t, n->w->cwd, false, err);
-    }
     rc = walk_run(&walk, n->w->cwd, err);
+    if (rc == SY_E_OK && str_eq(buf_view(&walk.path), allowed->cwd)) {
+        return rc; /* by another name */
+    }
+    if (rc == SY_E_OK && !sandbox_mode_is_enforced(allowed->mode)) {
+        return set_cwd(n->t, buf_view(&walk.path), false, err);
+    }
     if (rc == SY_E_OK) {
         rc = places_find(&places, allowed, err);
     }
@@ -308,7 +312,7 @@ narrow_cwd(const struct narrowing *n, struct sy_error *err)
         return rc;
     }
     if (walk.missing_errno != 0 ||
-        !is_in_one(&places, allowed->cwd_is_inner, buf_view(&walk.path))) {
+        !is_in_one(&places, allowed->cwd_has_no_links, buf_view(&walk.path))) {
         return sy_err_set(err, SY_E_ARG,
                           "cwd '%.80s' is not in '%.80s', the directory of %s, nor in a writable "
                           "root of it: a turn can only narrow it",

@@ -9,6 +9,7 @@
 #include "orchestrator/network.h"
 #include "orchestrator/orchestrator_internal.h"
 #include "process/template.h"
+#include "sandbox/linux/walk.h"
 
 /* What all sessions of a tree share; the first one owns it. */
 struct session_engine {
@@ -381,13 +382,18 @@ static enum sy_code
 make_ready(struct session *s, struct sandbox_entry *e, bool *ret_lacks, struct sy_error *err)
 {
     struct sandbox_caps caps = *session_caps(s);
+    enum sy_code rc =
+        sandbox_mode_is_enforced(e->policy.mode) ? walk_check_cwd(&e->policy, err) : SY_E_OK;
 
+    if (rc != SY_E_OK) {
+        return rc;
+    }
     /* A policy that can't be had in any tier says so in its own words. */
     if (full_tier_try(&s->engine->full, e, &caps) != SY_E_OK) {
         return sy_err_nomem(err);
     }
 
-    enum sy_code rc = sandbox_plan_new(&e->plan, &e->policy, &caps, err);
+    rc = sandbox_plan_new(&e->plan, &e->policy, &caps, err);
 
     *ret_lacks = rc == SY_E_SANDBOX && !e->is_stopgap;
     if (rc != SY_E_OK) {

@@ -16,12 +16,16 @@ bad(const char *key, const char *wanted, struct sy_error *err)
 static enum sy_code
 read_path(char **ret, const char *key, const struct js *v, struct sy_error *err)
 {
-    const char *text = js_str(v);
+    SY_AUTO(buf_fini) struct buf path = {.max = LIMIT_PATH};
+    enum sy_code rc = js_exact(&path, v);
 
-    if (text == NULL || text[0] != '/' || strlen(text) > LIMIT_PATH) {
+    if (rc == SY_E_NOMEM) {
+        return sy_err_nomem(err);
+    }
+    if (rc != SY_E_OK || buf_view(&path)[0] != '/') {
         return bad(key, "an absolute path", err);
     }
-    *ret = mem_strdup(text);
+    *ret = buf_take(&path);
     return *ret != NULL ? SY_E_OK : sy_err_nomem(err);
 }
 
@@ -60,12 +64,13 @@ read_list(struct strv *ret, const char *key, const struct js *v, const char *wan
         return bad(key, wanted, err);
     }
     for (size_t i = 0; i < js_count(v); i++) {
-        const char *text = js_str(js_at(v, i));
+        SY_AUTO(buf_fini) struct buf text = {.max = LIMIT_CLI_TEXT};
+        enum sy_code rc = js_exact(&text, js_at(v, i));
 
-        if (text == NULL) {
+        if (rc == SY_E_PARSE || rc == SY_E_LIMIT) {
             return bad(key, wanted, err);
         }
-        if (strv_add(ret, text) != SY_E_OK) {
+        if (rc != SY_E_OK || strv_add(ret, buf_view(&text)) != SY_E_OK) {
             return sy_err_nomem(err);
         }
     }
@@ -158,7 +163,7 @@ read_member(struct sandbox_policy *p, const char *key, const struct js *v, struc
         return SY_E_OK; /* read_last */
     }
     if (str_eq(key, "cwd_without_links")) {
-        return read_flag(&p->cwd_is_inner, key, v, err);
+        return read_flag(&p->cwd_has_no_links, key, v, err);
     }
     if (str_eq(key, "network_access")) {
         return read_flag(&p->has_network, key, v, err);

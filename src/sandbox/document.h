@@ -15,11 +15,12 @@
  *    "exclude_slash_tmp": false, "run_as": "owner"|"self", "temp_bytes": 0,
  *    "deny_read": [], "protected_names": []}
  *
- * version, mode and cwd are needed, the others have the values shown (tmpdir: none).
+ * version, mode and cwd are needed, the others have the values shown (tmpdir: none). A path,
+ * pattern or name that is not UTF-8 is an object (jw_exact): another file must not be named.
  */
 
 /* The members into an open object, but for the last two: an engine hides and protects by marks
- * of its own. Every path must be UTF-8. */
+ * of its own. */
 void sandbox_policy_write(struct jw *w, const struct sandbox_policy *p);
 
 /*

@@ -6,7 +6,7 @@ write_roots(struct jw *w, const char *key, const struct sandbox_policy *p, size_
     jw_key(w, key);
     jw_array(w);
     for (size_t i = from; i < to; i++) {
-        jw_str(w, p->writable_roots.v[i]);
+        jw_exact(w, p->writable_roots.v[i]);
     }
     jw_end_array(w);
 }
@@ -19,7 +19,7 @@ sandbox_policy_write(struct jw *w, const struct sandbox_policy *p)
 
     jw_key_int(w, "version", 1);
     jw_key_str(w, "mode", sandbox_mode_name(p->mode));
-    jw_key_str(w, "cwd", p->cwd);
+    jw_key_exact(w, "cwd", p->cwd);
     write_roots(w, "writable_roots", p, 0, n);
     if (p->n_linked_roots > 0) {
         write_roots(w, "linked_roots", p, n, granted);
@@ -27,11 +27,11 @@ sandbox_policy_write(struct jw *w, const struct sandbox_policy *p)
     if (p->n_granted_roots > 0) {
         write_roots(w, "granted_roots", p, granted, p->writable_roots.n);
     }
-    if (p->cwd_is_inner) {
+    if (p->cwd_has_no_links) {
         jw_key_bool(w, "cwd_without_links", true);
     }
     if (p->tmpdir != NULL) {
-        jw_key_str(w, "tmpdir", p->tmpdir);
+        jw_key_exact(w, "tmpdir", p->tmpdir);
     }
     jw_key_bool(w, "network_access", p->has_network);
     if (p->network_allow.n > 0) {

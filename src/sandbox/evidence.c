@@ -54,6 +54,26 @@ in_directory(const char *path, evidence_access_fn *access, void *arg)
     return S_ISDIR(st.st_mode) ? access(arg, dir, W_OK | X_OK) : ENOTDIR;
 }
 
+/* Where directories had to be made first, the first of them is what was refused. */
+static void
+cut_to_missing(struct buf *path)
+{
+    for (;;) {
+        char *slash = strrchr(path->data, '/');
+        struct stat st;
+
+        if (slash == path->data) {
+            return;
+        }
+        *slash = '\0';
+        if (lstat(path->data, &st) == 0 || errno != ENOENT) {
+            *slash = '/';
+            return;
+        }
+        path->len = (size_t)(slash - path->data);
+    }
+}
+
 /* A mode is changed by who owns the file, where the disk can be written. */
 static int
 refused_change(const struct evidence_case *c, const char *path)
@@ -296,6 +316,10 @@ judge_path_in(struct inference *i, const struct named *n, const char *dir)
 
     size_t n_ops = operations_of(ops, n, buf_view(&path));
 
+    /* Other words name what is elsewhere: on another machine, in a container. */
+    if (n->intent == NAMED_WRITTEN && n->sys != ENOENT) {
+        cut_to_missing(&path);
+    }
     if (n->sys == ENOENT) {
         /* What lies in a hidden directory looks as if it was not there. */
         struct stat st;

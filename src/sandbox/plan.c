@@ -418,7 +418,7 @@ fill(struct sandbox_plan *plan, const struct sandbox_policy *policy,
     plan->mode = policy->mode;
     plan->leaves_tmp_out = policy->excludes_slash_tmp;
     plan->protects = policy->protects;
-    plan->cwd_is_inner = policy->cwd_is_inner;
+    plan->cwd_has_no_links = policy->cwd_has_no_links;
     plan->has_network = sandbox_policy_has_network(policy);
     plan->has_broker = is_wanted && !plan->has_network && caps->has_seccomp_notify;
     plan->has_observer = is_wanted && policy->reports_all && caps->has_seccomp_notify;

@@ -176,6 +176,7 @@ sandbox_policy_copy(struct sandbox_policy *ret, const struct sandbox_policy *fro
         .denies_system = from->denies_system,
         .closes_devices = from->closes_devices,
         .reports_all = from->reports_all,
+        .cwd_has_no_links = from->cwd_has_no_links,
         .cwd_is_inner = from->cwd_is_inner,
         .keeps_roots = from->keeps_roots,
         .keeps_network = from->keeps_network,
@@ -234,8 +235,9 @@ sandbox_policy_equal(const struct sandbox_policy *a, const struct sandbox_policy
         a->min_tier != b->min_tier || a->runs_as_self != b->runs_as_self ||
         a->protects != b->protects || a->temp_bytes != b->temp_bytes ||
         a->reports_all != b->reports_all || a->cwd_is_inner != b->cwd_is_inner ||
-        a->n_granted_roots != b->n_granted_roots || a->n_linked_roots != b->n_linked_roots ||
-        !same_text(a->cwd, b->cwd) || !same_text(a->tmpdir, b->tmpdir)) {
+        a->cwd_has_no_links != b->cwd_has_no_links || a->n_granted_roots != b->n_granted_roots ||
+        a->n_linked_roots != b->n_linked_roots || !same_text(a->cwd, b->cwd) ||
+        !same_text(a->tmpdir, b->tmpdir)) {
         return false;
     }
     return strv_eq(&a->writable_roots, &b->writable_roots) &&

@@ -47,16 +47,18 @@ struct sandbox_policy {
     char *tmpdir;               /* $TMPDIR of the session, NULL if unset */
     bool has_network;           /* network_access */
     bool finds_linked;          /* linked worktrees are looked for */
-    bool cwd_is_inner;          /* others can write where `cwd` lies: no link may lead to it */
-    bool keeps_roots;           /* what an administrator requires of writable roots, */
-    bool keeps_network;         /* of network.allow */
-    bool keeps_reads;           /* and of allow_read: no grant widens it (access_kept_by) */
-    bool drops_roots;           /* a turn left out some of the roots that it may have, */
-    bool drops_network;         /* or switched the network off: it gets no more of that by rules */
-    struct strv network_allow;  /* network.allow: hosts in reach while has_network is false */
-    bool excludes_tmpdir;       /* exclude_tmpdir_env_var */
-    bool excludes_slash_tmp;    /* exclude_slash_tmp */
-    struct strv deny_read;      /* patterns (base/path_pattern.h) of what can't be read */
+    bool cwd_has_no_links;     /* it was resolved when it was set: a link that leads to it since was
+                                  made by somebody, and is refused */
+    bool cwd_is_inner;         /* the commands of another turn can write where `cwd` lies */
+    bool keeps_roots;          /* what an administrator requires of writable roots, */
+    bool keeps_network;        /* of network.allow */
+    bool keeps_reads;          /* and of allow_read: no grant widens it (access_kept_by) */
+    bool drops_roots;          /* a turn left out some of the roots that it may have, */
+    bool drops_network;        /* or switched the network off: it gets no more of that by rules */
+    struct strv network_allow; /* network.allow: hosts in reach while has_network is false */
+    bool excludes_tmpdir;      /* exclude_tmpdir_env_var */
+    bool excludes_slash_tmp;   /* exclude_slash_tmp */
+    struct strv deny_read;     /* patterns (base/path_pattern.h) of what can't be read */
     size_t n_default_deny_read; /* so many of them, the first, are defaults all the same */
     struct strv deny_homes;     /* the defaults (deny.h) hold in each; absolute */
     struct strv allow_read;     /* paths taken out of the defaults */

@@ -50,7 +50,7 @@ struct sandbox_plan {
     char weaker[SANDBOX_REASON]; /* why it is not the full tier, though it could be; "": it is, or
                                     need not */
     char *cwd;
-    bool cwd_is_inner;
+    bool cwd_has_no_links;
     bool leaves_tmp_out; /* workspace-write would have no /tmp */
     bool protects;
     char unprotected[SANDBOX_REASON]; /* why not all protected names are held; "": they are */

@@ -5,7 +5,6 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "base/utf8.h"
 #include "sandbox/document.h"
 #include "sandbox/macos/seatbelt.h"
 #include "sandbox/windows/token.h"
@@ -131,17 +130,6 @@ wrap_macos(struct sandbox_exec_env *e, const struct sandbox_transform *t, struct
     return out_of(rc, err);
 }
 
-static bool
-list_is_utf8(char *const *list)
-{
-    for (; list != NULL && *list != NULL; list++) {
-        if (!utf8_is_valid(*list, strlen(*list))) {
-            return false;
-        }
-    }
-    return true;
-}
-
 /* The policy for the wrapper, in the specification's names. */
 static enum sy_code
 write_policy(struct buf *out, const struct elsewhere_request *r)
@@ -151,8 +139,8 @@ write_policy(struct buf *out, const struct elsewhere_request *r)
 
     jw_object(&w);
     sandbox_policy_write(&w, p);
-    jw_key_list(&w, "deny_read", r->deny_read);
-    jw_key_list(&w, "protected_names", elsewhere_names(r));
+    jw_key_exact_list(&w, "deny_read", r->deny_read);
+    jw_key_exact_list(&w, "protected_names", elsewhere_names(r));
     if (r->proxy_port != 0 && !p->has_network) {
         jw_key_int(&w, "proxy_port", r->proxy_port);
     }
@@ -175,14 +163,6 @@ check_linux(const struct sandbox_transform *t, struct sy_error *err)
     if (p->cwd == NULL || p->cwd[0] != '/') {
         return sy_err_set(err, SY_E_ARG, "the policy's working directory '%.120s' is not absolute",
                           p->cwd != NULL ? p->cwd : "");
-    }
-    /* JSON can't name other bytes, and a policy must not name another file. */
-    if (!utf8_is_valid(p->cwd, strlen(p->cwd)) ||
-        (p->tmpdir != NULL && !utf8_is_valid(p->tmpdir, strlen(p->tmpdir))) ||
-        !list_is_utf8(strv_view(&p->writable_roots)) || !list_is_utf8(t->request->deny_read) ||
-        !list_is_utf8(elsewhere_names(t->request))) {
-        return sy_err_set(err, SY_E_CONFIG,
-                          "a path of the policy is not UTF-8, so the wrapper can't be told of it");
     }
     return elsewhere_check_names(t->request, err);
 }

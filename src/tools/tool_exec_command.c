@@ -41,14 +41,15 @@ fill_command(struct exec_request *request, const struct invocation *inv, struct 
     const char *text = js_type(v) == JS_STRING ? js_str(v) : NULL;
 
     if (text == NULL || text[0] == '\0') {
+        struct js_shown is;
+
         return sy_err_set(err, SY_E_ARG,
                           "'%s' must be a script for the shell, e.g. \"python3 -i\", or a list of "
                           "program and arguments, not %s",
                           name,
-                          v == NULL                 ? "absent"
-                          : js_type(v) == JS_ARRAY  ? "an empty one"
-                          : js_type(v) == JS_STRING ? "empty or with a NUL character"
-                                                    : js_type_name(js_type(v)));
+                          text != NULL             ? "empty"
+                          : js_type(v) == JS_ARRAY ? "an empty one"
+                                                   : js_not_text(&is, v));
     }
     request->script = mem_strdup(text);
     if (request->script == NULL) {
@@ -69,8 +70,10 @@ use_shell(struct exec_request *request, const struct invocation *inv, struct sy_
         return SY_E_OK;
     }
     if (js_str(v) == NULL) {
+        struct js_shown is;
+
         return sy_err_set(err, SY_E_ARG, "'shell' must be the name or path of a shell, not %s",
-                          js_type_name(js_type(v)));
+                          js_not_text(&is, v));
     }
 
     enum sy_code rc = shell_find(&shell, js_str(v), err);
@@ -222,7 +225,7 @@ static const char input_schema[] =
     "\"tty\":{\"type\":\"boolean\",\"description\":"
     "\"Give it a terminal, so that it can be typed to. Default false: standard input is empty.\"},"
     "\"yield_time_ms\":{\"type\":\"integer\",\"description\":"
-    "\"Answer after that time even if it still runs. Default 10000, 250 to 30000.\"}," LIVE_WAIT_SCHEMA_SHORT
+    "\"Answer then even if it still runs. Default 10000, 250 to 30000.\"}," LIVE_WAIT_SCHEMA_SHORT
     "\"workdir\":{\"type\":\"string\",\"description\":\"Default: the workspace.\"},"
     "\"term\":{\"type\":\"string\",\"description\":"
     "\"TERM for programs that draw, e.g. xterm-256color. Default dumb.\"},"
@@ -240,7 +243,7 @@ const struct tool_handler tool_exec_command = {
     .description =
         "Run a command$(sandbox? in the sandbox|); if it still runs after yield_time_ms, the answer "
         "has a session_id for write_stdin. For servers, REPLs, watchers and anything "
-        "that asks (tty true). It ends with kill_session or its own exit.",
+        "that asks (tty true).",
     .input_schema = input_schema,
     .output_schema = result_session_schema,
     .is_read_only = false,

@@ -8,6 +8,7 @@
 #include "base/str.h"
 #include "command/command.h"
 #include "sandbox/deny.h"
+#include "sandbox/linux/walk.h"
 #include "tools/tools.h"
 
 /* $HOME, the account's, and as root that of the workspace's owner. */
@@ -46,11 +47,8 @@ fill_sandbox(struct sandbox_policy *ret, const struct config *config, const char
 {
     SY_AUTO(buf_fini) struct buf normal = {.max = LIMIT_PATH};
     const char *tmpdir = strv_env_find(environ_list, "TMPDIR");
-    enum sy_code rc = path_normalize(&normal, cwd);
+    enum sy_code rc = SY_E_OK;
 
-    if (rc != SY_E_OK) {
-        return rc;
-    }
     ret->finds_linked = config->sandbox.linked_worktrees;
     ret->keeps_roots = config_requires(config, "sandbox.writable_roots");
     ret->keeps_network = config_requires(config, "network.allow");
@@ -66,7 +64,8 @@ fill_sandbox(struct sandbox_policy *ret, const struct config *config, const char
     ret->min_tier = str_eq(config->sandbox.tier, "full") || str_eq(config->sandbox.min_tier, "full")
                         ? TIER_FULL
                         : TIER_NO_NAMESPACE;
-    ret->cwd = buf_take(&normal);
+    ret->cwd = mem_strdup(cwd);
+    ret->cwd_has_no_links = true;
     if (ret->cwd == NULL) {
         return SY_E_NOMEM;
     }
@@ -261,10 +260,33 @@ turn_granular(const struct config *config)
     };
 }
 
+/* `cwd` without links. */
+static enum sy_code
+fill(struct turn_context *ret, const struct config *config, const char *cwd,
+     char *const *environ_list, struct sy_error *err)
+{
+    enum sy_code rc = SY_E_OK;
+
+    ret->cwd = mem_strdup(cwd);
+    if (ret->cwd == NULL) {
+        return SY_E_NOMEM;
+    }
+    rc = fill_sandbox(&ret->sandbox, config, cwd, environ_list);
+    if (rc == SY_E_OK) {
+        rc = fill_deny_read(&ret->sandbox, config, cwd, environ_list, err);
+    }
+    if (rc == SY_E_OK) {
+        rc = fill_own(&ret->sandbox, cwd, environ_list, err);
+    }
+    return rc == SY_E_OK ? fill_env(&ret->env, config) : rc;
+}
+
 enum sy_code
 turn_from_config(struct turn_context *ret, const struct config *config, const char *cwd,
                  char *const *environ_list, struct sy_error *err)
 {
+    SY_AUTO(walk_fini) struct walk walk = {0};
+
     *ret = (struct turn_context){.sandbox_required = config->sandbox.required};
     if (cwd[0] != '/') {
         return sy_err_set(err, SY_E_CWD, "working directory '%s' is not absolute", cwd);
@@ -278,22 +300,13 @@ turn_from_config(struct turn_context *ret, const struct config *config, const ch
     ret->asks_for_all = str_eq(config->approval.on_request, "all");
     ret->granular = turn_granular(config);
     fill_limits(&ret->limits, config);
-    ret->cwd = mem_strdup(cwd);
 
+    /* Whoever leads here later by a link would choose what commands may write. */
     struct sy_error why = {0};
-    enum sy_code rc = ret->cwd == NULL ? SY_E_NOMEM : SY_E_OK;
+    enum sy_code rc = walk_run(&walk, cwd, &why);
 
     if (rc == SY_E_OK) {
-        rc = fill_sandbox(&ret->sandbox, config, cwd, environ_list);
-    }
-    if (rc == SY_E_OK) {
-        rc = fill_deny_read(&ret->sandbox, config, cwd, environ_list, &why);
-    }
-    if (rc == SY_E_OK) {
-        rc = fill_own(&ret->sandbox, cwd, environ_list, &why);
-    }
-    if (rc == SY_E_OK) {
-        rc = fill_env(&ret->env, config);
+        rc = fill(ret, config, buf_view(&walk.path), environ_list, &why);
     }
     if (rc == SY_E_OK) {
         return rc;

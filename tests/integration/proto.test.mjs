@@ -96,6 +96,24 @@ test('a turn may narrow the policy but not widen it', limit, async (t) => {
   await proto.next((m) => m.type === 'error' && /danger-full-access|wide|narrow/.test(m.message));
 });
 
+test('the directory of a turn is where its link led when it came', limit, async (t) => {
+  const yard = makeYard();
+  const proto = open(t, yard);
+  const link = path.join(yard.dir, 'project');
+  fs.symlinkSync(yard.ws, link);
+  proto.send({ type: 'turn', cwd: link });
+  const run = async (id) => {
+    proto.send({ type: 'function_call', name: 'shell_command', call_id: id, arguments: { command: 'echo x >>here; pwd' } });
+    return (await proto.next(output(id))).output;
+  };
+  assert.equal(await run('one'), `${yard.ws}\n`);
+  fs.unlinkSync(link);
+  fs.symlinkSync(yard.outside, link);
+  assert.equal(await run('two'), `${yard.ws}\n`);
+  assert.equal(fs.readFileSync(path.join(yard.ws, 'here'), 'utf8'), 'x\nx\n');
+  assert.deepEqual(fs.readdirSync(yard.outside), []);
+});
+
 test('interrupt ends what runs, shutdown ends the process', limit, async (t) => {
   const yard = makeYard();
   const proto = open(t, yard);

@@ -6,7 +6,7 @@ import path from 'node:path';
 import { spawnSync } from 'node:child_process';
 import test from 'node:test';
 import {
-  call, eachFront, makeYard, mustRun, openFront, processesOf, program, startMcp, textOf, waitFor,
+  call, eachFront, execCli, makeYard, mustRun, openFront, processesOf, program, startMcp, textOf, waitFor,
 } from './lib/client.mjs';
 
 const build = path.dirname(program);
@@ -78,6 +78,78 @@ eachFront('a command in the full tier says so and has its walls', async (t, { ya
   assert.equal(r.sandbox.tier_reason, undefined);
   assert.match(r.output, /^2\nsy-keeper\n.*Read-only file system\nt\n$/);
   assert.equal(fs.readFileSync(path.join(yard.ws, 'pid'), 'utf8'), '2\n');
+});
+
+// Node can't name such a directory: a shell enters it.
+for (const tier of ['full', 'no-namespace']) {
+  test(`a workspace whose name is no UTF-8 is the one that is writable, ${tier}`, async (t) => {
+    const yard = makeYard();
+    if (tier === 'full' && !hasFull(t, yard)) {
+      return;
+    }
+    const enter = ['sh', '-c', 'mkdir -p "$(printf "lat\\351")" "$(printf "lat\\357\\277\\275")" && cd "$(printf "lat\\351")" && exec "$@"', 'sh'];
+    const script = 'touch own && echo own; touch "../$(printf "lat\\357\\277\\275")/sibling" 2>/dev/null && echo sibling; cat ~/.ssh/id 2>/dev/null; true';
+    const settings = { 'sandbox.tier': tier, 'sandbox.read_audit': false, 'shell.path': '/bin/bash' };
+    const flags = Object.entries(settings).flatMap(([key, value]) => ['-c', `${key}=${value}`]);
+    const done = await execCli(['--json', ...flags, '--', 'bash', '-c', script], { cwd: yard.ws, env: yard.env, wrap: enter });
+
+    const r = JSON.parse(done.stdout);
+    assert.equal(r.aggregated_output, 'own\n', done.stderr + done.stdout);
+    assert.equal(r.sandbox.tier, tier);
+
+    const server = await startMcp({ cwd: yard.ws, env: yard.env, settings, wrap: enter });
+    t.after(() => server.close());
+    const again = await call(server.client, 'shell_command', { command: script });
+    assert.equal(again.structuredContent.output, 'own\n', textOf(again));
+    assert.equal(again.structuredContent.sandbox.tier, tier);
+    const found = spawnSync('ls', ['-RA', '--quoting-style=escape', '.'], { cwd: yard.ws, env: yard.env, encoding: 'utf8' }).stdout;
+    assert.match(found, /lat\\351:\n(\..*\n)*own\n/);
+    assert.doesNotMatch(found, /sibling/);
+  });
+}
+
+/** A command of a server above may make a link of another server's workspace. */
+for (const tier of ['full', 'no-namespace']) {
+  test(`a workspace that somebody swaps for a link is refused, ${tier}`, async (t) => {
+    const yard = makeYard();
+    if (tier === 'full' && !hasFull(t, yard)) {
+      return;
+    }
+    const pkg = path.join(yard.ws, 'pkg');
+    const victim = path.join(yard.dir, 'victim');
+    fs.mkdirSync(pkg);
+    fs.mkdirSync(victim);
+    const settings = { 'sandbox.tier': tier, 'sandbox.read_audit': false, 'shell.path': '/bin/bash' };
+    const above = await startMcp({ cwd: yard.ws, env: yard.env, settings });
+    const inside = await startMcp({ cwd: pkg, env: yard.env, settings });
+    t.after(() => Promise.all([above.close(), inside.close()]));
+    const run = async (server, command) => (await call(server.client, 'shell_command', { command })).structuredContent;
+
+    const swap = await run(above, `mv pkg was && ln -s ${victim} pkg && echo swapped`);
+    assert.equal(swap.output, 'swapped\n');
+    for (let i = 0; i < 2; i += 1) {
+      const r = await run(inside, 'touch here');
+      assert.equal(r.status, 'failed');
+      assert.match(r.error, /ws\/pkg' is reached by the symbolic link '.*\/ws\/pkg' now.*start anew/);
+    }
+    const patched = await call(inside.client, 'apply_patch', { input: '*** Begin Patch\n*** Add File: new\n+x\n*** End Patch\n' });
+    assert.notEqual(patched.structuredContent?.status, 'completed');
+    assert.deepEqual(fs.readdirSync(victim), []);
+
+    // A directory that was made again under its name is the workspace as before.
+    assert.equal((await run(above, 'rm pkg && mkdir pkg && echo made')).output, 'made\n');
+    const again = await run(inside, 'touch here && pwd');
+    assert.equal(again.output, `${pkg}\n`, again.error);
+    assert.deepEqual(fs.readdirSync(pkg).filter((name) => !name.startsWith('.')), ['here']);
+  });
+}
+
+eachFront('a workspace may be named by a link of yours, which is looked at once', async (t, { yard, open }) => {
+  fs.symlinkSync(yard.ws, path.join(yard.dir, 'mine'));
+  const front = await open({ wrap: ['sh', '-c', 'cd ../mine && exec "$@"', 'sh'] });
+  const r = await front.run('touch here && pwd -P');
+
+  assert.equal(r.output, `${yard.ws}\n`);
 });
 
 eachFront('the tier that can be had is taken, and the answer says why it is not more', async (t, { open }) => {

@@ -115,11 +115,8 @@ check_links(const struct sandbox_plan *plan, const struct walk *walks, size_t i,
 {
     const char *end = buf_view(&walks[i].path);
 
-    if (plan->cwd_is_inner && plan->rules[i].origin == ORIGIN_CWD && walks[i].links.n > 0) {
-        return sy_err_set(err, SY_E_SANDBOX,
-                          "the directory '%.90s' is reached by the symbolic link '%.90s', which "
-                          "commands could have made: send a turn with the real one",
-                          plan->rules[i].path, walks[i].links.v[0]);
+    if (plan->cwd_has_no_links && plan->rules[i].origin == ORIGIN_CWD && walks[i].links.n > 0) {
+        return walk_refuse_cwd(&walks[i], plan->rules[i].path, err);
     }
     /* Whoever could make one after the look at the root would choose what is granted. */
     if ((plan->rules[i].origin == ORIGIN_GRANT || plan->rules[i].origin == ORIGIN_LINKED) &&

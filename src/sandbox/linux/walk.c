@@ -123,9 +123,42 @@ add(struct strv *ret, const char *path, struct sy_error *err)
 }
 
 enum sy_code
+walk_refuse_cwd(const struct walk *w, const char *cwd, struct sy_error *err)
+{
+    return sy_err_set(err, SY_E_SANDBOX,
+                      "'%.80s' is reached by the symbolic link '%.80s' now, which commands could "
+                      "have made: start anew in the one you mean (proto: send a turn)",
+                      cwd, w->links.v[0]);
+}
+
+enum sy_code
+walk_check_cwd(const struct sandbox_policy *policy, struct sy_error *err)
+{
+    SY_AUTO(walk_fini) struct walk walk = {0};
+    enum sy_code rc = policy->cwd_has_no_links ? walk_run(&walk, policy->cwd, err) : SY_E_OK;
+
+    return rc == SY_E_OK && walk.links.n > 0 ? walk_refuse_cwd(&walk, policy->cwd, err) : rc;
+}
+
+static enum sy_code
+add_cwd(struct strv *ret, const struct sandbox_policy *policy, struct sy_error *err)
+{
+    SY_AUTO(walk_fini) struct walk walk = {0};
+    enum sy_code rc = walk_run(&walk, policy->cwd, err);
+
+    if (rc == SY_E_OK && policy->cwd_has_no_links && walk.links.n > 0) {
+        return walk_refuse_cwd(&walk, policy->cwd, err);
+    }
+    if (rc == SY_E_OK && strv_add(ret, buf_view(&walk.path)) != SY_E_OK) {
+        rc = sy_err_nomem(err);
+    }
+    return rc;
+}
+
+enum sy_code
 walk_add_roots(struct strv *ret, const struct sandbox_policy *policy, struct sy_error *err)
 {
-    enum sy_code rc = add(ret, policy->cwd, err);
+    enum sy_code rc = add_cwd(ret, policy, err);
 
     for (size_t i = 0; rc == SY_E_OK && i < policy->writable_roots.n; i++) {
         const char *root = policy->writable_roots.v[i];

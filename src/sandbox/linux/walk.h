@@ -28,9 +28,15 @@ struct walk {
 enum sy_code walk_run(struct walk *ret, const char *path, struct sy_error *err) SY_NODISCARD;
 void walk_fini(struct walk *w);
 /* The policy's directory and its writable roots onto a list, without links: where they are. Granted
- * ones are by their names: if a link is there by now, nothing is. */
+ * ones are by their names: if a link is there by now, nothing is. SY_E_SANDBOX: a link leads to the
+ * directory that was resolved when it was set. */
 enum sy_code walk_add_roots(struct strv *ret, const struct sandbox_policy *policy,
                             struct sy_error *err) SY_NODISCARD;
+
+/* SY_E_SANDBOX in that case. */
+enum sy_code walk_check_cwd(const struct sandbox_policy *policy, struct sy_error *err) SY_NODISCARD;
+/* The refusal of a working directory that has come to be reached by a link (cwd_has_no_links). */
+enum sy_code walk_refuse_cwd(const struct walk *w, const char *cwd, struct sy_error *err);
 
 /* Opens with O_PATH what has no symbolic link on the way: the descriptor, or a
  * negative errno value (ELOOP: there is one). */

@@ -326,6 +326,22 @@ an_access_is_shown_with_all_that_is_new(void **state)
     assert_string_equal(read.mode, "workspace-write");
 }
 
+/* A rule made of it must not hold in the directory that U+FFFD would name. */
+static void
+the_workspace_of_an_access_is_read_byte_by_byte(void **state)
+{
+    struct question q = sample();
+    SY_AUTO(buf_fini) struct buf json = {.max = LIMIT_STORE_TEXT};
+    SY_AUTO(question_access_fini) struct question_access read = {0};
+    struct sy_error err = {0};
+
+    (void)state;
+    q.access = "{\"kind\":\"write\",\"object\":\"/srv\",\"workspace\":{\"hex\":\"2f7773e9\"}}";
+    assert_int_equal(question_write(&json, &q), SY_E_OK);
+    assert_int_equal(question_access_read(&read, buf_view(&json), &err), SY_E_OK);
+    assert_string_equal(read.workspace, "/ws\xe9");
+}
+
 static void
 an_answer_is_bound_to_what_was_shown_and_to_the_policy(void **state)
 {
@@ -432,6 +448,7 @@ main(void)
         cmocka_unit_test(a_subagent_is_named),
         cmocka_unit_test(the_facts_of_the_risk_are_always_shown),
         cmocka_unit_test(an_access_is_shown_with_all_that_is_new),
+        cmocka_unit_test(the_workspace_of_an_access_is_read_byte_by_byte),
         cmocka_unit_test(an_answer_is_bound_to_what_was_shown_and_to_the_policy),
         cmocka_unit_test(nothing_deceives),
         cmocka_unit_test(the_title_is_one_line_that_is_cut),

@@ -128,6 +128,8 @@ what_runs_anything_is_never_offered(void **state)
     may("make test", true);
     may("ls", true);
     may("bashful", true);
+    may("cat caf\xc3\xa9", true);
+    may("cat caf\xe9", false); /* what is shown and stored would name another file */
 }
 
 static void

@@ -374,6 +374,72 @@ escapes_are_the_short_ones(void **state)
 }
 
 static void
+assert_exact(const char *bytes, const char *written)
+{
+    SY_AUTO(buf_fini) struct buf b = {.max = 1000};
+    SY_AUTO(buf_fini) struct buf back = {.max = 1000};
+    struct jw w = {.out = &b};
+
+    jw_exact(&w, bytes);
+    assert_int_equal(jw_done(&w), SY_E_OK);
+    assert_string_equal(buf_view(&b), written);
+
+    SY_AUTO(json_doc_fini) struct json_doc doc = parsed(buf_view(&b), b.len);
+
+    assert_int_equal(js_exact(&back, doc.root), SY_E_OK);
+    assert_string_equal(buf_view(&back), bytes);
+}
+
+static void
+what_must_be_read_as_the_same_bytes_is(void **state)
+{
+    static const char *const no_bytes[] = {
+        "{\"hex\":\"\"}",
+        "{\"hex\":\"e\"}",
+        "{\"hex\":\"E9\"}",
+        "{\"hex\":\"00\"}",
+        "{\"hex\":\"e9g0\"}",
+        "{\"hex\":1}",
+        "{}",
+        "{\"hax\":\"e9\"}",
+        "{\"hex\":\"e9\",\"a\":1}",
+        "\"a\\u0000b\"",
+        "1",
+        "[\"a\"]",
+    };
+    char all[256];
+
+    (void)state;
+    for (int i = 0; i < 255; i++) {
+        all[i] = (char)(i + 1);
+    }
+    all[255] = '\0';
+    assert_exact("", "\"\"");
+    assert_exact("/w/lat\xef\xbf\xbd \"", "\"/w/lat\xef\xbf\xbd \\\"\"");
+    assert_exact("/w/lat\xe9", "{\"hex\":\"2f772f6c6174e9\"}");
+    assert_exact("\xed\xa0\x80", "{\"hex\":\"eda080\"}");
+
+    SY_AUTO(buf_fini) struct buf b = {.max = 2000};
+    SY_AUTO(buf_fini) struct buf back = {.max = 1000};
+    struct jw w = {.out = &b};
+
+    jw_exact(&w, all);
+    assert_int_equal(jw_done(&w), SY_E_OK);
+
+    SY_AUTO(json_doc_fini) struct json_doc doc = parsed(buf_view(&b), b.len);
+
+    assert_int_equal(js_exact(&back, doc.root), SY_E_OK);
+    assert_string_equal(buf_view(&back), all);
+    for (size_t i = 0; i < sizeof(no_bytes) / sizeof(no_bytes[0]); i++) {
+        SY_AUTO(json_doc_fini) struct json_doc bad = parsed(no_bytes[i], strlen(no_bytes[i]));
+
+        assert_int_equal(js_exact(&back, bad.root), SY_E_PARSE);
+        assert_string_equal(buf_view(&back), all);
+    }
+    assert_int_equal(js_exact(&back, NULL), SY_E_PARSE);
+}
+
+static void
 errors_of_the_writer_stick(void **state)
 {
     SY_AUTO(buf_fini) struct buf small = {.max = 10};
@@ -466,6 +532,7 @@ main(void)
         cmocka_unit_test(the_writer_puts_commas_where_they_belong),
         cmocka_unit_test(every_byte_at_every_place_of_a_word_reads_back),
         cmocka_unit_test(escapes_are_the_short_ones),
+        cmocka_unit_test(what_must_be_read_as_the_same_bytes_is),
         cmocka_unit_test(errors_of_the_writer_stick),
         cmocka_unit_test(values_dump_compactly),
         cmocka_unit_test(json_survives_each_failed_allocation),

@@ -315,7 +315,7 @@ in_directory(const struct yard *y, const char *name, const char *becomes)
     path_in(want_path, y, becomes);
     assert_string_equal(t.cwd, want_path);
     assert_string_equal(t.sandbox.cwd, want_path);
-    assert_int_equal(t.sandbox.cwd_is_inner, !str_eq(name, "ws"));
+    assert_int_equal(t.sandbox.cwd_is_inner, !str_eq(becomes, "ws"));
     turn_context_fini(&t);
 }
 
@@ -329,6 +329,7 @@ a_directory_lies_in_that_of_the_parent_or_in_a_root(void **state)
     in_directory(y, "root", "root");
     in_directory(y, "root/deep", "root/deep");
     in_directory(y, "named/part", "ws/part"); /* where it really is */
+    in_directory(y, "named", "ws");
     in_directory(y, "out", NULL);
     in_directory(y, "ws/out", NULL);
     in_directory(y, "ws/out/deep", NULL);
@@ -347,6 +348,7 @@ a_directory_lies_in_that_of_the_parent_or_in_a_root(void **state)
         path_in(path, y, "out");
         assert_int_equal(want(&t, &y->allowed, &w, NULL), SY_E_OK);
         assert_false(t.sandbox.cwd_is_inner);
+        assert_true(t.sandbox.cwd_has_no_links);
         turn_context_fini(&t);
     }
 }

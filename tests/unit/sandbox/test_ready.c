@@ -312,6 +312,43 @@ a_granted_root_is_reached_by_no_link_at_all(void **state)
     assert_int_equal(place_try(p, &err), SY_E_OK);
 }
 
+/* Another engine's commands may write above the workspace, and swap it. */
+static void
+a_workspace_that_was_resolved_is_reached_by_no_link(void **state)
+{
+    struct place *p = *state;
+    SY_AUTO(strv_fini) struct strv roots = {.max = 8};
+    struct sy_error err = {0};
+
+    place_mkdir(p, "O/victim");
+    p->policy.cwd_has_no_links = true;
+    place_ready(p);
+    assert_int_equal(walk_check_cwd(&p->policy, &err), SY_E_OK);
+    assert_int_equal(rename(place_path(p, "W"), place_path(p, "was")), 0);
+    place_link(p, "O/victim", "W");
+    assert_false(sandbox_ready_is_fresh(p->ready));
+    assert_int_equal(place_try(p, &err), SY_E_SANDBOX);
+    assert_non_null(strstr(err.msg, "is reached by the symbolic link"));
+    assert_int_equal(walk_check_cwd(&p->policy, &err), SY_E_SANDBOX);
+    assert_int_equal(walk_add_roots(&roots, &p->policy, &err), SY_E_SANDBOX);
+    assert_int_equal(roots.n, 0);
+
+    /* One that was made again is the workspace. */
+    assert_int_equal(unlink(place_path(p, "W")), 0);
+    place_mkdir(p, "W");
+    place_ready(p);
+    assert_int_equal(place_run(p, true, act_create, place_path(p, "W/x")), 0);
+
+    /* The control: a policy of somebody who has not resolved it. */
+    p->policy.cwd_has_no_links = false;
+    assert_int_equal(unlink(place_path(p, "W/x")), 0);
+    assert_int_equal(rmdir(place_path(p, "W")), 0);
+    place_link(p, "O/victim", "W");
+    assert_int_equal(place_try(p, &err), SY_E_OK);
+    assert_int_equal(unlink(place_path(p, "W")), 0);
+    assert_int_equal(rename(place_path(p, "was"), place_path(p, "W")), 0);
+}
+
 static void
 a_replaced_root_is_not_fresh(void **state)
 {
@@ -564,6 +601,7 @@ main(void)
         IN_A_PLACE(a_missing_tmpdir_is_left_out_and_told),
         IN_A_PLACE(a_root_through_a_link_that_commands_can_change_is_refused),
         IN_A_PLACE(a_granted_root_is_reached_by_no_link_at_all),
+        IN_A_PLACE(a_workspace_that_was_resolved_is_reached_by_no_link),
         IN_A_PLACE(a_replaced_root_is_not_fresh),
         IN_A_PLACE(the_ruleset_is_closed_on_exec_and_serves_many),
         IN_A_PLACE(the_child_has_no_privilege_left_and_no_core_dumps),

@@ -54,6 +54,25 @@ in_directory(const char *path, evidence_access_fn *access, void *arg)
     return S_ISDIR(st.st_mode) ? access(arg, dir, W_OK | X_OK) : ENOTDIR;
 }
 
+/* Where directories had to be made first, the first of them is what was refused. */
+static void
+cut_to_missing(char *path)
+{
+    for (;;) {
+        char *slash = strrchr(path, '/');
+        struct stat st;
+
+        if (slash == path) {
+            return;
+        }
+        *slash = '\0';
+        if (lstat(path, &st) == 0 || errno != ENOENT) {
+            *slash = '/';
+            return;
+        }
+    }
+}
+
 /* A mode is changed by who owns the file, where the disk can be written. */
 static int
 refused_change(const struct evidence_case *c, const char *path)
@@ -218,6 +237,17 @@ judge_operation(struct inference *i, const struct named *n, enum sandbox_operati
 
     if (evidence_judge(&why, &anyway, i->c, op, path) != SY_E_OK) {
         return false;
+    }
+    /* Other words name what is elsewhere: on another machine, in a container. */
+    if (!why.is_allowed && anyway == ENOENT && op == OPERATION_WRITE &&
+        n->intent == NAMED_WRITTEN) {
+        char first[sizeof(why.resolved)];
+
+        memcpy(first, why.resolved, sizeof(first));
+        cut_to_missing(first);
+        if (evidence_judge(&why, &anyway, i->c, op, first) != SY_E_OK) {
+            return false;
+        }
     }
     if (why.is_allowed || n->sys == EBUSY || n->sys == EEXIST) {
         return why.is_allowed && judge_held(i, n, op, &why);

@@ -144,6 +144,40 @@ what_is_missing_is_no_denial(void **state)
 }
 
 static void
+where_directories_have_to_be_made_the_first_is_refused(void **state)
+{
+    static const char *const lines[] = {
+        "fatal: could not create leading directories of '%s/new/.git': Permission denied",
+        "fatal: could not create leading directories of '%s/new/deep/er': Permission denied",
+        "tool: cannot create directory '%s/new/deep': Permission denied",
+        "tool: cannot create directory '%s/new': Permission denied",
+    };
+    struct place *p = *state;
+    char note[SY_ERR_MSG_MAX];
+    char text[1024];
+    char fix[400];
+
+    place_ready(p);
+    (void)snprintf(fix, sizeof(fix), "sandbox.writable_roots: [\"%s\"]", place_path(p, "O"));
+    for (size_t i = 0; i < 2 * sizeof(lines) / sizeof(lines[0]); i++) {
+        SY_AUTO(denial_list_fini) struct denial_list list = {0};
+
+        SY_AUTO(buf_fini) struct buf line = {.max = sizeof(text)};
+        const char *format = lines[i / 2];
+        const char *place = strstr(format, "%s");
+
+        assert_int_equal(buf_addf(&line, "%.*s%s%s", (int)(place - format), format,
+                                  i % 2 == 0 ? place_path(p, "O") : "../O", place + 2),
+                         SY_E_OK);
+        assert_int_equal(infer(p, &list, note, plain_permissions, buf_view(&line)), SY_E_OK);
+        assert_int_equal(list.n, 1);
+        assert_string_equal(list.v[0].object, place_path(p, "O/new"));
+        assert_string_equal(list.v[0].operation, "write");
+        assert_string_equal(list.v[0].fix, fix);
+    }
+}
+
+static void
 a_removal_is_judged_by_the_directory(void **state)
 {
     SY_AUTO(denial_list_fini) struct denial_list list = {0};
@@ -365,6 +399,8 @@ main(void)
         cmocka_unit_test_setup_teardown(what_is_refused_anyway_is_told_as_not_ours, place_setup,
                                         place_teardown),
         cmocka_unit_test_setup_teardown(what_is_missing_is_no_denial, place_setup, place_teardown),
+        cmocka_unit_test_setup_teardown(where_directories_have_to_be_made_the_first_is_refused,
+                                        place_setup, place_teardown),
         cmocka_unit_test_setup_teardown(a_removal_is_judged_by_the_directory, place_setup,
                                         place_teardown),
         cmocka_unit_test_setup_teardown(a_host_is_refused_while_the_network_is_off_and_only_then,

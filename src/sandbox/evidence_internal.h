@@ -23,6 +23,9 @@ bool span_starts(struct span s, const char *with);
 bool span_is_path(struct span s);
 /* The one before the end of s. */
 struct span span_last_word(struct span s);
+/* With names that the coreutils quote for a shell ('a'$'\\n''b') as they are, in quotation marks.
+ * `room` has space for as many bytes as s; the result lies there, or is s. */
+struct span span_unquote(struct span s, char *room);
 /* Letters of either case alike. */
 bool span_is_word(struct span s, const char *word);
 
@@ -36,12 +39,16 @@ bool span_cut_lead(struct span *s, struct span *words);
 /* Longer names are no paths. */
 #define EVIDENCE_NAME_BYTES 4096U
 
+/* Longer lines are looked at up to here. */
+#define EVIDENCE_LINE_BYTES 8192U
+
 struct scan {
     named_fn *fn;
     void *arg;
     unsigned told;
     bool is_over;
     char name[EVIDENCE_NAME_BYTES];
+    char rooms[2][EVIDENCE_LINE_BYTES]; /* of lines that are not as they came */
 };
 
 /* Tells one name, unless it can't be one. */

@@ -6,9 +6,6 @@
 
 #include "sandbox/evidence_internal.h"
 
-/* Longer lines are looked at up to here. */
-#define LINE_MAX_BYTES 8192U
-
 /* Of those between a complaint and the line that it is the cause of. */
 #define CONTEXT_LINES 4U
 
@@ -275,9 +272,10 @@ evidence_scan(const char *text, size_t n, named_fn *fn, void *arg)
     for (unsigned number = 1; n > 0 && !c.is_over; number++) {
         const char *end = memchr(text, '\n', n);
         size_t len = end != NULL ? (size_t)(end - text) : n;
-        struct span line = {text, len < LINE_MAX_BYTES ? len : LINE_MAX_BYTES};
+        struct span line = {text, len < EVIDENCE_LINE_BYTES ? len : EVIDENCE_LINE_BYTES};
 
-        line = span_trim(line);
+        /* A failure that is kept may lie in one of the rooms. */
+        line = span_unquote(span_trim(line), c.rooms[context.failure.at == c.rooms[0] ? 1 : 0]);
         scan_paths(&c, line, number, &context);
         if (!c.is_over) {
             evidence_hosts(&c, line);

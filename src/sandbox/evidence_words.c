@@ -147,3 +147,101 @@ span_cut_lead(struct span *s, struct span *words)
     *s = span_trim(span_from(rest, rest.at + cut));
     return s->n > 0;
 }
+
+/* One character of $'...'; returns the end of it. */
+static const char *
+unescape(char *ret, const char *at, const char *end)
+{
+    static const char letters[] = "abfnrtv";
+    static const char meanings[] = "\a\b\f\n\r\t\v";
+    unsigned value = 0;
+    int digits = 0;
+
+    if (at[0] != '\\' || at + 1 == end) {
+        *ret = at[0];
+        return at + 1;
+    }
+    at++;
+    for (; digits < 3 && at < end && at[0] >= '0' && at[0] <= '7'; digits++) {
+        value = value * 8 + (unsigned)(at++[0] - '0');
+    }
+    if (digits > 0) {
+        *ret = (char)(value & 0xFFU);
+        return at;
+    }
+
+    const char *letter = strchr(letters, at[0]);
+
+    *ret = at[0];
+    if (letter != NULL && at[0] != '\0') {
+        *ret = meanings[letter - letters];
+    }
+    return at + 1;
+}
+
+/* One piece of a word, 'a' or $'\n' or \'; returns its end, NULL: there is none. */
+static const char *
+unquote_piece(char **to, const char *at, const char *end)
+{
+    bool is_escaped = at + 1 < end && at[0] == '$' && at[1] == '\'';
+
+    if (at + 1 < end && at[0] == '\\' && at[1] == '\'') {
+        *(*to)++ = '\'';
+        return at + 2;
+    }
+    if (at == end || (at[0] != '\'' && !is_escaped)) {
+        return NULL;
+    }
+    at += is_escaped ? 2 : 1;
+    while (at < end && at[0] != '\'') {
+        if (is_escaped) {
+            at = unescape((*to)++, at, end);
+        } else {
+            *(*to)++ = *at++;
+        }
+    }
+    return at < end ? at + 1 : NULL;
+}
+
+/* A word of more than one piece into `to`, in one pair of quotation marks; NULL: it is none. */
+static const char *
+unquote_word(char **to, const char *at, const char *end)
+{
+    char *made = *to;
+    const char *next = at;
+    unsigned pieces = 0;
+
+    *made++ = '\'';
+    while ((next = unquote_piece(&made, next, end)) != NULL) {
+        at = next;
+        pieces++;
+        *to = pieces > 1 ? made : *to;
+    }
+    if (pieces < 2) {
+        return NULL;
+    }
+    *(*to)++ = '\'';
+    return at;
+}
+
+struct span
+span_unquote(struct span s, char *room)
+{
+    const char *end = s.at + s.n;
+    char *to = room;
+
+    if (span_find(s, "'$'") == NULL && span_find(s, "'\\''") == NULL) {
+        return s; /* nearly always */
+    }
+    for (const char *at = s.at; at < end;) {
+        bool may_open = at[0] == '\'' && (at == s.at || !isalnum((unsigned char)at[-1]));
+        const char *next = may_open ? unquote_word(&to, at, end) : NULL;
+
+        if (next == NULL) {
+            *to++ = *at++;
+        } else {
+            at = next;
+        }
+    }
+    return (struct span){room, (size_t)(to - room)};
+}

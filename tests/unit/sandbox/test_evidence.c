@@ -54,6 +54,12 @@ static const struct {
     {"touch: cannot touch '/O/f': Permission denied",                                                  "/O/f (written)"                                                                },
     {"mkdir: cannot create directory \xe2\x80\x98/O/a b\xe2\x80\x99: Read-only file system",
      "/O/a b (written)"                                                                                                                                                                },
+    {"touch: cannot touch '/O/caf'$'\\351': Permission denied",                                        "/O/caf\xe9 (written)"                                                          },
+    {"mv: cannot move '/O/a'$'\\t\\001' to '/O/'$'\\377': Permission denied",
+     "/O/\xff (written)|/O/a\t\x01 (removed)"                                                                                                                                          },
+    {"rm: cannot remove '/O/it'\\''s \"x\"': Operation not permitted",                                 "/O/it's \"x\" (removed)"                                                       },
+    {"cat: ''$'\\351''b c'$'\\n''d': Permission denied",                                               "\xe9"
+                                                         "b c\nd"                                                              },
     {"mkdir: can't create directory '/O/d': Permission denied",                                        "/O/d (written)"                                                                },
     {"rm: cannot remove '/O/f': Operation not permitted",                                              "/O/f (removed)"                                                                },
     {"rmdir: failed to remove '/O/d': Read-only file system",                                          "/O/d (removed)"                                                                },

@@ -181,7 +181,8 @@ fix_write(struct sandbox_explanation *ret, const struct sandbox_plan *plan, cons
     if (plan_place_refuses(dir)) {
         return SY_E_OK;
     }
-    if (!is_broad(dir)) {
+    /* Without mounts nothing runs where a root holds what is Shellyard's. */
+    if (!is_broad(dir) && (plan->denies_by_mount || !explain_holds_own(plan, dir))) {
         /* One line is not enough where no root counts. */
         return explain_fix_list(
             ret, "sandbox.writable_roots", dir,
@@ -511,6 +512,9 @@ sandbox_explain(struct sandbox_explanation *ret, const struct sandbox_plan *plan
     if (rc == SY_E_OK && plan->denies_by_mount && made.is_allowed && op != OPERATION_READ &&
         op != OPERATION_CONNECT) {
         rc = explain_covered(&made, plan, op == OPERATION_DELETE || op == OPERATION_RENAME, err);
+    }
+    if (rc == SY_E_OK && !made.is_allowed && op != OPERATION_READ && op != OPERATION_CONNECT) {
+        rc = explain_own(&made, plan, err);
     }
     if (rc == SY_E_OK) {
         *ret = made;

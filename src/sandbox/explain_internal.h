@@ -33,6 +33,12 @@ bool explain_is_terminal(const char *path);
  * Changes an explanation that has allowed ret->resolved. */
 enum sy_code explain_covered(struct sandbox_explanation *ret, const struct sandbox_plan *plan,
                              bool takes_name, struct sy_error *err) SY_NODISCARD;
+/* Changes an explanation that has refused to write ret->resolved: no configuration opens
+ * directories of Shellyard's own. */
+enum sy_code explain_own(struct sandbox_explanation *ret, const struct sandbox_plan *plan,
+                         struct sy_error *err) SY_NODISCARD;
+/* Does one of these lie below a directory (absolute, without links)? */
+bool explain_holds_own(const struct sandbox_plan *plan, const char *dir);
 enum sy_code explain_read(struct sandbox_explanation *ret, const struct sandbox_plan *plan,
                           const char *object, struct sy_error *err) SY_NODISCARD;
 /* What is denied and exists, at this moment. */

@@ -34,6 +34,8 @@ find_object(const struct deny_view *v, const struct file_id *id)
     return NULL;
 }
 
+#define OWN_RULE "%.80s: commands can't change what Shellyard believes"
+
 /* A mount holds for a name, not for others of the same file. */
 static const struct deny_object *
 find_mount(const struct deny_view *v, const char *path)
@@ -265,6 +267,38 @@ is_above(const struct strv *roots, const char *dir, const char *held)
     return is_in_root && path_is_below(held, dir) && !str_eq(held, dir);
 }
 
+enum sy_code
+explain_own(struct sandbox_explanation *ret, const struct sandbox_plan *plan, struct sy_error *err)
+{
+    enum sy_code rc = SY_E_OK;
+
+    for (size_t i = 0; i < plan->own_dirs.n && rc == SY_E_OK; i++) {
+        SY_AUTO(walk_fini) struct walk own = {0};
+
+        rc = walk_run(&own, plan->own_dirs.v[i], err);
+        if (rc == SY_E_OK && path_is_below(ret->resolved, buf_view(&own.path))) {
+            ret->fix[0] = '\0';
+            RULE(ret, OWN_RULE, buf_view(&own.path));
+            return SY_E_OK;
+        }
+    }
+    return rc;
+}
+
+bool
+explain_holds_own(const struct sandbox_plan *plan, const char *dir)
+{
+    bool ret = false;
+
+    for (size_t i = 0; i < plan->own_dirs.n && !ret; i++) {
+        SY_AUTO(walk_fini) struct walk own = {0};
+
+        ret = walk_run(&own, plan->own_dirs.v[i], NULL) == SY_E_OK &&
+              path_is_below(buf_view(&own.path), dir);
+    }
+    return ret;
+}
+
 /* Where mounts make it writable, without links. */
 static enum sy_code
 mounted_roots(struct strv *ret, const struct sandbox_plan *plan, struct sy_error *err)
@@ -300,7 +334,7 @@ explain_kept(struct sandbox_explanation *ret, const struct sandbox_plan *plan,
         if (path_is_below(ret->resolved, own.v[i])) {
             ret->is_allowed = false;
             ret->fix[0] = '\0';
-            RULE(ret, "%.80s: commands can't change what Shellyard believes", own.v[i]);
+            RULE(ret, OWN_RULE, own.v[i]);
             return SY_E_OK;
         }
         held = takes_name && is_above(&roots, ret->resolved, own.v[i]) ? own.v[i] : held;

@@ -352,6 +352,52 @@ truncation_is_told_by_who_holds_it(void **state)
     }
 }
 
+/* A line that lets nothing run is no remedy. */
+static void
+what_is_shellyards_own_has_no_remedy(void **state)
+{
+    static const char *const ours[] = {"O/conf/shellyard", "O/conf/shellyard/config.yaml",
+                                       "O/conf/shellyard/none/x", "O/link/shellyard/x"};
+    static const enum sandbox_operation ops[] = {
+        OPERATION_WRITE, OPERATION_CREATE, OPERATION_DELETE, OPERATION_RENAME, OPERATION_TRUNCATE};
+    struct place *p = *state;
+
+    place_mkdir(p, "O/conf");
+    place_mkdir(p, "O/conf/shellyard");
+    place_mkdir(p, "O/conf/other");
+    place_file(p, "O/conf/shellyard/config.yaml", "");
+    place_link(p, "conf", "O/link");
+    p->policy.own_dirs.max = 1;
+    assert_int_equal(strv_add(&p->policy.own_dirs, place_path(p, "O/link/shellyard")), SY_E_OK);
+    p->caps.has_full_tier = true;
+    for (int is_full = 0; is_full < 2; is_full++) {
+        struct sandbox_plan *plan = NULL;
+        struct sandbox_explanation said;
+
+        p->policy.max_tier = is_full == 1 ? TIER_FULL : TIER_NO_NAMESPACE;
+        assert_int_equal(sandbox_plan_new(&plan, &p->policy, &p->caps, NULL), SY_E_OK);
+        for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++) {
+            for (size_t k = 0; k < sizeof(ops) / sizeof(ops[0]); k++) {
+                assert_int_equal(sandbox_explain(&said, plan, ops[k], place_path(p, ours[i]), NULL),
+                                 SY_E_OK);
+                assert_false(said.is_allowed);
+                assert_string_equal(said.fix, "");
+                assert_non_null(strstr(said.rule, "what Shellyard believes"));
+            }
+        }
+        /* Beside it there is one, which without mounts holds nothing of ours. */
+        assert_int_equal(
+            sandbox_explain(&said, plan, OPERATION_WRITE, place_path(p, "O/conf/new/f"), NULL),
+            SY_E_OK);
+        assert_int_equal(strstr(said.fix, "new/f") == NULL, is_full == 1);
+        assert_int_equal(
+            sandbox_explain(&said, plan, OPERATION_WRITE, place_path(p, "O/conf/other"), NULL),
+            SY_E_OK);
+        assert_non_null(strstr(said.fix, "other\"]"));
+        sandbox_plan_free(plan);
+    }
+}
+
 static void
 loops_and_endless_names_are_errors(void **state)
 {
@@ -407,6 +453,7 @@ main(void)
         IN_A_PLACE(abstract_sockets_are_told_by_who_holds_them),
         IN_A_PLACE(without_a_broker_no_socket_leaves_a_network_of_its_own),
         IN_A_PLACE(truncation_is_told_by_who_holds_it),
+        IN_A_PLACE(what_is_shellyards_own_has_no_remedy),
         IN_A_PLACE(loops_and_endless_names_are_errors),
         IN_A_PLACE(explaining_survives_each_failed_allocation),
     };

@@ -3,6 +3,7 @@
 #include <jansson.h>
 #include <math.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/json_internal.h"
@@ -226,6 +227,17 @@ js_str(const struct js *v)
     const char *s = js_str_raw(v);
 
     return s != NULL && strlen(s) == js_str_len(v) ? s : NULL;
+}
+
+const char *
+js_not_text(struct js_shown *ret, const struct js *v)
+{
+    if (js_type(v) != JS_STRING) {
+        return v != NULL ? js_type_name(js_type(v)) : "absent";
+    }
+    (void)snprintf(ret->text, sizeof(ret->text), "one with a NUL at byte %zu",
+                   strlen(js_str_raw(v)));
+    return ret->text;
 }
 
 bool

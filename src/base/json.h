@@ -33,6 +33,12 @@ const char *js_type_name(enum js_type type);
 const struct js *js_get(const struct js *v, const char *key);
 /* NULL unless v is a string without NUL bytes. */
 const char *js_str(const struct js *v);
+/* What is in the place of such a string, for a sentence: "absent", "integer", "one with a NUL at
+ * byte 3". */
+struct js_shown {
+    char text[48];
+};
+const char *js_not_text(struct js_shown *ret, const struct js *v);
 /* Length in bytes of a string value, NUL bytes included; 0 for other types. */
 size_t js_str_len(const struct js *v);
 /* The bytes of a string value (may hold NUL), NULL for other types. */

@@ -31,8 +31,10 @@ find_named(struct jsonl_session **ret, struct jsonl *j, const struct js *message
         return SY_E_OK;
     }
     if (id == NULL) {
+        struct js_shown is;
+
         return sy_err_set(err, SY_E_ARG, "%s must be a string, the id of an open session, not %s",
-                          key, js_type_name(js_type(v)));
+                          key, js_not_text(&is, v));
     }
     *ret = find(j, id);
     return *ret != NULL

@@ -10,7 +10,11 @@
 static enum sy_code
 wrong_type(struct sy_error *err, const char *key, const char *want, const struct js *v)
 {
-    return sy_err_set(err, SY_E_ARG, "%s must be %s, not %s", key, want, js_type_name(js_type(v)));
+    struct js_shown is;
+
+    /* Of strings, only one with a NUL is wrong by itself. */
+    return sy_err_set(err, SY_E_ARG, "%s must be %s, not %s", key, want,
+                      js_str(v) == NULL ? js_not_text(&is, v) : js_type_name(JS_STRING));
 }
 
 /* A word that is ignored would be a limit that does not hold. */
@@ -50,7 +54,7 @@ read_cwd(struct turn_wish *w, const struct js *v, struct sy_error *err)
         return SY_E_OK;
     }
     if (cwd == NULL) {
-        return wrong_type(err, "cwd", "a string without NUL", v);
+        return wrong_type(err, "cwd", "a string", v);
     }
     if (cwd[0] != '/') {
         return sy_err_set(err, SY_E_ARG, "cwd must be an absolute path, not '%.100s'", cwd);
@@ -76,6 +80,7 @@ static enum sy_code
 read_mode(struct turn_wish *w, const struct js *v, struct sy_error *err)
 {
     const char *name = js_str(v);
+    struct js_shown is;
 
     if (js_type(v) == JS_NULL) {
         return SY_E_OK;
@@ -84,7 +89,7 @@ read_mode(struct turn_wish *w, const struct js *v, struct sy_error *err)
         return sy_err_set(err, SY_E_ARG,
                           "sandbox mode must be read-only, workspace-write, danger-full-access or "
                           "external-sandbox, not %.64s",
-                          name != NULL ? name : js_type_name(js_type(v)));
+                          name != NULL ? name : js_not_text(&is, v));
     }
     w->has_mode = true;
     return SY_E_OK;
@@ -175,6 +180,7 @@ static enum sy_code
 read_approval(struct turn_wish *w, const struct js *v, struct sy_error *err)
 {
     const char *name = js_str(v);
+    struct js_shown is;
 
     if (js_type(v) == JS_NULL) {
         return SY_E_OK;
@@ -183,7 +189,7 @@ read_approval(struct turn_wish *w, const struct js *v, struct sy_error *err)
         return sy_err_set(err, SY_E_ARG,
                           "approval_policy must be never, unless-trusted, on-failure or "
                           "on-request, not %.64s",
-                          name != NULL ? name : js_type_name(js_type(v)));
+                          name != NULL ? name : js_not_text(&is, v));
     }
     w->has_approval = true;
     return SY_E_OK;

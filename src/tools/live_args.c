@@ -27,12 +27,14 @@ live_args_id(const char **ret, char room[LIVE_ID_ROOM], const struct invocation 
         *ret = room;
         return SY_E_OK;
     }
+    struct js_shown is;
+
     *ret = js_str(v);
     return *ret != NULL && (*ret)[0] != '\0'
                ? SY_E_OK
                : sy_err_set(err, SY_E_ARG,
                             "'session_id' must be the id of a session, e.g. \"4711\", not %s",
-                            *ret != NULL ? "an empty string" : js_type_name(js_type(v)));
+                            *ret != NULL ? "an empty string" : js_not_text(&is, v));
 }
 
 enum sy_code
@@ -173,8 +175,10 @@ add_untils(bool ret[UNTIL_WORDS], const struct js *v, struct sy_error *err)
     enum sy_code rc = SY_E_OK;
 
     if (text == NULL) {
+        struct js_shown is;
+
         return sy_err_set(err, SY_E_ARG, "'until' must be a text, e.g. \"prompt,idle\", not %s",
-                          js_type_name(js_type(v)));
+                          js_not_text(&is, v));
     }
     for (const char *end = text; rc == SY_E_OK && end != NULL;) {
         end = strchr(text, ',');
@@ -234,10 +238,12 @@ conditions(struct live_order *ret, const struct js *args, struct sy_error *err)
     if (rc == SY_E_OK && v != NULL && js_type(v) != JS_NULL) {
         ret->pattern = js_str(v);
         if (ret->pattern == NULL || ret->pattern[0] == '\0') {
+            struct js_shown is;
+
             return sy_err_set(
                 err, SY_E_ARG,
                 "'pattern' must be a regular expression, e.g. \"ready|error\", not %s",
-                ret->pattern != NULL ? "an empty string" : js_type_name(js_type(v)));
+                ret->pattern != NULL ? "an empty string" : js_not_text(&is, v));
         }
     }
     ret->view = (enum live_view)view;
@@ -302,6 +308,7 @@ enum sy_code
 live_args_signal(int *ret, const struct js *v, struct sy_error *err)
 {
     const char *name = js_str(v);
+    struct js_shown is;
 
     if (name != NULL && strncasecmp(name, "SIG", 3) == 0) {
         name += 3;
@@ -316,5 +323,5 @@ live_args_signal(int *ret, const struct js *v, struct sy_error *err)
         err, SY_E_ARG,
         "'signal' must be one of INT, TERM, HUP, QUIT, KILL, STOP, CONT, WINCH, TSTP, "
         "USR1, USR2, not %.40s",
-        js_str(v) != NULL ? js_str(v) : js_type_name(js_type(v)));
+        js_str(v) != NULL ? js_str(v) : js_not_text(&is, v));
 }

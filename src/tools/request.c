@@ -99,11 +99,11 @@ request_fill_argv(struct strv *argv, const struct js *v, const char *name, struc
         const char *word = js_str(js_at(v, i));
 
         if (word == NULL) {
-            enum js_type type = js_type(js_at(v, i));
+            struct js_shown is;
 
             return sy_err_set(err, SY_E_ARG,
                               "'%s[%zu]' must be a string without NUL characters, not %s", name, i,
-                              type == JS_STRING ? "one with a NUL" : js_type_name(type));
+                              js_not_text(&is, js_at(v, i)));
         }
 
         enum sy_code rc = strv_add(argv, word);
@@ -122,19 +122,12 @@ request_fill_argv(struct strv *argv, const struct js *v, const char *name, struc
 static enum sy_code
 text_argument(const char **ret, const struct js *v, const char *name, struct sy_error *err)
 {
-    *ret = NULL;
-    if (v == NULL) {
-        return SY_E_OK;
-    }
-    if (js_type(v) != JS_STRING) {
-        return sy_err_set(err, SY_E_ARG, "'%s' must be a string, not %s", name,
-                          js_type_name(js_type(v)));
-    }
-    *ret = js_str(v);
-    if (*ret == NULL) {
-        return sy_err_set(err, SY_E_ARG, "'%s' holds a NUL character", name);
-    }
-    return SY_E_OK;
+    struct js_shown is;
+
+    *ret = v != NULL ? js_str(v) : NULL;
+    return v == NULL || *ret != NULL ? SY_E_OK
+                                     : sy_err_set(err, SY_E_ARG, "'%s' must be a string, not %s",
+                                                  name, js_not_text(&is, v));
 }
 
 static enum sy_code
@@ -244,19 +237,7 @@ fill_prefix(struct exec_request *ret, const struct invocation *inv, struct sy_er
         return sy_err_set(err, SY_E_ARG, "'prefix_rule' must be an array of strings, not %s",
                           js_type_name(js_type(v)));
     }
-    for (size_t i = 0; i < js_count(v); i++) {
-        const char *word = js_str(js_at(v, i));
-        enum sy_code rc = word != NULL ? strv_add(&ret->prefix, word) : SY_E_ARG;
-
-        if (rc != SY_E_OK) {
-            return rc == SY_E_NOMEM
-                       ? sy_err_nomem(err)
-                       : sy_err_set(err, SY_E_ARG,
-                                    "'prefix_rule' must be an array of at most %u strings",
-                                    LIMIT_ARGV);
-        }
-    }
-    return SY_E_OK;
+    return request_fill_argv(&ret->prefix, v, "prefix_rule", err);
 }
 
 static enum sy_code
@@ -268,9 +249,10 @@ add_variable(struct strv *env, const char *name, const struct js *value, struct 
         return sy_err_set(err, SY_E_ARG, "'env' has a bad variable name '%.60s'", name);
     }
     if (text == NULL) {
-        return sy_err_set(err, SY_E_ARG,
-                          "'env' member '%.60s' must be a string without NUL, not %s", name,
-                          js_type_name(js_type(value)));
+        struct js_shown is;
+
+        return sy_err_set(err, SY_E_ARG, "'env' member '%.60s' must be a string, not %s", name,
+                          js_not_text(&is, value));
     }
 
     enum sy_code rc = strv_addf(env, "%s=%s", name, text);

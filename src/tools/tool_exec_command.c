@@ -41,14 +41,15 @@ fill_command(struct exec_request *request, const struct invocation *inv, struct 
     const char *text = js_type(v) == JS_STRING ? js_str(v) : NULL;
 
     if (text == NULL || text[0] == '\0') {
+        struct js_shown is;
+
         return sy_err_set(err, SY_E_ARG,
                           "'%s' must be a script for the shell, e.g. \"python3 -i\", or a list of "
                           "program and arguments, not %s",
                           name,
-                          v == NULL                 ? "absent"
-                          : js_type(v) == JS_ARRAY  ? "an empty one"
-                          : js_type(v) == JS_STRING ? "empty or with a NUL character"
-                                                    : js_type_name(js_type(v)));
+                          text != NULL             ? "empty"
+                          : js_type(v) == JS_ARRAY ? "an empty one"
+                                                   : js_not_text(&is, v));
     }
     request->script = mem_strdup(text);
     if (request->script == NULL) {
@@ -69,8 +70,10 @@ use_shell(struct exec_request *request, const struct invocation *inv, struct sy_
         return SY_E_OK;
     }
     if (js_str(v) == NULL) {
+        struct js_shown is;
+
         return sy_err_set(err, SY_E_ARG, "'shell' must be the name or path of a shell, not %s",
-                          js_type_name(js_type(v)));
+                          js_not_text(&is, v));
     }
 
     enum sy_code rc = shell_find(&shell, js_str(v), err);

@@ -26,12 +26,10 @@ read_text(const char **ret, const struct invocation *inv, const char *name, stru
 
     *ret = js_str(v);
     if (*ret == NULL || (*ret)[0] == '\0') {
-        const char *is = v == NULL                 ? "absent"
-                         : js_type(v) != JS_STRING ? js_type_name(js_type(v))
-                         : *ret == NULL            ? "one with a NUL character"
-                                                   : "empty";
+        struct js_shown is;
 
-        return sy_err_set(err, SY_E_ARG, "'%s' must be a string with text, not %s", name, is);
+        return sy_err_set(err, SY_E_ARG, "'%s' must be a string with text, not %s", name,
+                          *ret == NULL ? js_not_text(&is, v) : "empty");
     }
     return SY_E_OK;
 }

@@ -23,17 +23,20 @@ fill_script(struct exec_request *request, const struct invocation *inv, struct s
     if (rc != SY_E_OK) {
         return rc;
     }
-    if (js_type(v) != JS_STRING) {
-        return sy_err_set(err, SY_E_ARG,
-                          "'command' must be a string with the script, e.g. \"ls -la | head\", "
-                          "not %s; for an argument list use shell",
-                          v == NULL ? "absent" : js_type_name(js_type(v)));
-    }
 
     const char *text = js_str(v);
 
-    if (text == NULL || text[0] == '\0') {
-        return sy_err_set(err, SY_E_ARG, "'command' is empty or holds a NUL character");
+    if (text == NULL) {
+        struct js_shown is;
+
+        return sy_err_set(err, SY_E_ARG,
+                          "'command' must be a string with the script, e.g. \"ls -la | head\", "
+                          "not %s%s",
+                          js_not_text(&is, v),
+                          js_type(v) == JS_ARRAY ? "; for an argument list use shell" : "");
+    }
+    if (text[0] == '\0') {
+        return sy_err_set(err, SY_E_ARG, "'command' is empty");
     }
     request->script = mem_strdup(text);
     if (request->script == NULL) {

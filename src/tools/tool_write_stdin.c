@@ -30,9 +30,11 @@ check_keys(const struct js *v, struct sy_error *err)
     }
     for (size_t i = 0; v != NULL && i < js_count(v); i++) {
         const char *name = js_str(js_at(v, i));
+        struct js_shown is;
         enum sy_code rc = name != NULL
                               ? key_encode(&out, name, &modes, err)
-                              : sy_err_set(err, SY_E_ARG, "'keys[%zu]' must be a string", i);
+                              : sy_err_set(err, SY_E_ARG, "'keys[%zu]' must be a string, not %s", i,
+                                           js_not_text(&is, js_at(v, i)));
 
         if (rc != SY_E_OK) {
             return rc;

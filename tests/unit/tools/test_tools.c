@@ -279,6 +279,34 @@ wrong_arguments_are_errors_that_name_them(void **state)
 }
 
 static void
+a_nul_in_an_argument_is_told_with_its_place(void **state)
+{
+    static const struct {
+        const char *arguments;
+        const char *says;
+    } cases[] = {
+        {"{\"command\":\"\\u0000ls\"}",
+         "the script, e.g. \"ls -la | head\", not one with a NUL at byte 0"                       },
+        {"{\"command\":\"a\",\"env\":{\"A\":\"x\\u0000y\"}}",
+         "'A' must be a string, not one with a NUL at byte 1"                                     },
+        {"{\"command\":\"a\",\"env\":{\"A\":1}}",              "'A' must be a string, not integer"},
+        {"{\"command\":\"a\",\"cwd\":\"/x\\u0000\"}",
+         "'workdir' must be a string, not one with a NUL at byte 2"                               },
+        {"{\"command\":\"a\",\"prefix_rule\":[\"a\\u0000\"]}", "'prefix_rule[0]' must be a string"},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        SY_AUTO(answer_fini) struct answer a;
+
+        call_tool(*state, &a, "shell_command", cases[i].arguments);
+        assert_true(a.is_error);
+        if (strstr(buf_view(&a.text), cases[i].says) == NULL) {
+            fail_msg("%s: %s", cases[i].arguments, buf_view(&a.text));
+        }
+    }
+}
+
+static void
 escalation_is_refused_as_an_error_with_the_reason(void **state)
 {
     SY_AUTO(answer_fini) struct answer a;
@@ -551,6 +579,7 @@ main(void)
         cmocka_unit_test(a_signal_and_a_timeout_are_results),
         cmocka_unit_test(programs_that_cannot_run_give_126_and_127),
         cmocka_unit_test(wrong_arguments_are_errors_that_name_them),
+        cmocka_unit_test(a_nul_in_an_argument_is_told_with_its_place),
         cmocka_unit_test(escalation_is_refused_as_an_error_with_the_reason),
         cmocka_unit_test(the_model_text_keeps_to_its_budget),
         cmocka_unit_test(a_session_is_shown_and_its_changes_are_told),

@@ -31,7 +31,7 @@ BUDGETS = {
     "start.ratio": (2.0, 1.2, "max"),
     "memory.hwm_kb": (4096, 2048, "max"),
     "call.us": (100, 50, "max"),
-    "tools_list.bytes": (12288, 8192, "max"),
+    "tools_list.bytes": (12000, 8192, "max"),
     "terminals.ratio": (1.3, 1.1, "max"),
     "terminals.kb": (16, 4, "max"),
     "terminals.fds": (2, 2, "max"),

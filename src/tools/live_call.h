@@ -78,7 +78,7 @@ void live_call_free(struct live_call *lc);
     "\"idle_ms\":{\"type\":\"integer\",\"description\":\"Answer once silent so long.\"},"          \
     "\"pattern\":{\"type\":\"string\",\"description\":\"Answer once output matches.\"},"           \
     "\"until\":{\"type\":\"string\",\"description\":"                                              \
-    "\"Answer at any of prompt, input (a read), stable (a still screen); with commas.\"}," LIVE_VIEW_SCHEMA
+    "\"Answer at any of prompt,input (a read),stable (a still screen).\"}," LIVE_VIEW_SCHEMA
 #define LIVE_WAIT_SCHEMA_SHORT                                                                     \
     "\"idle_ms\":{\"type\":\"integer\"},\"pattern\":{\"type\":\"string\"},"                        \
     "\"until\":{\"type\":\"string\",\"description\":\"prompt,input,stable\"}," LIVE_VIEW_SCHEMA

@@ -15,7 +15,7 @@ const char result_schema[] =
     "\"exit_code\":{\"type\":\"integer\"},"
     "\"timed_out\":{\"type\":\"boolean\"},"
     "\"output\":{\"type\":\"string\",\"description\":\"stdout and stderr as they came\"},"
-    "\"denials\":{\"type\":\"array\",\"description\":\"what the sandbox refused\","
+    "\"denials\":{\"type\":\"array\","
     "\"items\":{\"type\":\"object\"}},"
     "\"approval\":{\"type\":\"object\",\"description\":\"a person's answer, or the id to wait for\"}}}";
 

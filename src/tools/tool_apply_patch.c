@@ -87,11 +87,11 @@ static const char *const aliases[] = {"applypatch", NULL};
 static const char input_schema[] =
     "{\"type\":\"object\",\"additionalProperties\":false,\"required\":[\"input\"],"
     "\"properties\":{"
-    "\"input\":{\"type\":\"string\",\"description\":\"The patch.\"},"
+    "\"input\":{\"type\":\"string\"},"
     "\"workdir\":{\"type\":\"string\",\"description\":"
     "\"What paths are relative to. Default: the workspace.\"},"
     "\"dry_run\":{\"type\":\"boolean\",\"description\":"
-    "\"Change nothing and show the difference. Default false.\"},"
+    "\"Only show the difference.\"},"
     "\"justification\":{\"type\":\"string\",\"description\":"
     "\"Shown to a person who is asked.\"}}}";
 
@@ -100,12 +100,12 @@ const struct tool_handler tool_apply_patch = {
     .aliases = aliases,
     .title = "Apply a patch to files",
     .description =
-        "Add, change, move and delete files by one patch, whole or not at all. It begins with the "
-        "line '*** Begin Patch' and ends with '*** End Patch'. Between them one section a file: "
-        "'*** Add File: PATH', then its lines, each after '+'; '*** Delete File: PATH'; '*** Update "
-        "File: PATH', if it moves '*** Move to: PATH', then chunks: '@@', or '@@ LINE' to begin "
-        "behind that line of the file, then lines after ' ' (kept), '-' (removed) or '+' (added), "
-        "with about three kept lines around a change, in the order of the file.",
+        "Add, change, move and delete files by one patch, whole or not at all. Its first line is "
+        "'*** Begin Patch', its last '*** End Patch'. Between them a section a file: '*** Add File: "
+        "PATH', then its lines, each after '+'; '*** Delete File: PATH'; '*** Update File: PATH', if "
+        "it moves '*** Move to: PATH', then chunks: '@@', or '@@ LINE' to begin behind that line of "
+        "the file, then lines after ' ' (kept), '-' (removed) or '+' (added), with about three kept "
+        "lines around a change, in the order of the file.",
     .input_schema = input_schema,
     .output_schema = patch_call_schema,
     .is_read_only = false,

@@ -225,7 +225,7 @@ static const char input_schema[] =
     "\"tty\":{\"type\":\"boolean\",\"description\":"
     "\"Give it a terminal, so that it can be typed to. Default false: standard input is empty.\"},"
     "\"yield_time_ms\":{\"type\":\"integer\",\"description\":"
-    "\"Answer after that time even if it still runs. Default 10000, 250 to 30000.\"}," LIVE_WAIT_SCHEMA_SHORT
+    "\"Answer then even if it still runs. Default 10000, 250 to 30000.\"}," LIVE_WAIT_SCHEMA_SHORT
     "\"workdir\":{\"type\":\"string\",\"description\":\"Default: the workspace.\"},"
     "\"term\":{\"type\":\"string\",\"description\":"
     "\"TERM for programs that draw, e.g. xterm-256color. Default dumb.\"},"
@@ -243,7 +243,7 @@ const struct tool_handler tool_exec_command = {
     .description =
         "Run a command$(sandbox? in the sandbox|); if it still runs after yield_time_ms, the answer "
         "has a session_id for write_stdin. For servers, REPLs, watchers and anything "
-        "that asks (tty true). It ends with kill_session or its own exit.",
+        "that asks (tty true).",
     .input_schema = input_schema,
     .output_schema = result_session_schema,
     .is_read_only = false,

@@ -49,15 +49,14 @@ static const char input_schema[] =
     "\"properties\":{"
     "\"session_id\":{\"type\":\"string\"},"
     "\"signal\":{\"type\":\"string\",\"description\":"
-    "\"Default KILL, to all of it; another one goes to what is in the foreground.\"},"
+    "\"Default KILL, to all of it; others go to the foreground.\"},"
     "\"yield_time_ms\":{\"type\":\"integer\"}}}";
 
 const struct tool_handler tool_kill_session = {
     .name = "kill_session",
     .aliases = aliases,
     .title = "End a session",
-    .description = "End a session and all that it started, and return its last output. One that "
-                   "has ended already is told as such.",
+    .description = "End a session and all that it started, and return its last output.",
     .input_schema = input_schema,
     .output_schema = result_session_schema,
     .is_read_only = false,

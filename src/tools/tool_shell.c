@@ -230,8 +230,7 @@ static const char input_schema[] =
     "\"yield_time_ms\":{\"type\":\"integer\"}," LIVE_WAIT_SCHEMA
     "\"since_seq\":{\"type\":\"integer\"},"
     "\"workdir\":{\"type\":\"string\",\"description\":"
-    "\"Relative to the workspace or absolute. Default: the workspace.\"}," REQUEST_COMMON_SCHEMA
-    "}}";
+    "\"Default: the workspace.\"}," REQUEST_COMMON_SCHEMA "}}";
 
 const struct tool_handler tool_shell = {
     .name = "shell",
@@ -240,7 +239,7 @@ const struct tool_handler tool_shell = {
     .description =
         "Run one program with arguments$(sandbox?, in the sandbox,|) and return its output, exit "
         "code and how it ended: no terminal, standard input is empty. Or, by action, "
-        "drive a session: one that goes on, interactive or in the background.",
+        "drive a session: it goes on, interactive or in the background.",
     .input_schema = input_schema,
     .output_schema = result_any_schema,
     .is_read_only = false,

@@ -73,8 +73,7 @@ static const char input_schema[] =
     "\"properties\":{"
     "\"command\":{\"type\":\"string\",\"description\":\"Script for the user's shell.\"},"
     "\"workdir\":{\"type\":\"string\",\"description\":"
-    "\"Relative to the workspace or absolute. Default: the workspace. Set it instead of using "
-    "cd.\"},"
+    "\"Relative to the workspace, the default, or absolute. Set it instead of using cd.\"},"
     "\"login\":{\"type\":\"boolean\",\"description\":"
     "\"The login environment of the user's shell. Default $(login).\"}," REQUEST_COMMON_SCHEMA "}}";
 

@@ -128,11 +128,11 @@ static const char input_schema[] =
     "\"What to type, with \\\\n for Enter and \\\\u0003 for Ctrl-C. Default \\\"\\\": only wait.\"},"
     "\"paste\":{\"type\":\"boolean\",\"description\":\"chars as one paste.\"},"
     "\"yield_time_ms\":{\"type\":\"integer\",\"description\":"
-    "\"Answer after that time. Default 250 (up to 30000), only waiting 5000 (up to 300000), with until 10000.\"}," LIVE_WAIT_SCHEMA
+    "\"Default 250 (up to 30000), only waiting 5000 (up to 300000), with until 10000.\"}," LIVE_WAIT_SCHEMA
     "\"keys\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},\"description\":"
     "\"Keys to press after chars, as tmux names them: Enter, Up, C-c, F1.\"},"
     "\"signal\":{\"type\":\"string\",\"description\":\"INT, TERM, HUP, QUIT, KILL, STOP, CONT or "
-    "WINCH, to what is in the foreground.\"},"
+    "WINCH, to the foreground.\"},"
     "\"eof\":{\"type\":\"boolean\",\"description\":\"End its input (stdin pipe).\"},"
     "\"rows\":{\"type\":\"integer\"},\"cols\":{\"type\":\"integer\"},"
     "\"since_seq\":{\"type\":\"integer\",\"description\":"

@@ -94,7 +94,7 @@ extern const char result_schema[];
 /* The properties of an input schema that request_fill_common reads, after "workdir". */
 #define REQUEST_COMMON_SCHEMA                                                                      \
     "\"timeout_ms\":{\"type\":\"integer\",\"description\":"                                        \
-    "\"Ends the whole process tree after that. Default $(timeout_ms).\"}," REQUEST_MORE_SCHEMA
+    "\"Ends all of it after that. Default $(timeout_ms).\"}," REQUEST_MORE_SCHEMA
 #define REQUEST_MORE_SCHEMA                                                                        \
     "\"env\":{\"type\":\"object\"},"                                                               \
     "\"max_output_tokens\":{\"type\":\"integer\",\"description\":"                                 \

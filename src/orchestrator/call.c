@@ -204,10 +204,13 @@ tell_background(struct orch_call *c, const struct process_result *r)
     c->output.ended_background = r->ended_background;
     snprintf(note, sizeof(note),
              "%u background process%s still running when the command exited and %s ended%s; to "
-             "keep one, run it in the foreground of a call of its own with a long enough timeout",
+             "keep one, %s",
              r->ended_background, r->ended_background == 1 ? " was" : "es were",
              r->ended_background == 1 ? "was" : "were",
-             r->pipe_was_held ? " after 0.5 s since the output was held open" : "");
+             r->pipe_was_held ? " after 0.5 s since the output was held open" : "",
+             c->request.keep_by != NULL
+                 ? c->request.keep_by
+                 : "run it in the foreground of a call of its own with a long enough timeout");
     call_add_note(c, note);
 }
 

@@ -363,6 +363,8 @@ struct exec_request {
     char *call_id;
     char *turn_id;           /* may be NULL */
     const char *tool;        /* static: "shell", "shell_command", "exec" */
+    const char *keep_by;     /* static: how the caller keeps what would end with the command, behind
+                                "to keep one, "; NULL: by a call of its own */
     const int *stdio;        /* static, three descriptors for it: nothing is captured; or NULL */
     struct orch_input input; /* what it reads; zeroed: nothing */
     orch_begun_fn *on_begun; /* may be NULL; from orch_step */

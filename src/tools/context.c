@@ -362,10 +362,23 @@ on_asked(void *arg, struct orch_call *orch, const char *id, const char *question
 
 static void on_orch_done(void *arg, struct orch_call *orch);
 
+/* What goes on behind a command is a session, where there are tools for them. */
+static const char *
+keep_by(const struct config *config)
+{
+    if (tool_is_listed(tool_find("exec_command"), config)) {
+        return "start it by exec_command, without '&'";
+    }
+    return tool_is_listed(tool_find("shell"), config)
+               ? "start it by shell with the action spawn, without '&'"
+               : NULL;
+}
+
 void
 tool_call_fill_request(struct tool_call *call, struct exec_request *request)
 {
     request->is_mutating = call->is_mutating;
+    request->keep_by = keep_by(call->context->config);
     if (call->asker != NULL) {
         request->hold_ms = call->asker->hold_ms;
         request->asks_once = call->asker->asks_once;

@@ -3,7 +3,10 @@
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
-import { SOON_MS, eachFront, has, mustRun, processesOf, waitFor } from './lib/client.mjs';
+import test from 'node:test';
+import {
+  SOON_MS, STUCK_MS, call, eachFront, has, makeYard, mustRun, processesOf, startMcp, waitFor,
+} from './lib/client.mjs';
 
 /** Nothing of the run is left, besides the server itself. */
 async function assertTreeIsGone(yard, front) {
@@ -48,6 +51,22 @@ eachFront('A02 a chatty background job does not hold the answer', async (t, { ya
   assert.match(r.note, /background/, 'and says so');
   await assertTreeIsGone(yard, front);
 });
+
+for (const [type, tool, way] of [
+  ['all', 'shell_command', /; to keep one, start it by exec_command, without '&'/],
+  ['unified_exec', 'shell_command', /; to keep one, start it by exec_command, without '&'/],
+  ['default', 'shell', /; to keep one, start it by shell with the action spawn, without '&'/],
+  ['shell_command', 'shell_command', /; to keep one, run it in the foreground of a call of its own with a long enough timeout/],
+]) {
+  test(`what ended in the background can be kept by a tool that is there: ${type}`, { timeout: STUCK_MS }, async (t) => {
+    const yard = makeYard();
+    const server = await startMcp({ cwd: yard.ws, env: yard.env, settings: { 'shell.path': '/bin/bash', 'tools.shell_type': type } });
+    t.after(() => server.close());
+    const script = 'sleep 1000 >/dev/null 2>&1 & echo x';
+    const r = await call(server.client, tool, { command: tool === 'shell' ? ['bash', '-c', script] : script });
+    assert.match(r.structuredContent.note, way);
+  });
+}
 
 eachFront('A03 a timeout ends the grandchildren too', async (t, { yard, open }) => {
   const front = await open();

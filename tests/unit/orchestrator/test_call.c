@@ -121,6 +121,8 @@ what_is_left_in_the_background_is_counted(void **state)
     assert_int_equal(a.output.status, EXEC_EXITED);
     assert_int_equal(a.output.ended_background, 1);
     assert_non_null(strstr(a.output.note, "1 background process was still running"));
+    assert_non_null(strstr(a.output.note, "to keep one, run it in the foreground of a call of its "
+                                          "own with a long enough timeout"));
 }
 
 /* The kernel takes no longer argument; who gave a script knows of none. */

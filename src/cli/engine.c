@@ -12,6 +12,7 @@
 #include "command/command.h"
 #include "guard/guard.h"
 #include "sandbox/linux/linked.h"
+#include "sandbox/linux/walk.h"
 #include "tools/tools.h"
 
 static enum sy_code
@@ -44,16 +45,18 @@ enter(struct cli_engine *e, const char *dir, struct sy_error *err)
     return SY_E_OK;
 }
 
-/* What a program would have in getcwd(3) after entering `dir` from `cwd`. */
+/* What a program would have in getcwd(3) after entering `dir` from `cwd`, which is what another one
+ * had there: a link that leads to it by now is somebody else's. */
 static enum sy_code
 resolve(struct cli_engine *e, const char *cwd, const char *dir, struct sy_error *err)
 {
-    SY_FD from = open(cwd, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    SY_FD from = walk_open(cwd);
     SY_FD to = from < 0 ? -1 : openat(from, dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
     char link[32];
 
     if (to < 0 || faccessat(to, ".", X_OK, 0) != 0) {
-        sy_err_sys(err, errno, "can't enter the working directory '%s'", from < 0 ? cwd : dir);
+        sy_err_sys(err, from < 0 ? -from : errno, "can't enter the working directory '%s'",
+                   from < 0 ? cwd : dir);
         err->code = SY_E_CWD;
         return err->code;
     }

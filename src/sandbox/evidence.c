@@ -56,21 +56,20 @@ in_directory(const char *path, evidence_access_fn *access, void *arg)
 
 /* Where directories had to be made first, the first of them is what was refused. */
 static void
-cut_to_missing(struct buf *path)
+cut_to_missing(char *path)
 {
     for (;;) {
-        char *slash = strrchr(path->data, '/');
+        char *slash = strrchr(path, '/');
         struct stat st;
 
-        if (slash == path->data) {
+        if (slash == path) {
             return;
         }
         *slash = '\0';
-        if (lstat(path->data, &st) == 0 || errno != ENOENT) {
+        if (lstat(path, &st) == 0 || errno != ENOENT) {
             *slash = '/';
             return;
         }
-        path->len = (size_t)(slash - path->data);
     }
 }
 
@@ -239,6 +238,17 @@ judge_operation(struct inference *i, const struct named *n, enum sandbox_operati
     if (evidence_judge(&why, &anyway, i->c, op, path) != SY_E_OK) {
         return false;
     }
+    /* Other words name what is elsewhere: on another machine, in a container. */
+    if (!why.is_allowed && anyway == ENOENT && op == OPERATION_WRITE &&
+        n->intent == NAMED_WRITTEN) {
+        char first[sizeof(why.resolved)];
+
+        memcpy(first, why.resolved, sizeof(first));
+        cut_to_missing(first);
+        if (evidence_judge(&why, &anyway, i->c, op, first) != SY_E_OK) {
+            return false;
+        }
+    }
     if (why.is_allowed || n->sys == EBUSY || n->sys == EEXIST) {
         return why.is_allowed && judge_held(i, n, op, &why);
     }
@@ -316,10 +326,6 @@ judge_path_in(struct inference *i, const struct named *n, const char *dir)
 
     size_t n_ops = operations_of(ops, n, buf_view(&path));
 
-    /* Other words name what is elsewhere: on another machine, in a container. */
-    if (n->intent == NAMED_WRITTEN && n->sys != ENOENT) {
-        cut_to_missing(&path);
-    }
     if (n->sys == ENOENT) {
         /* What lies in a hidden directory looks as if it was not there. */
         struct stat st;

@@ -378,6 +378,28 @@ test('a hello that is none is refused with a sentence, and nobody else notices',
   assert.equal(daemon.child.exitCode, null);
 });
 
+/** What a client of the program's own says that it is. */
+function buildOfProgram() {
+  const real = fs.statSync(path.join(path.dirname(program), 'libexec/shellyard/shellyard'), { bigint: true, throwIfNoEntry: false })
+    ?? fs.statSync(program, { bigint: true });
+  const version = spawnSync(program, ['--version'], { encoding: 'utf8' }).stdout.trim().split(' ')[1];
+  const hex = (n) => n.toString(16);
+  return `${version} ${hex(real.dev)}:${hex(real.ino)}:${hex(real.mtimeNs / 1_000_000_000n)}.${hex(real.mtimeNs % 1_000_000_000n)}`;
+}
+
+test('a client whose directory somebody has swapped for a link meanwhile is refused', limit, async (t) => {
+  if (!mustRun(t, has('python3'), 'no python3')) {
+    return;
+  }
+  const yard = makeYard();
+  await startDaemon(t, yard);
+  const link = path.join(yard.dir, 'swapped');
+  fs.symlinkSync(yard.outside, link);
+  const answer = (...words) => spawnSync('python3', [knocker, socketOf(yard), 'hold', buildOfProgram(), ...words], { cwd: yard.ws, env: yard.env, encoding: 'utf8', input: '' }).stdout;
+  assert.match(answer(link), /^error \d+ can't enter the working directory '.*\/swapped': Too many levels of symbolic links/);
+  assert.match(answer(), /^ok /, 'the control');
+});
+
 test('clients that do not read, and one that makes its pipes block, hold up nobody', limit, async (t) => {
   if (!mustRun(t, has('python3'), 'no python3')) {
     return;
@@ -389,12 +411,7 @@ test('clients that do not read, and one that makes its pipes block, hold up nobo
   silent.child.stdout.pause();
   silent.child.stdout.removeAllListeners('data');
   silent.child.stdin.write(flood.repeat(4));
-  const real = fs.statSync(path.join(path.dirname(program), 'libexec/shellyard/shellyard'), { bigint: true, throwIfNoEntry: false })
-    ?? fs.statSync(program, { bigint: true });
-  const version = spawnSync(program, ['--version'], { encoding: 'utf8' }).stdout.trim().split(' ')[1];
-  const hex = (n) => n.toString(16);
-  const build = `${version} ${hex(real.dev)}:${hex(real.ino)}:${hex(real.mtimeNs / 1_000_000_000n)}.${hex(real.mtimeNs % 1_000_000_000n)}`;
-  const hold = spawn('python3', [knocker, socketOf(yard), 'hold', build], { cwd: yard.ws, env: yard.env, stdio: ['pipe', 'pipe', 'inherit'] });
+  const hold = spawn('python3', [knocker, socketOf(yard), 'hold', buildOfProgram()], { cwd: yard.ws, env: yard.env, stdio: ['pipe', 'pipe', 'inherit'] });
   let held = '';
   hold.stdout.on('data', (chunk) => { held += chunk; });
   t.after(() => [silent.child, hold].forEach((child) => child.kill('SIGKILL')));

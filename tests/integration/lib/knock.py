@@ -5,7 +5,8 @@
     knock.py SOCKET left WORD...       the same, from a process that has ended before it is looked at
     knock.py SOCKET host               takes itself for the next daemon of a host
     knock.py SOCKET raw                says what comes on standard input
-    knock.py SOCKET hold BUILD         hands over pipes that block, reads nothing, and waits for input's end
+    knock.py SOCKET hold BUILD [DIR]   hands over pipes that block, reads nothing, and waits for input's end;
+                                       says that it is in DIR
 
 Prints what comes back, or "failed: ERROR".
 """
@@ -33,13 +34,13 @@ def read_all(sock):
         found += piece
 
 
-def hold(sock, build):
+def hold(sock, build, directory):
     """Flags of a pipe are those of all who have that end: ours say that it blocks, again and again."""
     environment = [f"{k}={v}" for k, v in os.environ.items()]
     our_in, their_out = os.pipe()
     their_in, our_out = os.pipe()
     fds = array.array("i", [their_in, their_out])
-    hello = frame("proto", build, os.getcwd(), "2", "-c", "shell.path=/bin/bash", *environment)
+    hello = frame("proto", build, directory, "2", "-c", "shell.path=/bin/bash", *environment)
     sock.sendmsg([hello], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds)])
     print(sock.recv(4096).decode().strip(), flush=True)
     for line in sys.stdin:
@@ -68,7 +69,7 @@ def main():
         else:
             sock.connect(path)
         if kind == "hold":
-            hold(sock, words[0])
+            hold(sock, words[0], words[1] if len(words) > 1 else os.getcwd())
             return
         if kind == "raw":
             said = sys.stdin.buffer.read()

@@ -334,3 +334,15 @@ path_is_below(const char *path, const char *dir)
     }
     return strncmp(path, dir, n) == 0 && (path[n] == '/' || path[n] == '\0');
 }
+
+size_t
+str_env_name(const char *entry)
+{
+    size_t n = 0;
+
+    while (n < ENV_NAME_MAX && (unsigned char)entry[n] > ' ' && (unsigned char)entry[n] < 0x7F &&
+           entry[n] != '=') {
+        n++;
+    }
+    return entry[n] == '=' ? n : 0;
+}

@@ -48,4 +48,11 @@ enum sy_code path_normalize(struct buf *b, const char *path) SY_NODISCARD;
 /* path is dir or below it; both normalized and absolute. */
 bool path_is_below(const char *path, const char *dir);
 
+/*
+ * The length of the name in "NAME=value"; 0: it has none that programs can be given: one to
+ * ENV_NAME_MAX visible characters of ASCII.
+ */
+#define ENV_NAME_MAX 255
+size_t str_env_name(const char *entry);
+
 #endif

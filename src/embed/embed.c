@@ -243,10 +243,17 @@ check_env(const char *const *env, struct sy_error *err)
     for (size_t i = 0; env != NULL && env[i] != NULL; i++) {
         const char *equals = strchr(env[i], '=');
 
+        /* What stands behind an equals sign may be a secret. */
         if (equals == NULL || equals == env[i]) {
-            /* What stands behind an equals sign may be a secret. */
             return sy_err_set(err, SY_E_ARG, "env[%zu] is '%.120s': right is \"NAME=value\"", i,
                               equals == NULL ? env[i] : "=...");
+        }
+        if (str_env_name(env[i]) == 0) {
+            return sy_err_set(err, SY_E_ARG,
+                              "the name of env[%zu] is '%.*s': right is one to %d visible "
+                              "characters of ASCII",
+                              i, equals - env[i] < 80 ? (int)(equals - env[i]) : 80, env[i],
+                              ENV_NAME_MAX);
         }
     }
     return SY_E_OK;

@@ -178,6 +178,9 @@ call_make_environment(struct orch_call *c, struct sy_error *err)
     if (rc == SY_E_LIMIT) {
         return sy_err_set(err, rc, "more than %u environment variables", LIMIT_ENV);
     }
+    if (rc == SY_E_ARG) {
+        return sy_err_set(err, rc, "a variable of the environment has no name that can be passed");
+    }
     return rc == SY_E_OK ? rc : sy_err_nomem(err);
 }
 

@@ -252,7 +252,7 @@ is_core(struct name name)
 static bool
 matches_any(struct name name, const struct strv *globs)
 {
-    char text[NAME_BYTES_MAX + 1];
+    char text[ENV_NAME_MAX + 1];
 
     if (globs->n == 0) {
         return false;

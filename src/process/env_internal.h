@@ -5,11 +5,9 @@
 #include <stddef.h>
 
 #include "base/buf.h"
+#include "base/str.h"
 
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))
-
-/* Longer names are in no use; globs are matched in a buffer of this size. */
-#define NAME_BYTES_MAX 255
 
 /* The name of an entry, not NUL-terminated. */
 struct name {

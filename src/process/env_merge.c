@@ -31,13 +31,7 @@ name_is_listed(struct name name, const char *const *list, size_t count)
 struct name
 name_of(const char *entry)
 {
-    size_t n = 0;
-
-    while (n < NAME_BYTES_MAX && (unsigned char)entry[n] > ' ' && (unsigned char)entry[n] < 0x7F &&
-           entry[n] != '=') {
-        n++;
-    }
-    return (struct name){entry, entry[n] == '=' ? n : 0};
+    return (struct name){entry, str_env_name(entry)};
 }
 
 size_t

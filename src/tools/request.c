@@ -245,9 +245,6 @@ add_variable(struct strv *env, const char *name, const struct js *value, struct 
 {
     const char *text = js_str(value);
 
-    if (name[0] == '\0' || strchr(name, '=') != NULL) {
-        return sy_err_set(err, SY_E_ARG, "'env' has a bad variable name '%.60s'", name);
-    }
     if (text == NULL) {
         struct js_shown is;
 
@@ -259,6 +256,17 @@ add_variable(struct strv *env, const char *name, const struct js *value, struct 
 
     if (rc == SY_E_LIMIT) {
         return sy_err_set(err, SY_E_ARG, "'env' has more than %u variables", LIMIT_ENV);
+    }
+    if (rc == SY_E_OK && str_env_name(env->v[env->n - 1]) != strlen(name)) {
+        SY_AUTO(buf_fini) struct buf shown = {.max = 128};
+
+        if (str_add_visible(&shown, name, strlen(name), 60) != SY_E_OK) {
+            return sy_err_nomem(err);
+        }
+        return sy_err_set(err, SY_E_ARG,
+                          "'env' has a bad variable name '%s': one to %d visible characters of "
+                          "ASCII without '='",
+                          buf_view(&shown), ENV_NAME_MAX);
     }
     return rc == SY_E_OK ? rc : sy_err_nomem(err);
 }

@@ -21,9 +21,22 @@ wait_ms(uint64_t deadline_ns, uint64_t now_ns)
     return ms > 86400000 ? 86400000 : (int)ms;
 }
 
+static bool
+is_readable(int fd)
+{
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+
+    return fd >= 0 && poll(&p, 1, 0) > 0;
+}
+
 void
 orch_run(struct orch_call *call, int stop_fd)
 {
+    /* Before the first step, which may start it. */
+    if (is_readable(stop_fd)) {
+        orch_cancel(call);
+        stop_fd = -1;
+    }
     while (!orch_step(call, clock_mono_ns())) {
         struct process_watch watches[PROCESS_WATCHES];
         struct pollfd fds[PROCESS_WATCHES + 1];

@@ -27,6 +27,7 @@
 
 struct launcher {
     pid_t pid;
+    pid_t owner; /* who has started it, and not a child forked since */
     int control_fd;
 };
 
@@ -92,6 +93,7 @@ launcher_start(struct launcher **ret, const char *program, struct sy_error *err)
         return sy_err_sys(err, sys, "making the launcher's channel");
     }
     l->control_fd = pair[0];
+    l->owner = getpid();
 
     int rc = spawn_it(&l->pid, program, pair[1]);
 
@@ -110,6 +112,10 @@ launcher_free(struct launcher *l)
 {
     if (l == NULL) {
         return;
+    }
+    /* A child that the host program has forked since holds it too. */
+    if (l->owner == getpid()) {
+        (void)shutdown(l->control_fd, SHUT_RDWR);
     }
     fd_close(&l->control_fd);
     /* ECHILD: the host program waits for all children. */

@@ -83,7 +83,8 @@ end_channel(struct process *p)
     char word[sizeof(struct keeper_report)];
     ssize_t got = p->channel_fd >= 0 && (p->is_of_template || p->is_remote) ? 1 : 0;
 
-    if (got > 0) {
+    /* By more than its close: a child that the host program has forked since holds it too. */
+    if (p->channel_fd >= 0) {
         shutdown(p->channel_fd, SHUT_WR);
     }
     while (got > 0 || (got < 0 && (errno == EINTR || errno == ECONNRESET))) {

@@ -254,6 +254,7 @@ template_new_remote(struct template **ret, int *channel_fd, int fds[LAUNCH_REPOR
         return sy_err_nomem(err);
     }
     t->refs = 1;
+    t->engine_pid = getpid();
     t->is_remote = true;
     t->has_told = true;
     t->channel_fd = fd_take(channel_fd);
@@ -434,6 +435,10 @@ template_unref(struct template *t)
 {
     if (t == NULL || --t->refs > 0) {
         return;
+    }
+    /* A child that the host program has forked since holds it too. */
+    if (t->channel_fd >= 0 && t->engine_pid == getpid()) {
+        (void)shutdown(t->channel_fd, SHUT_RDWR);
     }
     fd_close(&t->channel_fd);
     fd_close(&t->listener_fd);

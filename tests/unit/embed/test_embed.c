@@ -10,12 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 /* The public header alone: what an embedding program sees. */
 #include "shellyard/shellyard.h"
+
+static const char *launcher;
 
 struct fixture {
     struct sy_engine *engine;
@@ -155,6 +158,7 @@ a_variable_without_a_name_or_value_is_named(void **state)
     const char *argv[] = {"true", NULL};
     const char *valueless[] = {"GOOD=1", "X", NULL};
     const char *nameless[] = {"=x", NULL};
+    const char *unreadable[] = {"A B=secret", NULL};
     struct sy_command command = {.size = sizeof(command), .argv = argv, .env = valueless};
     struct sy_result *r = NULL;
     char why[SY_WHY_MAX];
@@ -164,6 +168,9 @@ a_variable_without_a_name_or_value_is_named(void **state)
     command.env = nameless;
     assert_int_equal(sy_run(f->engine, &command, &r, why, sizeof(why)), SY_ERR_ARGUMENT);
     assert_string_equal(why, "env[0] is '=...': right is \"NAME=value\"");
+    command.env = unreadable;
+    assert_int_equal(sy_run(f->engine, &command, &r, why, sizeof(why)), SY_ERR_ARGUMENT);
+    assert_non_null(strstr(why, "the name of env[0] is 'A B'"));
     assert_null(r);
 }
 
@@ -219,6 +226,76 @@ a_token_cancels_a_run(void **state)
     sy_cancel_free(seen.cancel);
 }
 
+static void
+a_token_that_was_fired_before_lets_nothing_run(void **state)
+{
+    struct fixture *f = *state;
+    const char *argv[] = {"touch", "ran", NULL};
+    struct sy_cancel *cancel = sy_cancel_new();
+    struct sy_command command = {.argv = argv, .cancel = cancel};
+    char path[64];
+
+    snprintf(path, sizeof(path), "%s/ran", f->work);
+    sy_cancel_fire(cancel);
+    for (int i = 0; i < 50; i++) {
+        struct sy_result *r = run(f, &command);
+
+        assert_int_equal(sy_result_outcome(r), SY_CANCELLED);
+        sy_result_free(r);
+        assert_int_not_equal(access(path, F_OK), 0);
+    }
+    sy_cancel_free(cancel);
+    command.cancel = NULL;
+
+    struct sy_result *r = run(f, &command);
+
+    sy_result_free(r);
+    assert_int_equal(unlink(path), 0);
+}
+
+/* A child that the program has forked has all of its descriptors, for as long as it likes. */
+static void
+a_fork_of_the_program_keeps_no_engine(const struct fixture *f, const char *with_launcher)
+{
+    const char *argv[] = {"true", NULL};
+    struct sy_engine_options options = {
+        .size = sizeof(options), .workspace = f->work, .launcher = with_launcher};
+    struct sy_command command = {.size = sizeof(command), .argv = argv, .timeout_ms = 20000};
+    struct sy_engine *engine = NULL;
+    struct sy_result *r = NULL;
+    char byte = 0;
+    int until[2];
+
+    assert_int_equal(sy_engine_new(&engine, &options, NULL, 0), SY_OK);
+    assert_int_equal(sy_run(engine, &command, &r, NULL, 0), SY_OK);
+    sy_result_free(r);
+    assert_int_equal(pipe(until), 0);
+
+    pid_t child = fork();
+
+    assert_true(child >= 0);
+    if (child == 0) {
+        close(until[1]);
+        _exit(read(until[0], &byte, 1) == 0 ? 0 : 1);
+    }
+    close(until[0]);
+    sy_engine_free(engine);
+
+    int status = -1;
+
+    assert_int_equal(waitpid(child, &status, WNOHANG), 0);
+    close(until[1]);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
+static void
+an_engine_ends_though_a_fork_lives(void **state)
+{
+    a_fork_of_the_program_keeps_no_engine(*state, NULL);
+    a_fork_of_the_program_keeps_no_engine(*state, launcher);
+}
+
 static void *
 run_many(void *arg)
 {
@@ -260,7 +337,6 @@ engines_of_several_threads_do_not_meet(void **state)
     }
 }
 
-static const char *launcher;
 static const char *tier_here; /* NULL: whatever this machine gives */
 
 /* The state of a feature of the result. */
@@ -509,6 +585,8 @@ main(int argc, char **argv)
         cmocka_unit_test(a_variable_without_a_name_or_value_is_named),
         cmocka_unit_test(output_streams_and_can_end_the_command),
         cmocka_unit_test(a_token_cancels_a_run),
+        cmocka_unit_test(a_token_that_was_fired_before_lets_nothing_run),
+        cmocka_unit_test(an_engine_ends_though_a_fork_lives),
         cmocka_unit_test(engines_of_several_threads_do_not_meet),
         cmocka_unit_test(a_named_launcher_gives_the_full_tier_or_the_answer_says_no),
         cmocka_unit_test(a_secret_is_read_by_no_way_and_its_refusal_is_told),

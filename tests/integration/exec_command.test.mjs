@@ -468,3 +468,22 @@ test('what a terminal leaves running is told at its end, and nothing is awaited'
   assert.equal(hung.signal_name, 'SIGHUP', hung.text);
   assert.equal(hung.ended_background, undefined, hung.text);
 });
+
+test('a session that never began tells why, later too', async (t) => {
+  const s = await open(t);
+
+  for (const [id, args, why] of [['nowhere', { cmd: 'true', workdir: 'gone' }, /can't enter working directory '.*\/gone'/],
+    ['nothing', { command: ['/no/such/program'] }, /command not found: \/no\/such\/program/]]) {
+    assert.match((await s.tool('exec_command', { ...args, session_id: id, tty: true })).error, why);
+    for (const tool of ['write_stdin', 'kill_session']) {
+      const r = await s.tool(tool, { session_id: id });
+
+      assert.equal(r.isError, true, tool);
+      assert.match(r.error, why, tool);
+    }
+  }
+
+  const listed = (await s.tool('list_sessions', {})).sessions.find((one) => one.session_id === 'nowhere');
+
+  assert.match(listed.error, /can't enter working directory/);
+});

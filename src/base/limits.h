@@ -408,7 +408,8 @@
 #define LIMIT_TERMINAL_LOG      8192U
 #define LIMIT_TERMINAL_LOG_MOST 262144U /* 256 KiB */
 /* A control string that is read (titles, marks, queries), and how far the end of a longer
- * one is looked for. Pictures and clipboards are longer, and are not kept. */
+ * one is looked for. Pictures and clipboards are longer, and are not kept: of one that has no
+ * end, texts say how long it was. */
 #define LIMIT_TERMINAL_STRING 4096U
 #define LIMIT_TERMINAL_SKIP   16777216U /* 16 MiB */
 /* Answers to queries that the program has not read yet. */

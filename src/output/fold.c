@@ -5,9 +5,6 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 
-/* A control string (OSC and the like) longer than this is no real one. */
-#define CONTROL_STRING_MAX 4096U
-
 /* Columns of the one line that is rendered at a time; a longer one wraps, as
  * it does in a terminal. Bounds the memory of folding to 512 KiB. */
 #define COLUMNS_MAX 65536U
@@ -29,19 +26,17 @@ skip_range(const char *s, size_t n, size_t i, unsigned low, unsigned high)
     return i;
 }
 
-/* ESC ], P, X, ^, _ up to BEL or ESC \. A newline or another ESC means that it
- * is none: it must not hide lines. */
+/* ESC ], P, X, ^, _ up to BEL or ESC \, however long: pictures and clipboards are. A newline or
+ * another ESC means that it is none: it must not hide lines. So each byte is looked at once. */
 static size_t
 control_string_len(const char *s, size_t n)
 {
-    size_t end = n < CONTROL_STRING_MAX ? n : CONTROL_STRING_MAX;
-
-    for (size_t i = 2; i < end; i++) {
+    for (size_t i = 2; i < n; i++) {
         if (s[i] == '\a') {
             return i + 1;
         }
         if (s[i] == '\x1b') {
-            return i + 1 < end && s[i + 1] == '\\' ? i + 2 : 0;
+            return i + 1 < n && s[i + 1] == '\\' ? i + 2 : 0;
         }
         if (in_range(s[i], 0, 0x1F)) {
             return 0;
@@ -355,6 +350,25 @@ add_control_run(struct buf *out, const char *s, size_t len, size_t times)
     return rc;
 }
 
+/* So much of a control string without an end is shown as the text that it may be; more is not. */
+#define OPEN_STRING_SHOWN 4096U
+
+/* ESC and what is behind it, if that is a control string that is too long to be shown and has no
+ * end; else 0. */
+static size_t
+open_string_len(const char *s, size_t n)
+{
+    size_t i = 2;
+
+    if (n <= OPEN_STRING_SHOWN || s[1] == '\0' || strchr("]PX^_", s[1]) == NULL) {
+        return 0;
+    }
+    while (i < n && !in_range(s[i], 0, 0x1F)) {
+        i++;
+    }
+    return i > OPEN_STRING_SHOWN ? i : 0;
+}
+
 /* A control character and its repetitions, or an escape sequence; sets the
  * bytes used. */
 static enum sy_code
@@ -369,6 +383,11 @@ visible_control(struct buf *out, const char *s, size_t n, size_t *ret_used)
         if (seq > 0) {
             *ret_used = seq;
             return SY_E_OK;
+        }
+        seq = open_string_len(s, n);
+        if (seq > 0) {
+            *ret_used = seq;
+            return buf_addf(out, "[%zu bytes of an escape sequence without an end]", seq - 1);
         }
     }
     while ((times + 1) * len <= n && memcmp(s, s + times * len, len) == 0) {

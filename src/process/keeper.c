@@ -178,19 +178,26 @@ kill_tree(const struct keeper *k)
 RAW_CODE static bool
 reap(struct keeper *k)
 {
+    int32_t hung_up = 0;
+
     for (;;) {
         int status = 0;
         long pid = sy_raw4(SYS_wait4, -1, (long)&status, (k->is_last ? 0 : WNOHANG) | __WALL, 0);
 
-        if (pid == -ECHILD) {
-            return false;
-        }
         if (pid <= 0) {
-            return true;
+            /* The end of a terminal's session takes those in its foreground along. */
+            bool is_end = k->has_exited && (!k->is_killing || k->told_exited);
+
+            is_end = is_end && k->job->has_terminal &&
+                     !(WIFSIGNALED(k->status) && WTERMSIG(k->status) == SIGHUP);
+            k->ended += is_end ? hung_up : 0;
+            return pid != -ECHILD;
         }
         if (pid == k->job->pid) {
             k->has_exited = true;
             k->status = status;
+        } else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGHUP) {
+            hung_up++;
         } else if (k->is_killing && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) {
             k->ended++;
         }

@@ -491,7 +491,9 @@ process_step(struct process *p, uint64_t now_ns, bool *ret_is_done, struct sy_er
         return rc;
     }
     if (p->has_exited && !p->has_ended && !p->is_killing) {
-        if (pipes_are_closed(p)) {
+        /* The end of who leads a terminal's session hangs it up: nobody writes to it any more,
+         * whoever has it open, our keeper too. */
+        if (pipes_are_closed(p) || p->has_terminal) {
             process_kill(p);
         } else if (now_ns >= p->linger_ns) {
             p->result.pipe_was_held = true;

@@ -115,6 +115,7 @@ settle(struct live *l)
     l->status = o->status;
     l->exit_code = o->exit_code;
     l->signal = o->signal;
+    l->error = o->err;
     l->ended_ns = clock_mono_ns();
     if (l->has_begun) {
         l->store->running--;
@@ -306,6 +307,7 @@ live_get_state(const struct live *l, struct live_state *ret)
         .dropped = l->dropped,
         .command = l->command != NULL ? l->command : "",
         .cwd = l->cwd != NULL ? l->cwd : "",
+        .error = &l->error,
     };
 }
 
@@ -337,7 +339,8 @@ live_state_text(char ret[LIVE_STATE_TEXT], const struct live *l)
     case EXEC_FAILED:
         break;
     }
-    (void)snprintf(ret, LIVE_STATE_TEXT, "failed");
+    (void)snprintf(ret, LIVE_STATE_TEXT, "failed%s%s", l->error.code != SY_E_OK ? ": " : "",
+                   l->error.code != SY_E_OK ? l->error.msg : "");
 }
 
 static enum sy_code

@@ -140,10 +140,11 @@ struct live_state {
     size_t dropped;      /* of those, what the last input has dropped: an interrupt */
     const char *command; /* as text */
     const char *cwd;
+    const struct sy_error *error; /* EXEC_FAILED: why */
 };
 void live_get_state(const struct live *l, struct live_state *ret);
 /* "exited with code 0", "running", ... */
-#define LIVE_STATE_TEXT 96
+#define LIVE_STATE_TEXT (SY_ERR_MSG_MAX + 16)
 void live_state_text(char ret[LIVE_STATE_TEXT], const struct live *l);
 
 /* What its terminal is like. */

@@ -135,6 +135,7 @@ struct live {
     enum exec_status status;
     int exit_code;
     int signal;
+    struct sy_error error; /* EXEC_FAILED: why */
     uint64_t began_ns;
     uint64_t ended_ns;
     uint64_t used_ns;

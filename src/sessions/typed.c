@@ -90,7 +90,10 @@ skip_escape(struct typed_reading *t, bool knows_paste, unsigned char c)
     const bool is_count = (c >= '0' && c <= '9') || c == '-';
 
     if (t->escape == 0) {
-        t->escape = c == 0x1B ? c : 0;
+        /* Ctrl-X begins keys of two bytes, of which few do anything. */
+        const bool is_pair = c == 0x18 && (t->kind == TYPED_ONE || t->kind == TYPED_TWO);
+
+        t->escape = c == 0x1B || is_pair ? c : 0;
         t->escaped = 0;
         return t->escape != 0;
     }
@@ -156,6 +159,17 @@ erase_character(struct typed_reading *t)
     }
 }
 
+/* A command may begin here. With too many such places the last one gives way. */
+static void
+add_start(struct typed_reading *t)
+{
+    if (t->line.len == 0 || (t->n_starts > 0 && t->starts[t->n_starts - 1] == t->line.len)) {
+        return;
+    }
+    t->n_starts -= t->n_starts == TYPED_STARTS ? 1 : 0;
+    t->starts[t->n_starts++] = t->line.len;
+}
+
 static void
 edit(struct typed_reading *t, unsigned char c)
 {
@@ -175,27 +189,20 @@ edit(struct typed_reading *t, unsigned char c)
     case 0x15:
         line->len = 0;
         break;
-    case 0x16: /* Ctrl-V */
-        t->is_quoted = true;
+    case 0x07: /* Ctrl-G: of zsh the line is gone, of readline it stays */
+        line->len = t->kind == TYPED_NONE ? 0 : line->len;
+        break;
+    case 0x16: /* Ctrl-V; of fish it pastes */
+        t->is_quoted = t->kind != TYPED_TWO;
         break;
     case 0x17: /* Ctrl-W */
         erase_word(line, 0);
         break;
     default:
-        break; /* other control characters move the cursor, or nothing */
+        add_start(t); /* other control characters move the cursor, or nothing */
+        break;
     }
     shorten(t);
-}
-
-/* A command may begin here. With too many such places the last one gives way. */
-static void
-add_start(struct typed_reading *t)
-{
-    if (t->line.len == 0 || (t->n_starts > 0 && t->starts[t->n_starts - 1] == t->line.len)) {
-        return;
-    }
-    t->n_starts -= t->n_starts == TYPED_STARTS ? 1 : 0;
-    t->starts[t->n_starts++] = t->line.len;
 }
 
 /* Does it go on in the next line? Where not, as in a comment, that is a command by itself. */
@@ -374,6 +381,9 @@ follow_byte(struct typed_reading *t, const struct typed_reader *r, char c, struc
         return follow_paste(t, r, c, err);
     }
     if (!t->is_quoted && skip_escape(t, r->knows_paste, (unsigned char)c)) {
+        if (t->escape == 0) {
+            add_start(t); /* it may have moved the cursor before all that stands there */
+        }
         return is_run ? typed_judge_end(t, r, err) : SY_E_OK;
     }
     return follow_key(t, r, c, err);

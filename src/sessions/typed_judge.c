@@ -7,25 +7,6 @@
 #include "base/limits.h"
 #include "sessions/sessions_internal.h"
 
-static enum sy_code
-judge_line(const struct typed_reading *t, struct orch_call *call, bool *ret_is_open,
-           struct sy_error *err)
-{
-    bool ignored = false;
-    enum sy_code rc = SY_E_OK;
-
-    *ret_is_open = false;
-    if (t->line.len > 0) {
-        rc = orch_judge_typed(call, buf_view(&t->line), ret_is_open, err);
-    }
-    for (size_t i = 0; i < t->n_starts && rc == SY_E_OK; i++) {
-        rc = t->starts[i] < t->line.len
-                 ? orch_judge_typed(call, t->line.data + t->starts[i], &ignored, err)
-                 : SY_E_OK;
-    }
-    return rc;
-}
-
 /* What stands before a command that is none itself. */
 static bool
 is_keyword(const char *word, size_t n)
@@ -93,6 +74,34 @@ judge_pieces(const char *text, size_t n, struct orch_call *call, struct sy_error
         }
     }
     return SY_E_OK;
+}
+
+/* What no bash would read, another shell may: zsh and fish run what stands behind a first `;`. */
+static enum sy_code
+judge_text(const char *text, struct orch_call *call, bool *ret_is_open, struct sy_error *err)
+{
+    enum sy_code rc = orch_judge_typed(call, text, ret_is_open, err);
+
+    return rc == SY_E_OK && *ret_is_open ? judge_pieces(text, strlen(text), call, err) : rc;
+}
+
+static enum sy_code
+judge_line(const struct typed_reading *t, struct orch_call *call, bool *ret_is_open,
+           struct sy_error *err)
+{
+    bool ignored = false;
+    enum sy_code rc = SY_E_OK;
+
+    *ret_is_open = false;
+    if (t->line.len > 0) {
+        rc = judge_text(buf_view(&t->line), call, ret_is_open, err);
+    }
+    for (size_t i = 0; i < t->n_starts && rc == SY_E_OK; i++) {
+        rc = t->starts[i] < t->line.len
+                 ? judge_text(t->line.data + t->starts[i], call, &ignored, err)
+                 : SY_E_OK;
+    }
+    return rc;
 }
 
 /* The block with the line behind it. SY_E_LIMIT: there is no room for both. */

@@ -215,43 +215,125 @@ find_sent(const struct parsed *p)
     return i;
 }
 
-/* Of the names, in the case that they have. */
+/* As names are compared: without case, and without what only parts words. */
+static void
+squeeze(char ret[NAME_MAX_LEN + 1], const char *name, size_t n)
+{
+    size_t len = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        if (name[i] != '_' && name[i] != ' ') {
+            ret[len++] = name[i];
+        }
+    }
+    ret[len] = '\0';
+    for (char *c = ret; *c != '\0'; c++) {
+        if (*c >= 'A' && *c <= 'Z') {
+            *c = (char)(*c | 0x20);
+        }
+    }
+}
+
+/* Of the names; the keypad's have more than one word elsewhere. */
 static const char *
 nearest_name(const struct parsed *p)
 {
+    static const char *const pads[] = {"numpad", "keypad", "num"};
+    char plain[KEYS][NAME_MAX_LEN + 1];
     const char *names[KEYS];
     char word[NAME_MAX_LEN + 1];
+    const char *nearest = NULL;
 
     if (p->n == 0 || p->n > NAME_MAX_LEN) {
         return NULL;
     }
     for (size_t i = 0; i < KEYS; i++) {
-        names[i] = keys[i].name;
+        squeeze(plain[i], keys[i].name, strlen(keys[i].name));
+        names[i] = plain[i];
     }
-    memcpy(word, p->name, p->n);
-    word[p->n] = '\0';
+    squeeze(word, p->name, p->n);
+    for (size_t i = 0; i < sizeof(pads) / sizeof(pads[0]); i++) {
+        size_t len = strlen(pads[i]);
 
-    const char *nearest = str_nearest(word, names, KEYS);
-
-    for (size_t i = 0; nearest == NULL && i < p->n; i++) {
-        bool is_letter = (word[i] >= 'a' && word[i] <= 'z') || (word[i] >= 'A' && word[i] <= 'Z');
-
-        if (is_letter) {
-            word[i] = (char)(i == 0 ? word[i] & ~0x20 : word[i] | 0x20);
+        if (strncmp(word, pads[i], len) == 0 && word[len] != '\0') {
+            memcpy(word, "kp", 2);
+            memmove(word + 2, word + len, strlen(word + len) + 1);
+            break;
         }
     }
-    return nearest != NULL ? nearest : str_nearest(word, names, KEYS);
+    nearest = str_nearest(word, names, KEYS);
+    for (size_t i = 0; i < KEYS && nearest != NULL; i++) {
+        if (names[i] == nearest) {
+            return keys[i].name;
+        }
+    }
+    return NULL;
+}
+
+/* A modifier that terminals have not, and the one that does what it does elsewhere; or one of
+ * theirs without a key. NULL: neither. */
+static const char *
+mistaken_modifier(const struct parsed *p, size_t *ret_len)
+{
+    static const struct {
+        const char *word;
+        const char *name;
+    } others[] = {
+        {"Cmd",     "C-"},
+        {"Command", "C-"},
+        {"Super",   "M-"},
+        {"Win",     "M-"},
+        {"Hyper",   "M-"},
+    };
+
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+        size_t len = strlen(others[i].word);
+
+        if (p->n > len + 1 && strncasecmp(p->name, others[i].word, len) == 0 &&
+            (p->name[len] == '-' || p->name[len] == '+')) {
+            *ret_len = len + 1;
+            return others[i].name;
+        }
+    }
+    return NULL;
+}
+
+static bool
+is_modifier(const struct parsed *p)
+{
+    for (size_t i = 0; i < sizeof(mods) / sizeof(mods[0]); i++) {
+        size_t len = strlen(mods[i].word);
+        bool is_word = p->n >= len && strncasecmp(p->name, mods[i].word, len) == 0;
+        bool is_ended = p->n == len + 1 && (p->name[len] == '-' || p->name[len] == '+');
+
+        if (is_word && (is_ended || (p->n == len && len > 1))) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static enum sy_code
 unknown(const struct parsed *p, struct sy_error *err)
 {
     struct place_shown room;
+    struct place_shown more;
     size_t sent = find_sent(p);
     const char *shown =
         sent < SENT_KEYS ? sent_keys[sent].shown : place_visible(&room, p->name, p->n);
     const char *nearest = sent < SENT_KEYS ? sent_keys[sent].name : nearest_name(p);
 
+    size_t skipped = 0;
+    const char *modifier = mistaken_modifier(p, &skipped);
+
+    if (is_modifier(p)) {
+        return sy_err_set(err, SY_E_ARG, "no key '%s': a modifier stands before a key, as in 'C-c'",
+                          shown);
+    }
+    if (modifier != NULL) {
+        return sy_err_set(err, SY_E_ARG, "no key '%s'; did you mean '%s%s'?", shown, modifier,
+                          place_visible(&more, p->name + skipped, p->n - skipped));
+    }
     if (nearest != NULL) {
         return sy_err_set(err, SY_E_ARG, "no key '%s'; did you mean '%s'?", shown, nearest);
     }

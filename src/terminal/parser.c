@@ -74,7 +74,9 @@ tell_broken(struct parser *p)
 {
     bool is_string = p->state == PARSER_STRING || p->state == PARSER_STRING_ESCAPE;
 
-    if (p->sink->broken != NULL && p->skipped == 0) {
+    if (p->sink->lost != NULL && p->skipped > 0) {
+        p->sink->lost(p->arg, p->skipped + (is_string ? p->string.len : p->n));
+    } else if (p->sink->broken != NULL && p->skipped == 0) {
         if (is_string) {
             /* Its kind was put in front. */
             p->sink->broken(p->arg, buf_view(&p->string), p->string.len);
@@ -239,10 +241,7 @@ in_string(struct parser *p, const char *bytes, size_t n, enum sy_code *rc)
             return i;
         }
         if (i > room) {
-            i = room;
-            if (!skip_one(p)) {
-                return i;
-            }
+            return skip_one(p) ? room + 1 : room;
         }
     } else if (i > 0) {
         size_t room = p->skip_max - p->skipped;

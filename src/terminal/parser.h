@@ -29,6 +29,9 @@ struct parser_sink {
     /* ESC and these bytes behind it are no sequence: something else came in between, or it is
      * too long. Not told of what was left out by skip_max. May be NULL. */
     void (*broken)(void *arg, const char *seq, size_t n);
+    /* Instead: so many bytes behind ESC, some of which were passed over by skip_max, are no
+     * sequence. May be NULL. */
+    void (*lost)(void *arg, size_t n);
 };
 
 enum parser_state { PARSER_GROUND, PARSER_ESCAPE, PARSER_CSI, PARSER_STRING, PARSER_STRING_ESCAPE };

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/limits.h"
 #include "base/place.h"
 #include "base/utf8.h"
 
@@ -139,6 +140,19 @@ on_broken(void *arg, const char *seq, size_t n)
     on_text(s, seq, n);
 }
 
+static void
+on_lost(void *arg, size_t n)
+{
+    struct strip *s = arg;
+
+    flush(s);
+    enum sy_code rc = buf_addf(s->out, "[%zu bytes of an escape sequence without an end]", n);
+
+    if (rc != SY_E_OK && s->rc == SY_E_OK) {
+        s->rc = rc;
+    }
+}
+
 static const struct parser_sink sink = {
     .text = on_text,
     .control = on_control,
@@ -146,6 +160,7 @@ static const struct parser_sink sink = {
     .csi = on_sequence,
     .string = on_string,
     .broken = on_broken,
+    .lost = on_lost,
 };
 
 void
@@ -162,6 +177,7 @@ strip_feed(struct strip *s, const char *bytes, size_t n, struct buf *out)
 
     s->parser.sink = &sink;
     s->parser.arg = s;
+    s->parser.skip_max = LIMIT_TERMINAL_SKIP;
     s->out = out;
     s->rc = SY_E_OK;
     rc = parser_feed(&s->parser, bytes, n);

@@ -13,7 +13,8 @@
  * of ECMA-48 (CSI, OSC, DCS, SOS, PM, APC, and those of two characters), BEL, SO and SI. What
  * could hide or turn text (C1 controls, bidirectional and zero-width ones) becomes
  * \u{202E}. What only begins like a sequence is shown, its ESC as \x1b, so that nothing can be
- * hidden behind it. All else stays as it is: tabs, carriage returns, invalid bytes.
+ * hidden behind it; of one that is longer than LIMIT_TERMINAL_STRING, how many bytes it had. All
+ * else stays as it is: tabs, carriage returns, invalid bytes.
  *
  * A zeroed one is ready. Carriage returns are folded before this, as that needs to
  * see which part of a line is erased.

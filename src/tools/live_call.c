@@ -232,9 +232,14 @@ on_over(void *arg, struct live *l)
         return; /* the wait says so */
     }
     /* It never ran: it was refused, or a person has still to answer. */
+    const struct exec_output *o = orch_output(live_call(l));
+    char why[SY_ERR_MSG_MAX];
+    bool is_told = o->status == EXEC_FAILED || o->status == EXEC_DENIED;
+
+    (void)snprintf(why, sizeof(why), "never began: %.200s", o->err.msg);
     call->live->live = NULL;
     tool_call_complete(call);
-    live_remove(l, NULL);
+    live_remove(l, is_told ? why : NULL);
 }
 
 enum sy_code
@@ -367,6 +372,9 @@ live_call_output(struct exec_output *ret, const struct tool_call *call)
         .is_timed_out = state.status == EXEC_TIMED_OUT,
         .duration_ns = clock_mono_ns() - call->live->began_ns,
     };
+    if (state.status == EXEC_FAILED) {
+        ret->err = *state.error;
+    }
     if (state.is_running && call->live->is_starter) {
         ret->plan = orch_plan(call->orch);
     }

@@ -29,6 +29,9 @@ write_one(struct jw *w, const struct live *l, const struct live_state *s, uint64
     if (!s->is_running) {
         jw_key_int(w, "exit_code", s->exit_code);
     }
+    if (!s->is_running && s->status == EXEC_FAILED && s->error->code != SY_E_OK) {
+        jw_key_str(w, "error", s->error->msg);
+    }
     jw_key_str(w, "command", s->command);
     jw_key_str(w, "workdir", s->cwd);
     jw_key_bool(w, "tty", s->has_terminal);

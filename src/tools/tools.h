@@ -188,7 +188,7 @@ const char *tool_call_id(const struct tool_call *call);
 /*
  * Sessions for whoever shows them without a call: those that the context's own session may see.
  */
-#define TOOL_SESSION_STATE 96
+#define TOOL_SESSION_STATE (SY_ERR_MSG_MAX + 16)
 struct tool_session {
     const char *id; /* borrowed, as is the command, while nothing else happens */
     const char *command;

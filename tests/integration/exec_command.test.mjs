@@ -442,3 +442,48 @@ test('a subagent has its own sessions, which end with it', async (t) => {
   send(undefined, 'list_sessions', 'c4', {});
   assert.match((await answer('c4')).output, /no sessions/);
 });
+
+test('what a terminal leaves running is told at its end, and nothing is awaited', async (t) => {
+  const s = await open(t);
+  const ended = async (cmd) => {
+    const r = await s.exec(`${cmd}\necho early`, { tty: true, yield_time_ms: 30_000 });
+
+    assert.equal(r.exit_code, 0, r.text);
+    assert.match(r.output, /^early$/m);
+    assert.equal(r.ended_background, 1, `${cmd}: ${r.text}`);
+    assert.match(r.note, /^1 background process was still running when the command exited and was ended;/, cmd);
+  };
+
+  for (let i = 0; i < 5; i += 1) {
+    await ended('sleep 305 &');
+    await ended('setsid sleep 304 >/dev/null 2>&1 </dev/null & read -r -t 0.1 x');
+    await ended('setsid -f sleep 303');
+    await ended('(sleep 302 &)');
+  }
+
+  // Not those that the session's own signal has ended.
+  const r = await s.exec('sleep 305 & echo set; wait', { tty: true, pattern: 'set', yield_time_ms: 30_000 });
+  const hung = await s.tool('write_stdin', { session_id: r.session_id, signal: 'HUP', yield_time_ms: 30_000 });
+
+  assert.equal(hung.signal_name, 'SIGHUP', hung.text);
+  assert.equal(hung.ended_background, undefined, hung.text);
+});
+
+test('a session that never began tells why, later too', async (t) => {
+  const s = await open(t);
+
+  for (const [id, args, why] of [['nowhere', { cmd: 'true', workdir: 'gone' }, /can't enter working directory '.*\/gone'/],
+    ['nothing', { command: ['/no/such/program'] }, /command not found: \/no\/such\/program/]]) {
+    assert.match((await s.tool('exec_command', { ...args, session_id: id, tty: true })).error, why);
+    for (const tool of ['write_stdin', 'kill_session']) {
+      const r = await s.tool(tool, { session_id: id });
+
+      assert.equal(r.isError, true, tool);
+      assert.match(r.error, why, tool);
+    }
+  }
+
+  const listed = (await s.tool('list_sessions', {})).sessions.find((one) => one.session_id === 'nowhere');
+
+  assert.match(listed.error, /can't enter working directory/);
+});

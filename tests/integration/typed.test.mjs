@@ -65,7 +65,8 @@ test('Ctrl-D hands over what stands in the line of a shell without an editor', a
 
 test('the beginning of an escape sequence hides no command', async (t) => {
   const s = await open(t, forbidden);
-  const heads = ['\u001b', '\u001b[', '\u001b[;', '\u001b[1;', '\u001b[A', '\u001bO', '\u001bO;', '\u001bx', '\u001b1', '\u001b01', '\u001b0z', '\u001b-', '\u0001x;'];
+  const heads = ['\u001b', '\u001b[', '\u001b[;', '\u001b[1;', '\u001b[A', '\u001bO', '\u001bO;', '\u001bx', '\u001b1', '\u001b01', '\u001b0z', '\u001b-', '\u0001x;',
+    '\u0018#', '0\u0007', ';'];
 
   for (const [name, command] of Object.entries(SHELLS)) {
     const { session_id: id } = await s.tool('exec_command', { command, tty: true, term: 'xterm-256color', until: 'prompt', ...LONG });

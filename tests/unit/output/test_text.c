@@ -251,6 +251,29 @@ escape_sequences_are_left_out_and_broken_ones_shown(void **state)
 }
 
 static void
+long_control_strings_are_left_out_too(void **state)
+{
+    static const char *const ends[] = {"\x1b\\after", "\aafter", "\x1b\\\rafter", "\nafter"};
+    static const char open[] = "[100002 bytes of an escape sequence without an end]\nafter";
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+        SY_AUTO(buf_fini) struct buf text = {.max = 200000};
+        SY_AUTO(buf_fini) struct buf folded = {.max = 200000};
+        SY_AUTO(buf_fini) struct buf shown = {.max = 200000};
+
+        assert_int_equal(buf_addf(&text, "\x1b_G"), SY_E_OK);
+        for (size_t n = 0; n < 100000; n++) {
+            assert_int_equal(buf_add_char(&text, 'A'), SY_E_OK);
+        }
+        assert_int_equal(buf_addf(&text, "%s", ends[i]), SY_E_OK);
+        assert_int_equal(output_fold_cr(&folded, buf_view(&text), text.len, 0), SY_E_OK);
+        assert_int_equal(fold_visible_add(&shown, buf_view(&folded), folded.len), SY_E_OK);
+        assert_string_equal(buf_view(&shown), ends[i][0] == '\n' ? open : "after");
+    }
+}
+
+static void
 assert_truncates(const char *text, size_t max, uint64_t total, uint64_t lines, const char *want)
 {
     SY_AUTO(buf_fini) struct buf b = {.max = 10000};
@@ -506,6 +529,7 @@ main(void)
         cmocka_unit_test(hostile_lines_fold_in_linear_time),
         cmocka_unit_test(control_characters_are_visible_and_runs_of_them_bounded),
         cmocka_unit_test(escape_sequences_are_left_out_and_broken_ones_shown),
+        cmocka_unit_test(long_control_strings_are_left_out_too),
         cmocka_unit_test(a_text_within_the_budget_is_untouched),
         cmocka_unit_test(a_rendered_text_is_whole),
         cmocka_unit_test(the_marker_stands_on_its_own_line_and_names_the_totals),

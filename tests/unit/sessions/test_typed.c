@@ -143,6 +143,12 @@ hides_nothing_behind_the_beginning_of_a_sequence(void **state)
         expect(false, &r, text, SY_E_OK);
     }
     expect(false, &r, "# \033[;touch x", SY_E_OK);
+    expect(false, &r, "\030#touch x\n", SY_E_DENIED);
+    expect(false, &r, "0\007touch x\n", SY_E_DENIED);
+    expect(false, &r, "\026\027touch x\n", SY_E_DENIED);
+    /* Typed in front of what stands there. */
+    expect(false, &r, "!\002touch x\n", SY_E_DENIED);
+    expect(false, &r, "y\033[Dtouch x\n", SY_E_DENIED);
     expect(false, &r, "\001x;touch x\n", SY_E_DENIED);
 }
 

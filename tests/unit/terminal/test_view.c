@@ -137,11 +137,35 @@ strips_sequences_and_shows_what_only_looks_like_one(void **state)
     }
     memset(longer + 2, '1', sizeof(longer) - 4);
     longer[sizeof(longer) - 2] = 'm';
+    check_strip(longer, strlen(longer), "");
+}
 
-    SY_AUTO(buf_fini) struct buf shown = {.max = 1024};
+/* Pictures and clipboards; and text is not hidden by one that has no end. */
+static void
+strips_long_strings_and_tells_how_long_one_without_an_end_was(void **state)
+{
+    static const struct {
+        const char *end;
+        const char *text;
+    } rows[] = {
+        {"\x1b\\b",       "ab"                                                       },
+        {"\x07"
+         "b",    "ab"                                                       },
+        {"",              "a[10003 bytes of an escape sequence without an end]"      },
+        {"\nnext",        "a[10003 bytes of an escape sequence without an end]\nnext"},
+        {"\x1b[1mnext\n", "a[10003 bytes of an escape sequence without an end]next\n"},
+    };
+    char body[10001];
 
-    assert_int_equal(buf_addf(&shown, "\\x1b%s", longer + 1), SY_E_OK);
-    check_strip(longer, strlen(longer), buf_view(&shown));
+    (void)state;
+    memset(body, 'B', sizeof(body) - 1);
+    body[sizeof(body) - 1] = '\0';
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        SY_AUTO(buf_fini) struct buf in = {.max = 20000};
+
+        assert_int_equal(buf_addf(&in, "a\x1b]1;%s%s", body, rows[i].end), SY_E_OK);
+        check_strip(buf_view(&in), in.len, rows[i].text);
+    }
 }
 
 static enum sy_code
@@ -268,6 +292,7 @@ main(void)
         cmocka_unit_test(tells_only_rows_that_changed_since),
         cmocka_unit_test(tells_the_facts_as_json),
         cmocka_unit_test(strips_sequences_and_shows_what_only_looks_like_one),
+        cmocka_unit_test(strips_long_strings_and_tells_how_long_one_without_an_end_was),
         cmocka_unit_test(survives_each_failed_allocation),
     };
 

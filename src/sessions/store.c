@@ -288,7 +288,7 @@ prune(struct live_store *s, struct sy_error *err)
     }
     live_state_text(state, victim);
     (void)snprintf(why, sizeof(why),
-                   "%s%s made room for a new one: at most %zu sessions are kept (sessions.max)",
+                   "%.150s%s made room for a new one: at most %zu sessions are kept (sessions.max)",
                    victim->is_over ? state : "was ended, since it was used least recently,",
                    victim->is_over ? ", and" : " and", s->options.max);
     live_remove(victim, why);

@@ -147,6 +147,9 @@
 /* A line that is typed to a session and judged before it is: what is longer is not typed where a
  * shell may read it. Shells take longer ones, people and models do not write them. */
 #define LIMIT_TYPED_LINE 65536U
+/* What may be read for the judge of a command that is not whole, again with each line of it and
+ * each Ctrl-D, before it is judged line by line: a second of work. */
+#define LIMIT_TYPED_WORK 16777216U /* 16 MiB */
 
 /* Sessions at once where nothing is configured (MAX_UNIFIED_EXEC_PROCESSES of the specification),
  * from how many running ones on a caller is warned (WARNING_UNIFIED_EXEC_PROCESSES), and the most

@@ -55,6 +55,7 @@ struct typed_reading {
     size_t starts[TYPED_STARTS]; /* where in the line something may begin that is one by itself */
     size_t n_starts;
     size_t given;         /* so much of the line has been read, and can't be taken back */
+    size_t spent;         /* bytes that were read for the judge of what is not whole */
     bool is_pipe;         /* nobody edits: each byte is itself, and lines end by newlines alone */
     bool is_cut;          /* some of the line had no room */
     bool is_loose;        /* some of the block had none: what ends it can't be known */
@@ -182,7 +183,7 @@ void typed_modes(struct typed_modes *ret, int terminal_fd);
  */
 enum sy_code typed_judge_line(struct typed_reading *t, const struct typed_reader *r,
                               struct sy_error *err) SY_NODISCARD;
-enum sy_code typed_judge_end(const struct typed_reading *t, const struct typed_reader *r,
+enum sy_code typed_judge_end(struct typed_reading *t, const struct typed_reader *r,
                              struct sy_error *err) SY_NODISCARD;
 
 /*

@@ -183,6 +183,7 @@ edit(struct typed_reading *t, unsigned char c)
     case TYPED_INTERRUPT: /* Ctrl-C, Ctrl-U: the line is gone, by the first with all before it */
         buf_fini(&t->block);
         t->is_loose = false;
+        t->spent = 0;
         line->len = 0;
         t->loses_next = t->kind == TYPED_LOST;
         break;

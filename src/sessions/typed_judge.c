@@ -132,10 +132,12 @@ judge_block(struct typed_reading *t, struct orch_call *call, bool is_open, struc
     enum sy_code rc = SY_E_OK;
 
     if (is_first && !is_open) {
+        t->spent = 0;
         return SY_E_OK;
     }
     rc = join(&all, t, err);
-    if (rc == SY_E_LIMIT) {
+    t->spent += all.len;
+    if (rc == SY_E_LIMIT || (rc == SY_E_OK && t->spent > LIMIT_TYPED_WORK)) {
         t->is_loose = true;
         buf_fini(&t->block);
         rc = judge_pieces(buf_view(&t->line), t->line.len, call, err);
@@ -184,7 +186,7 @@ typed_judge_line(struct typed_reading *t, const struct typed_reader *r, struct s
 }
 
 enum sy_code
-typed_judge_end(const struct typed_reading *t, const struct typed_reader *r, struct sy_error *err)
+typed_judge_end(struct typed_reading *t, const struct typed_reader *r, struct sy_error *err)
 {
     SY_AUTO(buf_fini) struct buf all = {.max = (size_t)LIMIT_TYPED_LINE * 2 + 1};
     bool is_open = false;
@@ -192,6 +194,12 @@ typed_judge_end(const struct typed_reading *t, const struct typed_reader *r, str
 
     if (r->call == NULL || rc != SY_E_OK || (t->line.len == 0 && t->block.len == 0)) {
         return rc;
+    }
+    t->spent += t->block.len + t->line.len;
+    if (t->spent > LIMIT_TYPED_WORK) {
+        return sy_err_set(err, SY_E_DENIED,
+                          "not typed: what stands there is too much to be judged at each Ctrl-D; "
+                          "Ctrl-C and Enter clear it");
     }
     rc = judge_line(t, r->call, &is_open, err);
     if (rc == SY_E_OK && t->block.len > 0) {

@@ -13,6 +13,9 @@
 #include "base/mem.h"
 #include "sessions/sessions_internal.h"
 
+/* How many bytes came before it. */
+static size_t judged;
+
 /* A judge that forbids "touch" where a command may stand, and takes odd quotes for no script. */
 enum sy_code
 orch_judge_typed(struct orch_call *call, const char *line, bool *ret_is_open, struct sy_error *err)
@@ -22,6 +25,7 @@ orch_judge_typed(struct orch_call *call, const char *line, bool *ret_is_open, st
     bool is_forbidden = false;
 
     (void)call;
+    judged += strlen(line);
     for (const char *s = line; *s != '\0'; s++) {
         quotes += *s == '"' ? 1 : 0;
         if (is_start && quotes % 2 == 0 && strncmp(s, "touch ", 6) == 0) {
@@ -207,6 +211,40 @@ judges_each_line_of_a_block_that_it_can_not_hold(void **state)
     mem_free(text);
 }
 
+/* Each line and each Ctrl-D reads again what is not whole. */
+static void
+reads_for_the_judge_no_more_than_it_may(void **state)
+{
+    (void)state;
+    struct typed_reader r = reader();
+    struct typed t;
+    struct sy_error err = {0};
+    char *text = filled("echo ", 'a', LIMIT_TYPED_LINE / 2, "");
+
+    typed_init(&t, true);
+    judged = 0;
+    assert_int_equal(type(&t, &r, "echo \"\n", NULL), SY_E_OK);
+    for (unsigned i = 0; i < 20000; i++) {
+        assert_int_equal(type(&t, &r, "a\n", NULL), SY_E_OK);
+    }
+    assert_true(judged < LIMIT_TYPED_WORK + LIMIT_TYPED_WORK / 8);
+    assert_int_equal(type(&t, &r, "\"; touch x\n", NULL), SY_E_DENIED);
+    typed_fini(&t);
+
+    typed_init(&t, false);
+    judged = 0;
+    assert_int_equal(type(&t, &r, text, NULL), SY_E_OK);
+    for (unsigned i = 0; i < 2 * LIMIT_TYPED_WORK / LIMIT_TYPED_LINE; i++) {
+        (void)!type(&t, &r, "\004", NULL);
+    }
+    assert_true(judged < (size_t)40 * LIMIT_TYPED_WORK);
+    assert_int_equal(type(&t, &r, "\004", &err), SY_E_DENIED);
+    assert_non_null(strstr(err.msg, "Ctrl-C and Enter clear"));
+    assert_int_equal(type(&t, &r, "\003\necho\004", &err), SY_E_OK);
+    typed_fini(&t);
+    mem_free(text);
+}
+
 static void
 follows_one_way_again_behind_a_line_that_had_several(void **state)
 {
@@ -233,6 +271,7 @@ main(void)
         cmocka_unit_test(follows_how_the_terminal_is_set),
         cmocka_unit_test(hides_nothing_behind_the_beginning_of_a_sequence),
         cmocka_unit_test(refuses_a_line_that_it_can_not_hold),
+        cmocka_unit_test(reads_for_the_judge_no_more_than_it_may),
         cmocka_unit_test(judges_each_line_of_a_block_that_it_can_not_hold),
         cmocka_unit_test(follows_one_way_again_behind_a_line_that_had_several),
     };

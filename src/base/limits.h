@@ -147,9 +147,11 @@
 /* A line that is typed to a session and judged before it is: what is longer is not typed where a
  * shell may read it. Shells take longer ones, people and models do not write them. */
 #define LIMIT_TYPED_LINE 65536U
-/* What may be read for the judge of a command that is not whole, again with each line of it and
- * each Ctrl-D, before it is judged line by line: a second of work. */
-#define LIMIT_TYPED_WORK 16777216U /* 16 MiB */
+/* How long the processor may work at judging a command that is not whole, which is read again with
+ * each line of it and each Ctrl-D, before it is judged line by line; and at one call's input. No
+ * session's calls are answered meanwhile. */
+#define LIMIT_TYPED_BLOCK_MS 500U
+#define LIMIT_TYPED_MS       5000U
 
 /* Sessions at once where nothing is configured (MAX_UNIFIED_EXEC_PROCESSES of the specification),
  * from how many running ones on a caller is warned (WARNING_UNIFIED_EXEC_PROCESSES), and the most

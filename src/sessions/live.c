@@ -379,13 +379,16 @@ give_pipe(struct live *l, const char *bytes, size_t n, struct sy_error *err)
     return rc;
 }
 
-/* Can't a shell be what reads it? Looked at only for a line that it matters for. */
+/* Less than this is judged in no time. */
+#define MUCH_TYPED 4096U
+
+/* Can't a shell be what reads it? Looked at only where so much comes that it matters. */
 static bool
 takes_long(const struct live *l, const struct live_terminal *t, size_t n)
 {
     pid_t reader = l->screen != NULL ? t->foreground : orch_root_pid(l->call);
 
-    return typed_length(&l->typed) + n > LIMIT_TYPED_LINE && reader > 0 &&
+    return typed_length(&l->typed) + n > MUCH_TYPED && reader > 0 &&
            !state_may_read_commands(reader);
 }
 

@@ -55,7 +55,7 @@ struct typed_reading {
     size_t starts[TYPED_STARTS]; /* where in the line something may begin that is one by itself */
     size_t n_starts;
     size_t given;         /* so much of the line has been read, and can't be taken back */
-    size_t spent;         /* bytes that were read for the judge of what is not whole */
+    uint64_t spent_ns;    /* work at judging what is not whole */
     bool is_pipe;         /* nobody edits: each byte is itself, and lines end by newlines alone */
     bool is_cut;          /* some of the line had no room */
     bool is_loose;        /* some of the block had none: what ends it can't be known */
@@ -91,11 +91,12 @@ struct typed_modes {
 
 /* Who reads what is typed. */
 struct typed_reader {
-    struct orch_call *call;   /* for whom it is judged; NULL: it is not */
-    bool knows_paste;         /* it has asked for brackets around pastes, in which a control
-                                 character edits nothing, so that it must hide nothing */
-    bool takes_long;          /* it is no shell: a line may be too long to be judged */
-    bool is_over;             /* the input ends behind it */
+    struct orch_call *call; /* for whom it is judged; NULL: it is not */
+    bool knows_paste;       /* it has asked for brackets around pastes, in which a control
+                               character edits nothing, so that it must hide nothing */
+    bool takes_long;        /* no shell: a line, or all, may be too long to be judged */
+    bool is_over;           /* the input ends behind it */
+    uint64_t until_ns;      /* of our thread's work: then it takes too long; typed_follow sets it */
     struct typed_modes modes; /* of its terminal */
 };
 
@@ -183,7 +184,8 @@ void typed_modes(struct typed_modes *ret, int terminal_fd);
  */
 enum sy_code typed_judge_line(struct typed_reading *t, const struct typed_reader *r,
                               struct sy_error *err) SY_NODISCARD;
-enum sy_code typed_judge_end(struct typed_reading *t, const struct typed_reader *r,
+uint64_t typed_work_ns(void); /* that this thread has done so far */
+enum sy_code typed_judge_end(const struct typed_reading *t, const struct typed_reader *r,
                              struct sy_error *err) SY_NODISCARD;
 
 /*

@@ -183,7 +183,7 @@ edit(struct typed_reading *t, unsigned char c)
     case TYPED_INTERRUPT: /* Ctrl-C, Ctrl-U: the line is gone, by the first with all before it */
         buf_fini(&t->block);
         t->is_loose = false;
-        t->spent = 0;
+        t->spent_ns = 0;
         line->len = 0;
         t->loses_next = t->kind == TYPED_LOST;
         break;
@@ -522,12 +522,15 @@ typed_follow(struct typed *t, const struct typed_reader *r, const char *bytes, s
 {
     /* What is refused leaves no trace. */
     struct typed now = {.n = 0};
+    struct typed_reader reader = *r;
     enum sy_code rc = SY_E_OK;
+
+    reader.until_ns = typed_work_ns() + LIMIT_TYPED_MS * 1000000ULL;
 
     for (size_t i = 0; i < t->n && rc == SY_E_OK; i++) {
         rc = copy(&now.v[now.n++], &t->v[i]);
     }
-    rc = rc == SY_E_OK ? follow(&now, r, bytes, n, err) : sy_err_nomem(err);
+    rc = rc == SY_E_OK ? follow(&now, &reader, bytes, n, err) : sy_err_nomem(err);
     if (rc != SY_E_OK) {
         if (rc == SY_E_DENIED) {
             tell_line(t, bytes, n, err);

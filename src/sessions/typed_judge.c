@@ -3,9 +3,21 @@
  * and with the lines before it that it may complete.
  */
 #include <string.h>
+#include <time.h>
 
 #include "base/limits.h"
 #include "sessions/sessions_internal.h"
+
+#define BLOCK_NS (LIMIT_TYPED_BLOCK_MS * 1000000ULL)
+
+uint64_t
+typed_work_ns(void)
+{
+    struct timespec now = {0};
+
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
+}
 
 /* What stands before a command that is none itself. */
 static bool
@@ -127,17 +139,17 @@ static enum sy_code
 judge_block(struct typed_reading *t, struct orch_call *call, bool is_open, struct sy_error *err)
 {
     const bool is_first = t->block.len == 0;
+    const uint64_t began_ns = typed_work_ns();
     SY_AUTO(buf_fini) struct buf all = {.max = t->block.max};
     bool is_still_open = is_open;
     enum sy_code rc = SY_E_OK;
 
     if (is_first && !is_open) {
-        t->spent = 0;
+        t->spent_ns = 0;
         return SY_E_OK;
     }
     rc = join(&all, t, err);
-    t->spent += all.len;
-    if (rc == SY_E_LIMIT || (rc == SY_E_OK && t->spent > LIMIT_TYPED_WORK)) {
+    if (rc == SY_E_LIMIT || (rc == SY_E_OK && t->spent_ns > BLOCK_NS)) {
         t->is_loose = true;
         buf_fini(&t->block);
         rc = judge_pieces(buf_view(&t->line), t->line.len, call, err);
@@ -145,6 +157,7 @@ judge_block(struct typed_reading *t, struct orch_call *call, bool is_open, struc
     }
     if (rc == SY_E_OK && !is_first) {
         rc = orch_judge_typed(call, buf_view(&all), &is_still_open, err);
+        t->spent_ns += typed_work_ns() - began_ns;
     }
     if (rc != SY_E_OK) {
         return rc;
@@ -155,6 +168,24 @@ judge_block(struct typed_reading *t, struct orch_call *call, bool is_open, struc
         all = (struct buf){.max = t->block.max};
     }
     return SY_E_OK;
+}
+
+/* Is the time for all that was typed at once over? */
+static bool
+is_late(const struct typed_reader *r)
+{
+    return typed_work_ns() > r->until_ns;
+}
+
+static enum sy_code
+judge_time(const struct typed_reader *r, struct sy_error *err)
+{
+    return is_late(r) && !r->takes_long
+               ? sy_err_set(err, SY_E_DENIED,
+                            "not typed: it takes more than %u ms to judge what it would run; type "
+                            "less at once, or write a file",
+                            LIMIT_TYPED_MS)
+               : SY_E_OK;
 }
 
 /* A shell would run the end, too, that is not there to be judged. */
@@ -175,7 +206,8 @@ typed_judge_line(struct typed_reading *t, const struct typed_reader *r, struct s
     bool is_open = false;
     enum sy_code rc = r->call != NULL ? judge_length(t, r, err) : SY_E_OK;
 
-    if (r->call == NULL || rc != SY_E_OK) {
+    rc = r->call != NULL && rc == SY_E_OK ? judge_time(r, err) : rc;
+    if (r->call == NULL || rc != SY_E_OK || is_late(r)) {
         return rc;
     }
     rc = judge_line(t, r->call, &is_open, err);
@@ -186,20 +218,15 @@ typed_judge_line(struct typed_reading *t, const struct typed_reader *r, struct s
 }
 
 enum sy_code
-typed_judge_end(struct typed_reading *t, const struct typed_reader *r, struct sy_error *err)
+typed_judge_end(const struct typed_reading *t, const struct typed_reader *r, struct sy_error *err)
 {
     SY_AUTO(buf_fini) struct buf all = {.max = (size_t)LIMIT_TYPED_LINE * 2 + 1};
     bool is_open = false;
     enum sy_code rc = r->call != NULL ? judge_length(t, r, err) : SY_E_OK;
 
-    if (r->call == NULL || rc != SY_E_OK || (t->line.len == 0 && t->block.len == 0)) {
+    rc = r->call != NULL && rc == SY_E_OK ? judge_time(r, err) : rc;
+    if (r->call == NULL || rc != SY_E_OK || is_late(r) || (t->line.len == 0 && t->block.len == 0)) {
         return rc;
-    }
-    t->spent += t->block.len + t->line.len;
-    if (t->spent > LIMIT_TYPED_WORK) {
-        return sy_err_set(err, SY_E_DENIED,
-                          "not typed: what stands there is too much to be judged at each Ctrl-D; "
-                          "Ctrl-C and Enter clear it");
     }
     rc = judge_line(t, r->call, &is_open, err);
     if (rc == SY_E_OK && t->block.len > 0) {

@@ -5,6 +5,9 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -13,8 +16,21 @@
 #include "base/mem.h"
 #include "sessions/sessions_internal.h"
 
-/* How many bytes came before it. */
-static size_t judged;
+/* What the judge takes of the processor's time. */
+static uint64_t work_ns;
+static uint64_t work_ns_per_byte;
+
+/* In the place of the C library's. */
+int
+clock_gettime(clockid_t clock_id, struct timespec *tp)
+{
+    if (clock_id != CLOCK_THREAD_CPUTIME_ID) {
+        return (int)syscall(SYS_clock_gettime, clock_id, tp);
+    }
+    tp->tv_sec = (time_t)(work_ns / 1000000000U);
+    tp->tv_nsec = (long)(work_ns % 1000000000U);
+    return 0;
+}
 
 /* A judge that forbids "touch" where a command may stand, and takes odd quotes for no script. */
 enum sy_code
@@ -25,7 +41,7 @@ orch_judge_typed(struct orch_call *call, const char *line, bool *ret_is_open, st
     bool is_forbidden = false;
 
     (void)call;
-    judged += strlen(line);
+    work_ns += strlen(line) * work_ns_per_byte;
     for (const char *s = line; *s != '\0'; s++) {
         quotes += *s == '"' ? 1 : 0;
         if (is_start && quotes % 2 == 0 && strncmp(s, "touch ", 6) == 0) {
@@ -211,38 +227,43 @@ judges_each_line_of_a_block_that_it_can_not_hold(void **state)
     mem_free(text);
 }
 
-/* Each line and each Ctrl-D reads again what is not whole. */
+/* Each line reads again what is not whole, and each Ctrl-D. */
 static void
-reads_for_the_judge_no_more_than_it_may(void **state)
+works_for_the_judge_no_longer_than_it_may(void **state)
 {
     (void)state;
     struct typed_reader r = reader();
     struct typed t;
     struct sy_error err = {0};
     char *text = filled("echo ", 'a', LIMIT_TYPED_LINE / 2, "");
+    char *ends = filled("", '\004', 4096, "");
 
     typed_init(&t, true);
-    judged = 0;
+    work_ns = 0;
+    work_ns_per_byte = 100;
     assert_int_equal(type(&t, &r, "echo \"\n", NULL), SY_E_OK);
     for (unsigned i = 0; i < 20000; i++) {
         assert_int_equal(type(&t, &r, "a\n", NULL), SY_E_OK);
     }
-    assert_true(judged < LIMIT_TYPED_WORK + LIMIT_TYPED_WORK / 8);
+    assert_true(work_ns < LIMIT_TYPED_BLOCK_MS * 2000000ULL);
     assert_int_equal(type(&t, &r, "\"; touch x\n", NULL), SY_E_DENIED);
     typed_fini(&t);
 
     typed_init(&t, false);
-    judged = 0;
     assert_int_equal(type(&t, &r, text, NULL), SY_E_OK);
-    for (unsigned i = 0; i < 2 * LIMIT_TYPED_WORK / LIMIT_TYPED_LINE; i++) {
-        (void)!type(&t, &r, "\004", NULL);
-    }
-    assert_true(judged < (size_t)40 * LIMIT_TYPED_WORK);
-    assert_int_equal(type(&t, &r, "\004", &err), SY_E_DENIED);
-    assert_non_null(strstr(err.msg, "Ctrl-C and Enter clear"));
-    assert_int_equal(type(&t, &r, "\003\necho\004", &err), SY_E_OK);
+    work_ns = 0;
+    assert_int_equal(type(&t, &r, ends, &err), SY_E_DENIED);
+    assert_non_null(strstr(err.msg, "more than 5000 ms"));
+    assert_true(work_ns < LIMIT_TYPED_MS * 2000000ULL);
+    r.takes_long = true;
+    assert_int_equal(type(&t, &r, ends, &err), SY_E_OK);
+    r.takes_long = false;
+    /* Of what was refused nothing stands there. */
+    assert_int_equal(type(&t, &r, "\004", NULL), SY_E_OK);
     typed_fini(&t);
+    work_ns_per_byte = 0;
     mem_free(text);
+    mem_free(ends);
 }
 
 static void
@@ -271,7 +292,7 @@ main(void)
         cmocka_unit_test(follows_how_the_terminal_is_set),
         cmocka_unit_test(hides_nothing_behind_the_beginning_of_a_sequence),
         cmocka_unit_test(refuses_a_line_that_it_can_not_hold),
-        cmocka_unit_test(reads_for_the_judge_no_more_than_it_may),
+        cmocka_unit_test(works_for_the_judge_no_longer_than_it_may),
         cmocka_unit_test(judges_each_line_of_a_block_that_it_can_not_hold),
         cmocka_unit_test(follows_one_way_again_behind_a_line_that_had_several),
     };

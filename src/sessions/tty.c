@@ -204,10 +204,18 @@ asks_password(struct terminal *t)
            state_asks_password(buf_view(&line), line.len);
 }
 
+/* Its own shell has answered all lines with a prompt, so that it is what waits. */
+static bool
+is_at_own_prompt(const struct live *l)
+{
+    return l->prompted_ns != 0 && l->owed == 0;
+}
+
 /* What its modes alone do not tell. */
 static void
-look_closer(struct state_facts *facts, int master, struct terminal *screen)
+look_closer(struct state_facts *facts, int master, const struct live *l)
 {
+    struct terminal *screen = l->screen;
     char name[32];
     unsigned number = 0;
 
@@ -228,8 +236,10 @@ look_closer(struct state_facts *facts, int master, struct terminal *screen)
         /* A shell that runs a script has no line of its own: it asks, or who it has started. */
         const bool is_shell = state_is_shell(facts->foreground);
 
-        facts->asks_password =
-            (!is_shell || state_runs_script(facts->foreground)) && asks_password(screen);
+        const bool is_own = is_at_own_prompt(l) && facts->foreground == facts->shell;
+
+        facts->asks_password = (!is_shell || (!is_own && state_runs_script(facts->foreground))) &&
+                               asks_password(screen);
         facts->is_shell_line = is_shell && !facts->asks_password;
     }
 }
@@ -249,7 +259,7 @@ live_get_terminal(const struct live *l, struct live_terminal *ret)
         return true;
     }
     facts.shell = leader(master);
-    look_closer(&facts, master, l->screen);
+    look_closer(&facts, master, l);
     ret->foreground = facts.foreground;
     ret->is_shell = facts.is_shell_line;
     ret->key_reader = facts.canonical ? 0 : facts.foreground;
@@ -285,8 +295,8 @@ bool
 live_tty_hides(const struct live *l, const struct live_terminal *t)
 {
     /* At its own prompt a shell shows what was typed; behind it, who asks can't be known. */
-    return t->echo_off || (l->screen != NULL && !t->draws &&
-                           !(l->prompted_ns != 0 && l->owed == 0) && asks_password(l->screen));
+    return t->echo_off ||
+           (l->screen != NULL && !t->draws && !is_at_own_prompt(l) && asks_password(l->screen));
 }
 
 /* What was written since the last look, through the filter, into the search. */

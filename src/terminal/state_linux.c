@@ -315,15 +315,21 @@ is_in(const char *const *names, size_t n, const char *name)
     return false;
 }
 
-bool
-state_is_shell(pid_t pid)
+static bool
+is_shell_name(const char *name)
 {
     static const char *const names[] = {"bash", "sh",    "dash", "zsh", "ksh",    "mksh",
                                         "fish", "rbash", "pwsh", "ash", "busybox"};
+
+    return is_in(names, sizeof(names) / sizeof(names[0]), name);
+}
+
+bool
+state_is_shell(pid_t pid)
+{
     char text[32];
 
-    return read_name(text, sizeof(text), pid) &&
-           is_in(names, sizeof(names) / sizeof(names[0]), text);
+    return read_name(text, sizeof(text), pid) && is_shell_name(text);
 }
 
 /* Does an option of a shell have its operand in the next word? */
@@ -371,7 +377,7 @@ state_runs_script(pid_t pid)
     SY_FD fd = -1;
     ssize_t n = 0;
 
-    if (!state_is_shell(pid) || !read_name(name, sizeof(name), pid) ||
+    if (!read_name(name, sizeof(name), pid) || !is_shell_name(name) ||
         is_in(others, sizeof(others) / sizeof(others[0]), name)) {
         return false;
     }

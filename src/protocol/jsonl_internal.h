@@ -80,6 +80,8 @@ struct jsonl_call {
     struct buf content;      /* the answer, once done */
     uint64_t deltas_dropped; /* for a reader that is too slow */
     bool is_done;
+    bool may_remember; /* what its request offers besides yes and no */
+    bool may_rule;
     char request[STORE_ID_SIZE]; /* for approval, that can be answered; "" none */
     char reason[SY_ERR_MSG_MAX]; /* the answer instead of content, if not "" */
     char call_id[LIMIT_MESSAGE_ID + 1];
@@ -151,6 +153,8 @@ void jsonl_interrupt_session(struct jsonl *j, const struct jsonl_session *s);
 void jsonl_interrupt_turn(struct jsonl *j, const struct jsonl_session *s,
                           const struct jsonl_turn *turn);
 /* Approvals (jsonl_approval.c). Takes a message "exec_approval". */
+/* Keeps what the answer to the request needs. */
+void jsonl_keep_request(struct jsonl_call *c, const struct event_approval_request *e);
 void jsonl_approval(struct jsonl *j, const struct jsonl_line *line);
 /* Nobody will send one any more. */
 void jsonl_end_approvals(struct jsonl *j);

@@ -301,7 +301,7 @@ takes(struct jsonl *j, struct jsonl_call *c, const struct event *e)
         if (j->asker.hold_ms == 0) {
             return false; /* nobody sends answers any more */
         }
-        (void)snprintf(c->request, sizeof(c->request), "%s", e->u.request.id);
+        jsonl_keep_request(c, &e->u.request);
     }
     return true;
 }

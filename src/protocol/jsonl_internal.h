@@ -74,11 +74,10 @@ struct jsonl_session {
 struct jsonl_call {
     struct jsonl_group *group;
     const struct jsonl_item_type *type;
-    const struct js *item;   /* in group->doc; NULL once started */
-    struct json_doc args;    /* parsed arguments, until started */
-    struct tool_call *tool;  /* NULL: not running */
-    struct buf content;      /* the answer, once done */
-    uint64_t deltas_dropped; /* for a reader that is too slow */
+    const struct js *item;  /* in group->doc; NULL once started */
+    struct json_doc args;   /* parsed arguments, until started */
+    struct tool_call *tool; /* NULL: not running */
+    struct buf content;     /* the answer, once done */
     bool is_done;
     bool may_remember; /* what its request offers besides yes and no */
     bool may_rule;
@@ -113,7 +112,6 @@ struct jsonl {
     uint64_t line;
     unsigned busy; /* inside a walk over the groups: none may be freed */
     uint64_t subscription;
-    uint64_t late_deltas_dropped; /* of commands that went on after their call's answer */
     struct tool_asker asker;
 };
 

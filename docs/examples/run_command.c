@@ -4,6 +4,8 @@
  *
  *     cc run_command.c $(pkg-config --cflags --libs shellyard) -o run_command
  *     ./run_command make test
+ *
+ * If it does not find libshellyard.so.0, run `ldconfig` as root once.
  */
 #include <shellyard/shellyard.h>
 

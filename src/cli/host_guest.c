@@ -248,21 +248,30 @@ on_settled(void *arg)
     }
 }
 
+/* What does not go on without it ends. */
 static void
-on_ended(void *arg, const struct sy_error *why)
+on_leaving(void *arg)
 {
     struct host_guest *c = arg;
     const char *outlive = c->engine.base.config.sessions.outlive;
 
-    c->why = *why;
-    c->state = HOST_GUEST_ENDING;
-    stdio_server_free(c->server);
-    c->server = NULL;
     if (c->host->is_stopping || str_eq(outlive, "never")) {
         tool_context_end_sessions(c->engine.context);
     } else {
         live_store_keep(host_sessions(c), str_eq(outlive, "all"));
     }
+}
+
+static void
+on_ended(void *arg, const struct sy_error *why)
+{
+    struct host_guest *c = arg;
+
+    c->why = *why;
+    c->state = HOST_GUEST_ENDING;
+    stdio_server_free(c->server);
+    c->server = NULL;
+    on_leaving(c); /* again: the host may have been told to stop since, and MCP has no other */
     SY_ASSERT(uv_prepare_start(&c->prepare, on_prepare) == 0);
     host_look(c->host); /* the next one like it may come here */
 }
@@ -352,6 +361,7 @@ serve(struct host_guest *c, protocol_new_fn *front, struct sy_error *err)
         .loop = &c->host->loop,
         .context = c->engine.context,
         .front = front,
+        .leaving = on_leaving,
         .ended = on_ended,
         .arg = c,
     };

@@ -51,12 +51,26 @@ on_signal(int signals_fd, const struct pass_client *c, bool *is_asked)
     return -1;
 }
 
+/* What the daemon said at its end, and what it can't know: what the pumps lost. */
+static int
+end_of(const struct hello_answer *answer, const struct pass_pumps *pumps)
+{
+    if (pumps->why.code != SY_E_OK) {
+        return cli_fail(&pumps->why); /* the daemon's sentence tells of what follows from it */
+    }
+    if (answer->sentence[0] != '\0') {
+        cli_note("%s", answer->sentence);
+    }
+    return (int)answer->number;
+}
+
 /* The daemon serves; until it says that it has ended. Returns the status. */
 static int
 wait_for_end(struct pass_client *c, struct pass_pumps *pumps)
 {
     SY_FD signals_fd = watch_signals();
     bool is_asked = false;
+    bool has_failed = false;
 
     for (;;) {
         struct pollfd fds[4] = {
@@ -78,6 +92,11 @@ wait_for_end(struct pass_client *c, struct pass_pumps *pumps)
             }
         }
         pass_pumps_step(pumps, &fds[2]);
+        if (pumps->why.code != SY_E_OK && !has_failed) {
+            /* As without a daemon: calls whose answers nobody gets end. */
+            has_failed = true;
+            (void)shutdown(c->fd, SHUT_WR);
+        }
         if (fds[0].revents == 0) {
             continue;
         }
@@ -91,10 +110,7 @@ wait_for_end(struct pass_client *c, struct pass_pumps *pumps)
         if (rc != SY_E_OK) {
             return cli_fail(&err);
         }
-        if (answer.sentence[0] != '\0') {
-            cli_note("%s", answer.sentence);
-        }
-        return (int)answer.number;
+        return end_of(&answer, pumps);
     }
 }
 

@@ -61,6 +61,7 @@ struct pass_pumps {
     size_t in_at; /* of `bytes`: read, and not yet written */
     size_t in_n;
     char *bytes;
+    struct sy_error why; /* what could not be read or written: the talk is to end */
 };
 
 #define PASS_PUMPS_NONE                                                                            \

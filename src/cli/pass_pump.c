@@ -93,7 +93,13 @@ step_in(struct pass_pumps *p)
         if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
             return;
         }
-        if (n <= 0) {
+        if (n < 0) {
+            /* No end: what was read may stop in the middle of a call. The pipe stays open. */
+            sy_err_sys(&p->why, errno, "reading standard input");
+            p->in_from = -1;
+            return;
+        }
+        if (n == 0) {
             end_in(p);
             return;
         }
@@ -122,7 +128,15 @@ step_out(struct pass_pumps *p)
         return true;
     }
     /* Closing the pipe tells the daemon that its reader is gone. */
-    return n > 0 && fd_write_all(p->out_to, piece, (size_t)n, NULL) == SY_E_OK;
+    if (n < 0) {
+        sy_err_sys(&p->why, errno, "reading what the daemon answers");
+        return false;
+    }
+    if (n > 0 && fd_write_all(p->out_to, piece, (size_t)n, &p->why) != SY_E_OK) {
+        sy_err_wrap(&p->why, "standard output");
+        return false;
+    }
+    return n > 0;
 }
 
 void

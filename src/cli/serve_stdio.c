@@ -49,6 +49,14 @@ forget_signals(struct serve *s)
 }
 
 static void
+on_leaving(void *arg)
+{
+    struct serve *s = arg;
+
+    tool_context_end_sessions(s->engine.context);
+}
+
+static void
 on_ended(void *arg, const struct sy_error *why)
 {
     struct serve *s = arg;
@@ -88,6 +96,7 @@ run_loop(struct serve *s, protocol_new_fn *front, int in_fd, int out_fd, struct 
         .front = front,
         .in_fd = in_fd,
         .out_fd = out_fd,
+        .leaving = on_leaving,
         .ended = on_ended,
         .arg = s,
     };

@@ -42,6 +42,9 @@ struct event_delta {
     uint64_t seq;
     const char *text; /* valid UTF-8 */
     size_t len;
+    uint64_t dropped;      /* how many were not told before it, of the command */
+    bool is_last;          /* no more are told until another call has to do with the command */
+    uint64_t *ret_dropped; /* a subscriber that leaves this one out counts it here */
 };
 
 struct event_input {
@@ -68,7 +71,8 @@ struct event_end {
     int signal; /* 0: none */
     bool is_timed_out;
     uint64_t duration_ns;
-    const char *out_text; /* stdout, stderr and both together, as kept */
+    uint64_t deltas_dropped; /* not told: there were too many, or a subscriber left them out */
+    const char *out_text;    /* stdout, stderr and both together, as kept */
     size_t out_len;
     const char *err_text;
     size_t err_len;

@@ -47,6 +47,7 @@ struct orch_call {
     unsigned n_steered; /* how often a rule has put a better command in its place */
     struct buf program;
     struct output_chain *chain;
+    uint64_t deltas_left_out; /* by who is told */
     struct process *process;
     struct network_seat *seat; /* NULL: the network is no allow list */
     uint64_t started_ns;

@@ -78,6 +78,13 @@ call_emit_decided(struct orch_call *c, const struct review_answer *a)
     event_emit(session_bus(c->session), &e);
 }
 
+/* How many were not told so far. */
+static uint64_t
+dropped(const struct orch_call *c)
+{
+    return c->deltas_left_out + (c->chain != NULL ? output_deltas_dropped(c->chain) : 0);
+}
+
 void
 call_on_delta(void *arg, enum output_stream s, uint64_t seq, const char *text, size_t n)
 {
@@ -89,8 +96,19 @@ call_on_delta(void *arg, enum output_stream s, uint64_t seq, const char *text, s
         .seq = seq,
         .text = text,
         .len = n,
+        .dropped = dropped(c),
+        .is_last = output_deltas_left(c->chain) == 0,
+        .ret_dropped = &c->deltas_left_out,
     };
     event_emit(session_bus(c->session), &e);
+}
+
+void
+orch_renew_deltas(struct orch_call *c)
+{
+    if (c->chain != NULL) {
+        output_deltas_renew(c->chain);
+    }
 }
 
 void
@@ -193,6 +211,7 @@ call_emit_end(struct orch_call *c)
         .signal = c->output.signal,
         .is_timed_out = c->output.is_timed_out,
         .duration_ns = c->output.duration_ns,
+        .deltas_dropped = dropped(c),
         .out_text = buf_view(&t.out),
         .out_len = t.out.len,
         .err_text = buf_view(&t.err),

@@ -427,6 +427,8 @@ enum sy_code orch_judge_typed(struct orch_call *call, const char *line, bool *re
  * person, else by the caller. */
 void orch_tell_typed(struct orch_call *call, const char *text, size_t n, bool is_hidden,
                      bool is_person);
+/* Another call has to do with the command: as many deltas are told as for the first. */
+void orch_renew_deltas(struct orch_call *call);
 size_t orch_unwritten(const struct orch_call *call);
 void orch_close_input(struct orch_call *call);
 bool orch_resize(struct orch_call *call, unsigned rows, unsigned columns);

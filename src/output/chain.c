@@ -294,6 +294,18 @@ output_deltas_dropped(const struct output_chain *c)
     return c->deltas_dropped;
 }
 
+size_t
+output_deltas_left(const struct output_chain *c)
+{
+    return c->opt.max_deltas - c->deltas;
+}
+
+void
+output_deltas_renew(struct output_chain *c)
+{
+    c->deltas = 0;
+}
+
 static enum sy_code
 text_of(const struct headtail *h, bool is_final, struct buf *out)
 {

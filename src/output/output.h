@@ -85,7 +85,13 @@ void output_stats_stream(const struct output_chain *c, enum output_stream s,
 void output_stats_all(const struct output_chain *c, struct output_stats *ret);
 /* Filtered bytes so far, of both streams. */
 uint64_t output_total(const struct output_chain *c);
+/* What was not given as deltas, max_deltas being reached: in pieces of LIMIT_DELTA_BYTES at most.
+ */
 uint64_t output_deltas_dropped(const struct output_chain *c);
+/* How many more there may be. */
+size_t output_deltas_left(const struct output_chain *c);
+/* Another call goes on with what writes here: there may be max_deltas again. */
+void output_deltas_renew(struct output_chain *c);
 
 /*
  * What was kept of a stream, or of both (`output_text_all`), as valid UTF-8:

@@ -115,8 +115,8 @@ struct output_chain {
     struct output_options opt;
     struct stream_state streams[STREAM_COUNT];
     struct headtail all;
-    uint64_t seq; /* bytes given to `all` */
-    size_t deltas;
+    uint64_t seq;  /* bytes given to `all` */
+    size_t deltas; /* since the last call began */
     uint64_t deltas_dropped;
     bool all_ends_line;
     bool is_finished;

@@ -211,6 +211,7 @@ jsonl_free(struct protocol *p)
 
         event_unsubscribe(session_bus(s), j->subscription);
     }
+    tool_watch_free(j->watch);
     jsonl_sessions_free(j);
     protocol_fini(p);
     mem_free(j);
@@ -244,6 +245,9 @@ protocol_jsonl_new(struct protocol **ret, const struct protocol_options *options
         j->subscription = event_subscribe_to(
             session_bus(s), EVENT_ALL & ~EVENT_BIT(EVENT_TOOL_DONE), jsonl_on_event, j);
         rc = j->subscription != 0 ? SY_E_OK : sy_err_nomem(err);
+    }
+    if (rc == SY_E_OK) {
+        rc = tool_watch_new(&j->watch, options->context, jsonl_on_session, j, err);
     }
     if (rc != SY_E_OK) {
         jsonl_free(&j->base);

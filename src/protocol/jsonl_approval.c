@@ -1,7 +1,11 @@
 #include "protocol/jsonl_internal.h"
 
+#include <stdio.h>
 #include <string.h>
 
+#include "approval/question.h"
+#include "base/buf.h"
+#include "base/limits.h"
 #include "base/str.h"
 
 /* A call that needs a person's approval: the request goes out as an event, the answer comes in. */
@@ -36,6 +40,33 @@ read_decision(enum store_status *ret, const char *word)
 }
 
 void
+jsonl_keep_request(struct jsonl_call *c, const struct event_approval_request *e)
+{
+    SY_AUTO(strv_fini) struct strv prefix = {.max = LIMIT_ARGV};
+    struct sy_error err = {0};
+    bool leaves = false;
+
+    (void)snprintf(c->request, sizeof(c->request), "%s", e->id);
+    c->may_remember = false;
+    /* What can't be read offers nothing. */
+    c->may_rule = question_prefix(&prefix, &c->may_remember, &leaves, e->text, &err) == SY_E_OK &&
+                  prefix.n > 0;
+}
+
+/* Why the request can't be answered so; NULL: it can. */
+static const char *
+not_offered(const struct jsonl_call *c, enum store_status decision)
+{
+    if (decision == STORE_APPROVED_FOR_SESSION && !c->may_remember) {
+        return "this can't be approved_for_session (may_remember is false): the request stays open";
+    }
+    if (decision == STORE_APPROVED_WITH_RULE && !c->may_rule) {
+        return "this can't be approved_with_rule (prefix is empty): the request stays open";
+    }
+    return NULL;
+}
+
+void
 jsonl_approval(struct jsonl *j, const struct jsonl_line *line)
 {
     const char *id = js_str(js_get(line->message, "id"));
@@ -61,6 +92,13 @@ jsonl_approval(struct jsonl *j, const struct jsonl_line *line)
     }
     if (c == NULL || c->tool == NULL) {
         jsonl_send_error(j, NULL, "no call waits for the approval of that id: it changes nothing");
+        return;
+    }
+
+    const char *why_not = not_offered(c, reply.status);
+
+    if (why_not != NULL) {
+        jsonl_send_session_error(j, s, c->call_id, why_not);
         return;
     }
     reply.reason = js_str(reason);

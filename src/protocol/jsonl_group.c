@@ -71,17 +71,76 @@ group_unlink(struct jsonl_group *g)
     g->session->n_groups--;
 }
 
+static void
+finish(struct jsonl *j)
+{
+    if (j->subscription != 0) {
+        struct session *s = tool_context_session(j->base.options.context);
+
+        event_unsubscribe(session_bus(s), j->subscription);
+        j->subscription = 0;
+    }
+    protocol_finish(&j->base);
+}
+
+static bool
+has_settled(const struct jsonl *j)
+{
+    return tool_context_has_settled(j->base.options.context, j->main.orch);
+}
+
+/* What was to end has ended, or takes too long. */
+static void
+on_timer(uv_timer_t *timer)
+{
+    struct jsonl *j = timer->data;
+
+    jsonl_sessions_reap(j);
+    if (j->is_leaving) {
+        finish(j);
+    }
+}
+
+/* The timer keeps the loop: nothing else may. */
+static void
+look_in(struct jsonl *j, uint64_t ms)
+{
+    uv_timer_t *timer = protocol_timer(&j->base);
+
+    uv_ref((uv_handle_t *)timer);
+    SY_ASSERT(uv_timer_start(timer, on_timer, ms, 0) == 0);
+}
+
+void
+jsonl_on_session(void *arg, const char *id, enum tool_session_change change)
+{
+    struct jsonl *j = arg;
+
+    (void)id;
+    if (j->base.is_closing) {
+        return;
+    }
+    /* Only takes note: it comes from whatever has ended. */
+    if (change == TOOL_SESSION_SETTLED && (!j->is_leaving || has_settled(j))) {
+        look_in(j, 0);
+    }
+}
+
 void
 jsonl_finish_if_over(struct jsonl *j)
 {
-    if (j->base.is_ending && j->groups == NULL) {
-        if (j->subscription != 0) {
-            struct session *s = tool_context_session(j->base.options.context);
-
-            event_unsubscribe(session_bus(s), j->subscription);
-            j->subscription = 0;
-        }
-        protocol_finish(&j->base);
+    if (!j->base.is_ending || j->groups != NULL || j->is_leaving) {
+        return;
+    }
+    j->is_leaving = true;
+    jsonl_sessions_leave(j);
+    if (j->base.options.leaving != NULL) {
+        j->base.options.leaving(j->base.options.arg);
+    }
+    if (has_settled(j)) {
+        finish(j);
+    } else {
+        look_in(j, LIMIT_DRAIN_MS);
     }
 }
 

@@ -66,6 +66,7 @@ struct jsonl_session {
     bool is_turn_refused;     /* the last message about it was; one above may be as well */
     bool is_outdated;         /* its turn would be wider than that above by now */
     bool is_closing;
+    bool is_ended; /* and so are the commands that it has left running */
     size_t n_groups;
     char id[LIMIT_SESSION_NAME + 1]; /* "": the main one */
 };
@@ -74,12 +75,13 @@ struct jsonl_session {
 struct jsonl_call {
     struct jsonl_group *group;
     const struct jsonl_item_type *type;
-    const struct js *item;   /* in group->doc; NULL once started */
-    struct json_doc args;    /* parsed arguments, until started */
-    struct tool_call *tool;  /* NULL: not running */
-    struct buf content;      /* the answer, once done */
-    uint64_t deltas_dropped; /* for a reader that is too slow */
+    const struct js *item;  /* in group->doc; NULL once started */
+    struct json_doc args;   /* parsed arguments, until started */
+    struct tool_call *tool; /* NULL: not running */
+    struct buf content;     /* the answer, once done */
     bool is_done;
+    bool may_remember; /* what its request offers besides yes and no */
+    bool may_rule;
     char request[STORE_ID_SIZE]; /* for approval, that can be answered; "" none */
     char reason[SY_ERR_MSG_MAX]; /* the answer instead of content, if not "" */
     char call_id[LIMIT_MESSAGE_ID + 1];
@@ -109,9 +111,10 @@ struct jsonl {
     struct jsonl_group *last;
     size_t n_calls;
     uint64_t line;
-    unsigned busy; /* inside a walk over the groups: none may be freed */
+    bool is_leaving; /* what ends with us has been told to */
+    unsigned busy;   /* inside a walk over the groups: none may be freed */
     uint64_t subscription;
-    uint64_t late_deltas_dropped; /* of commands that went on after their call's answer */
+    struct tool_watch *watch;
     struct tool_asker asker;
 };
 
@@ -135,6 +138,8 @@ void jsonl_session(struct jsonl *j, const struct jsonl_line *line);
 void jsonl_turn(struct jsonl *j, const struct jsonl_line *line);
 /* Closes those that were to be closed and whose calls are all answered. */
 void jsonl_sessions_reap(struct jsonl *j);
+/* All end without a word; the commands that they have left running are told to. */
+void jsonl_sessions_leave(struct jsonl *j);
 /* All but the main one, which have no calls any more. */
 void jsonl_sessions_free(struct jsonl *j);
 
@@ -151,9 +156,13 @@ void jsonl_interrupt_session(struct jsonl *j, const struct jsonl_session *s);
 void jsonl_interrupt_turn(struct jsonl *j, const struct jsonl_session *s,
                           const struct jsonl_turn *turn);
 /* Approvals (jsonl_approval.c). Takes a message "exec_approval". */
+/* Keeps what the answer to the request needs. */
+void jsonl_keep_request(struct jsonl_call *c, const struct event_approval_request *e);
 void jsonl_approval(struct jsonl *j, const struct jsonl_line *line);
 /* Nobody will send one any more. */
 void jsonl_end_approvals(struct jsonl *j);
+/* What happens to the commands that go on (tool_watch_new). */
+void jsonl_on_session(void *arg, const char *id, enum tool_session_change change);
 /* Ends the front if it is to end and no call is unanswered. */
 void jsonl_finish_if_over(struct jsonl *j);
 

@@ -187,6 +187,12 @@ write_delta(struct jw *w, const struct event_delta *e)
     jw_key_str(w, "stream", e->stream);
     jw_key_int(w, "seq", (int64_t)e->seq);
     jw_key_strn(w, "chunk", e->text, e->len);
+    if (e->dropped > 0) {
+        jw_key_int(w, "deltas_dropped", (int64_t)e->dropped);
+    }
+    if (e->is_last) {
+        jw_key_bool(w, "last", true);
+    }
 }
 
 static void
@@ -205,7 +211,7 @@ write_limit(struct jw *w, const struct event_limit *l)
 }
 
 static void
-write_end(struct jw *w, const struct event_end *e, uint64_t deltas_dropped)
+write_end(struct jw *w, const struct event_end *e)
 {
     jw_key_str(w, "status", e->status);
     jw_key_int(w, "exit_code", e->exit_code);
@@ -214,8 +220,8 @@ write_end(struct jw *w, const struct event_end *e, uint64_t deltas_dropped)
     }
     jw_key_bool(w, "timed_out", e->is_timed_out);
     jw_key_int(w, "duration_ms", (int64_t)(e->duration_ns / 1000000U));
-    if (deltas_dropped > 0) {
-        jw_key_int(w, "deltas_dropped", (int64_t)deltas_dropped);
+    if (e->deltas_dropped > 0) {
+        jw_key_int(w, "deltas_dropped", (int64_t)e->deltas_dropped);
     }
     jw_key_strn(w, "preview", e->preview != NULL ? e->preview : "", e->preview_len);
     if (e->limit != NULL) {
@@ -275,20 +281,13 @@ is_backed_up(const struct jsonl *j)
     return o->backlog != NULL && o->backlog(o->arg) > LIMIT_DELTA_BACKLOG;
 }
 
-/* Where lost deltas are counted: of the call, or, once it is answered, of all that go on. */
-static uint64_t *
-dropped(struct jsonl *j, struct jsonl_call *c)
-{
-    return c != NULL ? &c->deltas_dropped : &j->late_deltas_dropped;
-}
-
 /* Is the event worth a line, as things stand? Keeps what the answer to a request needs. `c` NULL:
  * the call was answered. */
 static bool
 takes(struct jsonl *j, struct jsonl_call *c, const struct event *e)
 {
     if (e->kind == EVENT_EXEC_OUTPUT_DELTA && is_backed_up(j)) {
-        ++*dropped(j, c);
+        ++*e->u.delta.ret_dropped;
         return false;
     }
     if (c == NULL) {
@@ -301,7 +300,7 @@ takes(struct jsonl *j, struct jsonl_call *c, const struct event *e)
         if (j->asker.hold_ms == 0) {
             return false; /* nobody sends answers any more */
         }
-        (void)snprintf(c->request, sizeof(c->request), "%s", e->u.request.id);
+        jsonl_keep_request(c, &e->u.request);
     }
     return true;
 }
@@ -353,7 +352,7 @@ jsonl_on_event(void *arg, const struct event *e)
         write_input(&w, &e->u.input);
         break;
     case EVENT_EXEC_END:
-        write_end(&w, &e->u.end, *dropped(j, c));
+        write_end(&w, &e->u.end);
         break;
     case EVENT_APPROVAL_REQUESTED:
         write_request(&w, &e->u.request);
@@ -371,7 +370,7 @@ jsonl_on_event(void *arg, const struct event *e)
         return;
     }
     if (e->kind == EVENT_EXEC_OUTPUT_DELTA) {
-        ++*dropped(j, c);
+        ++*e->u.delta.ret_dropped;
     } else {
         jsonl_send_session_error(j, s, e->call_id,
                                  "out of memory: an event of this call is missing");

@@ -81,6 +81,16 @@ fini(struct jsonl_session *s)
     s->turn = NULL;
 }
 
+/* The commands that it has left running. */
+static void
+end_commands(struct jsonl *j, struct jsonl_session *s)
+{
+    if (!s->is_ended) {
+        s->is_ended = true;
+        tool_context_end_within(j->base.options.context, s->orch);
+    }
+}
+
 static void
 session_end(struct jsonl *j, struct jsonl_session *s)
 {
@@ -90,7 +100,7 @@ session_end(struct jsonl *j, struct jsonl_session *s)
         before = before->next;
     }
     before->next = s->next;
-    tool_context_end_within(j->base.options.context, s->orch);
+    end_commands(j, s);
     session_close(s->orch);
     fini(s);
     mem_free(s);
@@ -117,6 +127,14 @@ jsonl_sessions_free(struct jsonl *j)
     fini(&j->main);
 }
 
+void
+jsonl_sessions_leave(struct jsonl *j)
+{
+    for (struct jsonl_session *s = j->main.next; s != NULL; s = s->next) {
+        end_commands(j, s);
+    }
+}
+
 static bool
 has_children(const struct jsonl_session *s)
 {
@@ -128,13 +146,24 @@ has_children(const struct jsonl_session *s)
     return c != NULL;
 }
 
+/* Can it go? Commands that it has left running end first, so that their end is told as its. */
+static bool
+is_over(struct jsonl *j, struct jsonl_session *s)
+{
+    if (!s->is_closing || s->n_groups > 0 || has_children(s)) {
+        return false;
+    }
+    end_commands(j, s);
+    return tool_context_has_settled(j->base.options.context, s->orch);
+}
+
 /* One that can go; those below first. */
 static struct jsonl_session *
 find_over(struct jsonl *j)
 {
     struct jsonl_session *s = j->main.next;
 
-    while (s != NULL && (!s->is_closing || s->n_groups > 0 || has_children(s))) {
+    while (s != NULL && !is_over(j, s)) {
         s = s->next;
     }
     return s;

@@ -409,6 +409,9 @@ on_message(struct mcp *m, const struct js *v, struct mcp_batch *batch)
         return;
     }
     r.params = js_get(v, "params");
+    if (js_type(r.params) == JS_NULL) {
+        r.params = NULL; /* as some libraries write what is absent */
+    }
     dispatch(m, &r);
 }
 

@@ -299,6 +299,11 @@ static void
 on_session(void *arg, const char *id, enum tool_session_change change)
 {
     struct mcp *m = arg;
+
+    if (change == TOOL_SESSION_SETTLED) {
+        return;
+    }
+
     bool is_new = change != TOOL_SESSION_CHANGED && notice_changed(&m->list);
 
     for (struct mcp_subscription *s = m->subscriptions; s != NULL; s = s->next) {

@@ -31,6 +31,9 @@ struct protocol_options {
     protocol_send_fn *send;
     /* Bytes that were sent but not yet taken by the peer; NULL: always 0. */
     size_t (*backlog)(void *arg);
+    /* No call is open: what is to end with the front is ended now (tool_context_end_sessions), and
+     * its end is still told, if it comes within LIMIT_DRAIN_MS. Of JSON Lines; NULL: nothing is. */
+    void (*leaving)(void *arg);
     /* All is over: no message follows. Comes once, from the loop, after
      * protocol_on_eof, protocol_on_gone or a message that asks for the end.
      * protocol_free is legal from inside it. */

@@ -38,6 +38,17 @@ live_store_has_settled(const struct live_store *s)
     return s->leaving == NULL;
 }
 
+bool
+live_has_settled_within(const struct live_store *s, const struct session *who)
+{
+    const struct live *l = s->leaving;
+
+    while (l != NULL && !live_is_of(l, who)) {
+        l = l->next;
+    }
+    return l == NULL;
+}
+
 static void
 take(struct live_store *to, struct session *who, struct live_store *from, struct live *l)
 {

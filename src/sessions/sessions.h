@@ -42,6 +42,8 @@ bool live_store_is_over(const struct live_store *s);
 void live_store_keep(struct live_store *s, bool keeps_pipes);
 /* Have those ended that were removed? */
 bool live_store_has_settled(const struct live_store *s);
+/* Those of them that `who` would have found? */
+bool live_has_settled_within(const struct live_store *s, const struct session *who);
 /*
  * All that `from` knows is known by `to` now, as if `who` (of to's engine) had begun it; what is
  * typed is judged as it was. What would make two of one id, or too many, stays. Both stores live

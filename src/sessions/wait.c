@@ -294,6 +294,9 @@ begin(struct live *l, struct live_wait *w)
     bool is_busy = w->until_prompt && live_get_terminal(l, &t) &&
                    (!t.is_waiting || !is_taken(l) || state_works(t.key_reader));
 
+    if (l->call != NULL) {
+        orch_renew_deltas(l->call);
+    }
     w->was_unheard = live_has_unheard(l);
     w->scanned = w->has_since ? w->since_seq : transcript_unread(l->transcript);
     if (w->begin != NULL && !w->begin(w->arg, l)) {

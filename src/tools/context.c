@@ -149,6 +149,12 @@ tool_context_end_within(struct tool_context *c, const struct session *s)
 }
 
 bool
+tool_context_has_settled(const struct tool_context *c, const struct session *s)
+{
+    return live_has_settled_within(c->sessions, s);
+}
+
+bool
 tool_context_is_over(const struct tool_context *c)
 {
     return live_store_is_over(c->sessions);

@@ -421,6 +421,7 @@ read_screen(struct result_session *s, struct live_call *lc)
     transcript_mark_read(all, transcript_end(all));
     s->shown.next_seq = transcript_end(all);
     s->shown.stats.total_bytes = s->shown.text.len;
+    s->shown.stats.total_lines = live_show_lines(&s->shown.text);
     return jw_done(&w);
 }
 

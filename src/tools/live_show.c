@@ -22,6 +22,14 @@ count_lines(const struct buf *text)
     return ret;
 }
 
+uint64_t
+live_show_lines(const struct buf *text)
+{
+    bool is_open = text->len > 0 && text->data[text->len - 1] != '\n';
+
+    return count_lines(text) + (is_open ? 1 : 0);
+}
+
 /* It is not told as missing. */
 static void
 leave_drawing_out(struct buf *raw, bool was_drawing, struct output_totals *total)

@@ -32,6 +32,8 @@ struct live_part {
 };
 enum sy_code live_show_stream(struct live_shown *ret, struct live *l,
                               const struct live_part *part) SY_NODISCARD;
+/* Of a text, its last one whole or not. */
+uint64_t live_show_lines(const struct buf *text);
 /* Its rows, or (has_changes) those that changed since live_seen. It must have a terminal. */
 enum sy_code live_show_screen(struct buf *out, struct live *l, struct terminal_screen *ret_screen,
                               bool has_changes) SY_NODISCARD;

@@ -306,6 +306,26 @@ add_sandbox_line(struct buf *ret, const struct sandbox_plan *plan)
     return rc == SY_E_OK ? buf_add_char(ret, '\n') : rc;
 }
 
+/* What the output alone does not show. */
+static enum sy_code
+add_output_lines(struct buf *ret, const struct facts *f)
+{
+    enum sy_code rc = SY_E_OK;
+
+    if (f->is_truncated) {
+        rc = buf_addf(ret, "Total output: %llu bytes, %llu lines (truncated)\n",
+                      (unsigned long long)f->stats.total_bytes,
+                      (unsigned long long)f->stats.total_lines);
+    }
+    if (rc == SY_E_OK && f->stats.has_invalid_utf8) {
+        rc = buf_add_str(ret, "Invalid UTF-8 was replaced\n");
+    }
+    if (rc == SY_E_OK && f->stats.is_binary) {
+        rc = buf_add_str(ret, "The output is binary\n");
+    }
+    return rc;
+}
+
 /* The header that Codex gives, and lines for what else is true. */
 static enum sy_code
 write_text(struct buf *ret, const struct facts *f)
@@ -317,11 +337,8 @@ write_text(struct buf *ret, const struct facts *f)
     if (rc == SY_E_OK) {
         rc = buf_addf(ret, "Wall time: %.1f seconds\n", (double)f->out->duration_ns / 1e9);
     }
-    if (rc == SY_E_OK && f->session != NULL && f->session->terminal.echo_off) {
-        rc = buf_add_str(ret, "It waits for something that is not shown: a password?\n");
-    }
-    if (rc == SY_E_OK && f->session != NULL && f->session->next[0] != '\0') {
-        rc = buf_addf(ret, "Next: %s\n", f->session->next);
+    if (rc == SY_E_OK && f->session != NULL) {
+        rc = result_text_stand(ret, f->session);
     }
     if (rc == SY_E_OK && !still_runs(f) && f->out->status != EXEC_EXITED) {
         rc = buf_addf(ret, "Status: %s\n", exec_status_name(f->out->status));
@@ -329,19 +346,17 @@ write_text(struct buf *ret, const struct facts *f)
     if (rc == SY_E_OK && f->signal_name[0] != '\0') {
         rc = buf_addf(ret, "Signal: %d (%s)\n", f->out->signal, f->signal_name);
     }
-    if (rc == SY_E_OK && f->is_truncated) {
-        rc = buf_addf(ret, "Total output: %llu bytes, %llu lines (truncated)\n",
-                      (unsigned long long)f->stats.total_bytes,
-                      (unsigned long long)f->stats.total_lines);
-    }
-    if (rc == SY_E_OK && f->stats.has_invalid_utf8) {
-        rc = buf_add_str(ret, "Invalid UTF-8 was replaced\n");
+    if (rc == SY_E_OK) {
+        rc = add_output_lines(ret, f);
     }
     if (rc == SY_E_OK) {
         rc = add_limit_line(ret, &f->out->hit);
     }
     if (rc == SY_E_OK) {
         rc = add_refusals(ret, f->out);
+    }
+    if (rc == SY_E_OK) {
+        rc = result_text_command(ret, f->out);
     }
     if (rc == SY_E_OK && f->out->note[0] != '\0') {
         rc = buf_addf(ret, "Note: %s\n", f->out->note);

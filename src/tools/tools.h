@@ -142,6 +142,8 @@ void tool_context_free(struct tool_context *c);
 void tool_context_end_sessions(struct tool_context *c);
 /* Of those, what was begun in this session (orchestrator.h) or below it. */
 void tool_context_end_within(struct tool_context *c, const struct session *s);
+/* Have those ended that were to, of this session and below? (TOOL_SESSION_SETTLED) */
+bool tool_context_has_settled(const struct tool_context *c, const struct session *s);
 /* Have they ended? For a loop that has other things to do. */
 bool tool_context_is_over(const struct tool_context *c);
 /* All of them (sessions/sessions.h), also to keep them or to lend them to another context. */
@@ -212,7 +214,8 @@ enum tool_session_change {
     TOOL_SESSION_BEGAN,
     TOOL_SESSION_CHANGED, /* screen and output */
     TOOL_SESSION_ENDED,
-    TOOL_SESSION_GONE
+    TOOL_SESSION_GONE,
+    TOOL_SESSION_SETTLED /* one has ended, known or not; `id` is "" */
 };
 typedef void tool_session_fn(void *arg, const char *id, enum tool_session_change change);
 struct tool_watch;

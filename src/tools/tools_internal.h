@@ -64,6 +64,10 @@ struct result_session {
 enum sy_code result_build_session(struct tool_output *ret, const struct tool_call *call,
                                   const struct exec_output *output,
                                   const struct result_session *session) SY_NODISCARD;
+/* Lines of the text form: of a session, why it is answered and how it stands; of any command, who
+ * had a say in it. (result_text.c) */
+enum sy_code result_text_stand(struct buf *ret, const struct result_session *s) SY_NODISCARD;
+enum sy_code result_text_command(struct buf *ret, const struct exec_output *out) SY_NODISCARD;
 extern const char result_session_schema[];
 /* The output schema of a tool that has answers of all these kinds. */
 extern const char result_any_schema[];

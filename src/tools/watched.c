@@ -134,6 +134,14 @@ on_changed(void *arg, const struct live *l, enum live_change change)
     }
 }
 
+static void
+on_settled(void *arg)
+{
+    struct tool_watch *w = arg;
+
+    w->fn(w->arg, "", TOOL_SESSION_SETTLED);
+}
+
 enum sy_code
 tool_watch_new(struct tool_watch **ret, struct tool_context *c, tool_session_fn *fn, void *arg,
                struct sy_error *err)
@@ -146,7 +154,7 @@ tool_watch_new(struct tool_watch **ret, struct tool_context *c, tool_session_fn 
     w->context = c;
     w->fn = fn;
     w->arg = arg;
-    w->live = (struct live_watch){.changed = on_changed, .arg = w};
+    w->live = (struct live_watch){.changed = on_changed, .settled = on_settled, .arg = w};
     live_store_watch(tool_context_sessions(c), &w->live);
     *ret = w;
     return SY_E_OK;

@@ -357,6 +357,16 @@ on_backlog(void *arg)
     return waiting(arg);
 }
 
+static void
+on_leaving(void *arg)
+{
+    const struct stdio_server *s = arg;
+
+    if (s->options.leaving != NULL) {
+        s->options.leaving(s->options.arg);
+    }
+}
+
 /* The front has nothing more to say: the queue drains, then all is closed. */
 static void
 on_finished(void *arg)
@@ -482,6 +492,7 @@ server_init(struct stdio_server *s, struct sy_error *err)
         .loop = s->options.loop,
         .send = on_send,
         .backlog = on_backlog,
+        .leaving = on_leaving,
         .finished = on_finished,
         .arg = s,
     };

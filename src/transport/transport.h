@@ -29,6 +29,8 @@ struct stdio_server_options {
     protocol_new_fn *front; /* protocol_mcp_new, protocol_jsonl_new */
     int in_fd;              /* taken, as is out_fd, also when the server can't be made */
     int out_fd;
+    /* As protocol_options.leaving. */
+    void (*leaving)(void *arg);
     /*
      * Comes once, from the loop: all calls are over, what could be sent is
      * sent, the handles are closed. stdio_server_free is legal from inside.

@@ -548,6 +548,19 @@ test('proto: the request goes out, the answer comes in, abort ends the turn', li
   assert.doesNotMatch(output.output, /denied/);
   assert.equal(seen.filter((m) => m.type === 'error').length, 2);
 
+  // What its request did not offer is no answer either.
+  send({ ...item('g', []), name: 'shell_command', arguments: JSON.stringify({ command: 'rm -rf "$UNSET"/nothing-is-here' }) });
+  const grave = await find('exec_approval_request', 'g');
+  assert.deepEqual([grave.may_remember, grave.prefix], [false, []]);
+  for (const decision of ['approved_for_session', 'approved_with_rule']) {
+    seen.splice(0, seen.length, ...seen.filter((m) => m.type !== 'error'));
+    send({ type: 'exec_approval', id: grave.id, decision });
+    assert.match((await find('error', 'g')).message, new RegExp(`can't be ${decision} .*: the request stays open$`));
+  }
+  send({ type: 'exec_approval', id: grave.id, decision: 'approved' });
+  assert.doesNotMatch((await find('function_call_output', 'g')).output, /denied/);
+  assert.equal((await find('exec_approval_decided', 'g')).decision, 'approved');
+
   send(item('b', ['rm', '-rf', 'y']));
   const second = await find('exec_approval_request', 'b');
   send({ type: 'exec_approval', id: second.id, decision: 'denied', reason: 'y is needed' });

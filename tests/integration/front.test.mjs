@@ -5,6 +5,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { isSanitized, makeYard, mustRun, processesOf, program, waitFor } from './lib/client.mjs';
 
 const full = path.join(path.dirname(program), 'libexec/shellyard/shellyard');
@@ -263,7 +264,31 @@ test('what `make install` puts in place is found there, and works', limit, (t) =
   for (const [shell, end] of [['bash', 'bash-completion/completions/shellyard.bash'], ['zsh', 'zsh/site-functions/_shellyard'], ['fish', 'fish/vendor_completions.d/shellyard.fish']]) {
     assert.equal(fs.readFileSync(find(end), 'utf8'), see(program, yard, ['completions', shell]).stdout);
   }
+  // The pages, with all that they link to.
+  for (const page of files.filter((f) => f.endsWith('.md'))) {
+    for (const [, to] of fs.readFileSync(page, 'utf8').matchAll(/\]\(([^)#\s]+)/g)) {
+      assert.ok(to.includes('://') || fs.existsSync(path.join(path.dirname(page), to)), `${page} links to ${to}`);
+    }
+  }
   for (const end of ['man1/shellyard.1', 'man5/shellyard-config.5', 'include/shellyard/shellyard.h', 'pkgconfig/shellyard.pc', 'doc/shellyard/LICENSE']) {
     find(end);
   }
+});
+
+test('an installation by root tells the dynamic linker of the library, one below DESTDIR does not', limit, (t) => {
+  const script = path.join(path.dirname(fileURLToPath(import.meta.url)), '../../tools/ldconfig.sh');
+  const yard = makeYard();
+  const bin = path.join(yard.dir, 'bin');
+  const tell = (uid, env = {}) => {
+    fs.mkdirSync(bin, { recursive: true });
+    for (const [name, text] of [['ldconfig', 'echo ran'], ['id', `echo ${uid}`]]) {
+      fs.writeFileSync(path.join(bin, name), `#!/bin/sh\n${text}\n`, { mode: 0o755 });
+    }
+    const r = spawnSync(script, { env: { PATH: `${bin}:/usr/bin:/bin`, ...env }, encoding: 'utf8' });
+    assert.deepEqual([r.status, r.stderr], [0, '']);
+    return r.stdout;
+  };
+  assert.equal(tell(0), 'ran\n');
+  assert.equal(tell(0, { DESTDIR: yard.dir }), '');
+  assert.equal(tell(1000), '');
 });

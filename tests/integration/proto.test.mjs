@@ -1,5 +1,6 @@
 // JSON Lines for people who build an agent: shellyard proto.
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import fs from 'node:fs';
 import path from 'node:path';
 import test from 'node:test';
@@ -37,6 +38,63 @@ test('events come as begin, deltas, end, then the output', limit, async (t) => {
   assert.ok(types.slice(1, -2).every((type) => type === 'exec_command_output_delta') && types.length >= 5);
   assert.match(answer.output, /^Exit code: 2$/m);
 });
+
+test('deltas beyond those of a call are counted, and the next call of a session is sent its own', limit, async (t) => {
+  const proto = open(t, makeYard());
+  const send = (name, id, args) => proto.send({ type: 'function_call', name, call_id: id, arguments: JSON.stringify(args) });
+  const flood = 'head -c 100000000 /dev/zero | tr "\\0" x; echo';
+  const messages = () => proto.lines.map((line) => JSON.parse(line));
+  const counted = () => messages().filter((m) => m.type === 'exec_command_output_delta' && m.call_id === 's1');
+
+  send('shell_command', 'c1', { command: flood });
+  const end = await proto.next((m) => m.type === 'exec_command_end' && m.call_id === 'c1');
+  assert.ok(end.deltas_dropped > 2000, `${end.deltas_dropped} dropped`);
+  proto.lines.length = 0;
+
+  send('exec_command', 's1', { cmd: `read x; ${flood}; echo flooded; read x; echo told; read x`, stdin: 'pipe', process_id: '7001', yield_time_ms: 250 });
+  await proto.next(output('s1'));
+  send('write_stdin', 's2', { process_id: '7001', input: 'go\n', pattern: 'flooded', yield_time_ms: 30_000 });
+  await proto.next(output('s2'));
+  const before = counted();
+  assert.ok(before.length <= 10_000);
+  send('write_stdin', 's3', { process_id: '7001', input: 'go\n', pattern: 'told', yield_time_ms: 30_000 });
+  await proto.next(output('s3'));
+  const told = counted().slice(before.length);
+  assert.equal(told.map((m) => m.chunk).join(''), 'told\n');
+  assert.ok(told[0].deltas_dropped > 2000 && told[0].seq > 100_000_000, JSON.stringify(told[0]));
+  send('write_stdin', 's4', { process_id: '7001', input: 'go\n' });
+  assert.equal((await proto.next((m) => m.type === 'exec_command_end' && m.call_id === 's1')).deltas_dropped, told[0].deltas_dropped);
+});
+
+for (const [what, end] of [
+  ['its subagent is closed', (proto) => proto.send({ type: 'session', action: 'close', id: 'a' })],
+  ['proto is shut down', (proto) => proto.send({ type: 'shutdown' })],
+  ['proto is ended by SIGTERM', (proto) => proto.child.kill('SIGTERM')],
+  ['the input ends', (proto) => proto.child.stdin.end()],
+]) {
+  test(`the end of a session's command is told when ${what}`, limit, async (t) => {
+    const proto = open(t, makeYard(), { 'sessions.outlive': 'never' });
+    const begin = (id, command, more) => proto.send({
+      type: 'function_call', name: 'exec_command', call_id: id, arguments: JSON.stringify({ cmd: command, pattern: 'ready', yield_time_ms: 30_000, ...more }), session: 'a',
+    });
+    proto.send({ type: 'session', action: 'open', id: 'a' });
+    begin('t', 'echo ready; sleep 1000', { tty: true });
+    await proto.next(output('t'));
+    begin('p', 'echo ready; exec sleep 1000');
+    await proto.next(output('p'));
+    end(proto);
+    for (const id of ['t', 'p']) {
+      const told = await proto.next((m) => m.type === 'exec_command_end' && m.call_id === id);
+      assert.deepEqual([told.session, told.exit_code === 0], ['a', false]);
+    }
+    if (what.startsWith('its subagent')) {
+      await proto.next((m) => m.type === 'session_closed');
+      assert.equal(JSON.parse(proto.lines.at(-1)).type, 'session_closed');
+    } else if (proto.child.exitCode === null) {
+      assert.deepEqual(await once(proto.child, 'exit'), [0, null]);
+    }
+  });
+}
 
 test('at the end of the input nobody is waited for, also by calls that ask later', limit, async (t) => {
   const yard = makeYard();

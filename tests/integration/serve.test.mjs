@@ -42,6 +42,28 @@ const callOf = (command) => `${JSON.stringify({
   type: 'function_call', name: 'shell_command', call_id: 'c', arguments: JSON.stringify({ command, timeout_ms: 600_000 }),
 })}\n`;
 
+for (const verb of ['proto', 'mcp']) {
+  const message = verb === 'proto' ? callOf('true') : `${JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' })}\n`;
+  for (const [what, redirected, pattern] of [
+    ['a full device for its output', '> /dev/full', /^shellyard: standard output: writing \d+ bytes: No space left on device\n$/],
+    ['its output closed', '>&-', /^shellyard: standard output: writing \d+ bytes: Bad file descriptor\n$/],
+    ['its input closed', '<&-', /^shellyard: reading standard input: Bad file descriptor\n$/],
+    ['both closed', '<&- >&-', /^shellyard: reading standard input: Bad file descriptor\n$/],
+    ['a directory as its input', '< .', /^shellyard: reading standard input: Is a directory\n$/],
+  ]) {
+    test(`${verb} through the daemon ends with 125 and a sentence with ${what}`, limit, async (t) => {
+      const yard = makeYard();
+      await startDaemon(t, yard);
+      const r = spawnSync('sh', ['-c', `exec "$0" ${verb} -c shell.path=/bin/bash ${redirected}`, program], {
+        cwd: yard.ws, env: yard.env, encoding: 'utf8', input: message, timeout: STUCK_MS,
+      });
+      assert.match(r.stderr, pattern);
+      assert.equal(r.status, 125);
+      assert.deepEqual(clientsOf(yard), []);
+    });
+  }
+}
+
 test('a second daemon says who is up, and of ten at once one serves', limit, async (t) => {
   const yard = makeYard();
   const first = await startDaemon(t, yard);
@@ -266,8 +288,6 @@ test('files and terminals as input and output work as ever', limit, async (t) =>
   assert.equal(answer('d'), 'second\n');
   const silent = spawnSync('sh', ['-c', '"$0" proto < /dev/null', program], { cwd: yard.ws, env: yard.env, encoding: 'utf8' });
   assert.equal(silent.status, 0, silent.stderr);
-  const closed = spawnSync('sh', ['-c', '"$0" proto <&-', program], { cwd: yard.ws, env: yard.env, encoding: 'utf8' });
-  assert.equal(closed.status, 0, closed.stderr);
   // A reader that goes ends the client, and what runs for it.
   const gone = spawnSync('bash', ['-c', `"$0" proto -c shell.path=/bin/bash < ${input} | head -c 1 > /dev/null; echo "\${PIPESTATUS[0]}"`, program],
     { cwd: yard.ws, env: yard.env, encoding: 'utf8', timeout: STUCK_MS });

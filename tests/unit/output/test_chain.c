@@ -383,6 +383,14 @@ by_default_a_call_gives_ten_thousand_deltas(void **state)
     }
     assert_int_equal(seen.deltas, LIMIT_DELTAS_PER_CALL);
     assert_int_equal(output_deltas_dropped(c), 5);
+    assert_int_equal(output_deltas_left(c), 0);
+
+    /* And as many to the next one that has to do with it. */
+    output_deltas_renew(c);
+    assert_int_equal(output_deltas_left(c), LIMIT_DELTAS_PER_CALL);
+    push(c, STREAM_STDOUT, "x");
+    assert_int_equal(seen.deltas, LIMIT_DELTAS_PER_CALL + 1);
+    assert_int_equal(output_deltas_dropped(c), 5);
     output_free(c);
     seen_fini(&seen);
 }

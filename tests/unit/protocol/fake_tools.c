@@ -35,6 +35,7 @@ struct tool_context {
 
 static struct tool_context fake;
 static struct fake_call all_calls[FAKE_CALLS_MAX];
+static bool is_unsettled;
 static char *no_environ[] = {NULL};
 
 static bool
@@ -156,6 +157,20 @@ tool_context_end_within(struct tool_context *c, const struct session *s)
 {
     (void)c;
     (void)s;
+}
+
+void
+fake_unsettle(bool to)
+{
+    is_unsettled = to;
+}
+
+bool
+tool_context_has_settled(const struct tool_context *c, const struct session *s)
+{
+    (void)c;
+    (void)s;
+    return !is_unsettled;
 }
 
 const struct turn_context *
@@ -371,6 +386,7 @@ fake_tools_new(void)
     };
     fake.config.sandbox.writable_roots.max = 16;
     fake_sessions_forget();
+    is_unsettled = false;
     fake.bus = event_bus_new();
     if (fake.bus == NULL ||
         turn_from_config(&fake.turn, &fake.config, "/", no_environ, NULL) != SY_E_OK) {

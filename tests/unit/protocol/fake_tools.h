@@ -44,6 +44,9 @@ struct config *fake_config(void);
 /* The turn that configuration gives. */
 struct turn_context *fake_turn(void);
 
+/* Does something go on ending, until that is taken back? */
+void fake_unsettle(bool to);
+
 /* Calls ever started, in order. */
 size_t fake_calls(void);
 struct fake_call *fake_call(size_t i);

@@ -228,10 +228,11 @@ events_come_in_order_before_the_answer(void **state)
 static void
 a_slow_reader_loses_deltas_and_is_told(void **state)
 {
+    uint64_t dropped = 0;
     struct event e = {
         .kind = EVENT_EXEC_OUTPUT_DELTA,
         .call_id = "a",
-        .u.delta = {.stream = "stdout", .text = "x", .len = 1}
+        .u.delta = {.stream = "stdout", .text = "x", .len = 1, .ret_dropped = &dropped}
     };
 
     (void)state;
@@ -240,12 +241,19 @@ a_slow_reader_loses_deltas_and_is_told(void **state)
     fake_emit(&e);
     fake_emit(&e);
     assert_int_equal(peer.n, 0);
+    assert_int_equal(dropped, 2);
     peer.backlog = LIMIT_DELTA_BACKLOG;
+    e.u.delta.dropped = dropped;
+    e.u.delta.is_last = true;
     fake_emit(&e);
     assert_int_equal(peer.n, 1);
+    assert_has(peer_said(&peer, 0), "\"chunk\":\"x\",\"deltas_dropped\":2,\"last\":true}");
     e.kind = EVENT_EXEC_END;
-    e.u.end =
-        (struct event_end){.status = "signaled", .exit_code = 137, .signal = 9, .error = "because"};
+    e.u.end = (struct event_end){.status = "signaled",
+                                 .exit_code = 137,
+                                 .signal = 9,
+                                 .deltas_dropped = 2,
+                                 .error = "because"};
     fake_emit(&e);
     assert_has(peer_said(&peer, 1), "\"deltas_dropped\":2,");
     assert_has(peer_said(&peer, 1), "\"signal\":9,");

@@ -332,6 +332,50 @@ closing_waits_for_the_answers(void **state)
 }
 
 static void
+closing_waits_for_commands_that_go_on(void **state)
+{
+    (void)state;
+    peer_line(&peer, OPEN("c"));
+    fake_unsettle(true);
+    peer_forget(&peer);
+    peer_line(&peer, CLOSE("c"));
+    assert_int_equal(peer.n, 0);
+    fake_session_change("", TOOL_SESSION_SETTLED);
+    uv_run(&peer.loop, UV_RUN_NOWAIT);
+    assert_int_equal(peer.n, 0); /* another one */
+    fake_unsettle(false);
+    fake_session_change("", TOOL_SESSION_SETTLED);
+    assert_int_equal(peer.n, 0); /* not from inside of it */
+    uv_run(&peer.loop, UV_RUN_DEFAULT);
+    assert_string_equal(peer_said(&peer, 0), "{\"type\":\"session_closed\",\"id\":\"c\"}");
+}
+
+static void
+the_end_waits_for_commands_and_tells_of_theirs(void **state)
+{
+    const struct event e = {
+        .kind = EVENT_EXEC_END,
+        .session_id = "main",
+        .call_id = "a",
+        .outlives_call = true,
+        .u.end = {.status = "signaled", .exit_code = 137, .signal = 9}
+    };
+
+    (void)state;
+    fake_unsettle(true);
+    peer_forget(&peer);
+    protocol_on_eof(peer.protocol);
+    uv_run(&peer.loop, UV_RUN_NOWAIT);
+    assert_false(peer.has_finished);
+    fake_emit(&e);
+    fake_unsettle(false);
+    fake_session_change("", TOOL_SESSION_SETTLED);
+    uv_run(&peer.loop, UV_RUN_DEFAULT);
+    assert_true(peer.has_finished);
+    assert_has(peer_said(&peer, 0), "\"type\":\"exec_command_end\",\"call_id\":\"a\"");
+}
+
+static void
 closing_may_end_calls_from_inside(void **state)
 {
     (void)state;
@@ -380,6 +424,8 @@ main(void)
         TEST(an_interrupt_goes_down),
         TEST(who_ends_the_turn_ends_what_lies_below),
         TEST(closing_waits_for_the_answers),
+        TEST(closing_waits_for_commands_that_go_on),
+        TEST(the_end_waits_for_commands_and_tells_of_theirs),
         TEST(closing_may_end_calls_from_inside),
         TEST(an_answer_to_a_request_of_a_child_reaches_it),
     };

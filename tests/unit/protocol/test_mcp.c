@@ -337,6 +337,19 @@ a_cursor_that_nobody_gave_is_refused(void **state)
 }
 
 static void
+params_that_are_null_are_absent(void **state)
+{
+    (void)state;
+    initialize("2025-11-25");
+    assert_has(
+        peer_ask(&peer, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\",\"params\":null}"),
+        "\"tools\":[");
+    assert_has(
+        peer_ask(&peer, "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/call\",\"params\":null}"),
+        "params.name");
+}
+
+static void
 arrays_belong_to_one_version_alone(void **state)
 {
     static const char pings[] = "[{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"},"
@@ -403,6 +416,7 @@ main(void)
         TEST(notifications_and_answers_get_no_answer),
         TEST(lists_tools_as_the_version_has_them),
         TEST(a_cursor_that_nobody_gave_is_refused),
+        TEST(params_that_are_null_are_absent),
         TEST(arrays_belong_to_one_version_alone),
         TEST(an_overlong_line_is_answered_once),
         TEST(eof_without_calls_ends_at_once),

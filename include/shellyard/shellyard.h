@@ -98,7 +98,9 @@ SY_API void sy_cancel_fire(struct sy_cancel *cancel); /* async-signal-safe */
 SY_API void sy_cancel_free(struct sy_cancel *cancel);
 
 /* Output as it comes: raw bytes, valid only during the call. Returns 0, or
- * anything else to end the command as cancelled. */
+ * anything else to end the command as cancelled. Like all functions that are called
+ * back it must return: no C++ exception and no longjmp may leave it, since the frames between are
+ * C, and the command and its descriptors would stay behind. */
 typedef int sy_output_fn(void *arg, enum sy_stream stream, const char *bytes, size_t n);
 
 struct sy_command {
@@ -160,8 +162,8 @@ SY_API size_t sy_result_denials(const struct sy_result *result);
 SY_API int sy_result_denial(const struct sy_result *result, size_t index, struct sy_denial *ret);
 /* How strong the sandbox was that it ran in: "full", "no-namespace" or "none". */
 SY_API const char *sy_result_tier(const struct sy_result *result);
-/* Why it was not "full", though a launcher is there and the policy would take that: one sentence,
- * or "". Lives as long as the result. */
+/* Why it was not "full", though the policy would take that: one sentence, also where no launcher
+ * was named; or "". Lives as long as the result. */
 SY_API const char *sy_result_tier_reason(const struct sy_result *result);
 /* One of the things that a sandbox is made of. */
 struct sy_feature {

@@ -464,7 +464,19 @@ is_right(const struct buf *text, const struct item *item, const struct edit_fiel
     return says(text, item, field->value);
 }
 
-/* Our field, with what the person put behind the head of it in `item` (NULL: nothing). */
+/* The comment behind the value, with the space before it; *ret_n is 0 where there is none. */
+static const char *
+comment_behind(const struct buf *text, const struct item *item, size_t *ret_n)
+{
+    size_t end = trim_end(text->data, item->value_end, item->end);
+    const char *ret = text->data + item->value_end;
+
+    *ret_n = memchr(ret, '#', end - item->value_end) != NULL ? end - item->value_end : 0;
+    return ret;
+}
+
+/* Our field, with what the person put behind the head of it, and behind all, in `item` (NULL:
+ * nothing). */
 static enum sy_code
 put_field(struct buf *out, const struct buf *text, const struct item *item,
           const struct edit_field *field)
@@ -474,11 +486,14 @@ put_field(struct buf *out, const struct buf *text, const struct item *item,
                     ? head_end(text->data, item, field->value, &unused)
                     : 0;
 
+    size_t n = 0;
+    const char *comment = item != NULL ? comment_behind(text, item, &n) : "";
+
     if (at == 0) {
-        return buf_addf(out, "%s = %s\n", field->key, field->value);
+        return buf_addf(out, "%s = %s%.*s\n", field->key, field->value, (int)n, comment);
     }
-    return buf_addf(out, "%s = %.*s%.*s\n", field->key, (int)strlen(field->value) - 1, field->value,
-                    (int)(item->value_end - at), text->data + at);
+    return buf_addf(out, "%s = %.*s%.*s%.*s\n", field->key, (int)strlen(field->value) - 1,
+                    field->value, (int)(item->value_end - at), text->data + at, (int)n, comment);
 }
 
 /* Our fields that are missing or different, one line each; *ret_n of them. */

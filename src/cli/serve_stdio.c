@@ -250,8 +250,9 @@ const struct cli_verb verb_proto = {
     .name = "proto",
     .summary = "Serve JSON Lines on standard input and output, for your own agent",
     .operands = "",
-    .text = "Reads function_call, custom_tool_call, local_shell_call, turn, interrupt and\n"
-            "shutdown, one JSON object a line; writes events and answers likewise.\n",
+    .text = "Reads function_call, custom_tool_call, local_shell_call, batch, turn, session,\n"
+            "interrupt, exec_approval, tools and shutdown, one JSON object a line; writes\n"
+            "events and answers likewise.\n",
     .examples = "  shellyard proto < calls.jsonl\n",
     .page = "shellyard-proto.1",
     .options = cli_pass_options,

@@ -78,7 +78,7 @@ struct live_watch {
 void live_store_watch(struct live_store *s, struct live_watch *w);
 void live_store_unwatch(struct live_store *s, struct live_watch *w);
 
-/* 1 to LIMIT_SESSION_ID letters, digits, '.', '_' and '-'. */
+/* 1 to LIMIT_SESSION_ID letters, digits, '.', '_' and '-'; neither "." nor "..". */
 bool live_id_is_valid(const char *id);
 /*
  * Whoever asks (`who`) finds what was begun in its session (orchestrator.h) or one below it; of

@@ -80,7 +80,9 @@ live_id_is_valid(const char *id)
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
     size_t n = strlen(id);
 
-    return n > 0 && n <= LIMIT_SESSION_ID && strspn(id, allowed) == n;
+    /* The two that mean a directory vanish from addresses. */
+    return n > 0 && n <= LIMIT_SESSION_ID && strspn(id, allowed) == n && !str_eq(id, ".") &&
+           !str_eq(id, "..");
 }
 
 struct live *
@@ -320,7 +322,8 @@ choose_id(struct live_store *s, char ret[LIMIT_SESSION_ID + 1], const char *want
     }
     if (!live_id_is_valid(wanted)) {
         return sy_err_set(err, SY_E_ARG,
-                          "a session's id has 1 to %u letters, digits, '.', '_' and '-'",
+                          "a session's id has 1 to %u letters, digits, '.', '_' and '-', and "
+                          "is neither '.' nor '..'",
                           LIMIT_SESSION_ID);
     }
 

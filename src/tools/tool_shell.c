@@ -8,9 +8,10 @@
  * each is what one of the tools for sessions does, with its arguments.
  */
 struct action {
-    const char *name; /* those that no schema has are accepted: models mix them up */
+    const char *name;
     const char *const *arguments;
     bool is_mutating; /* may change files, by what it gives to a session */
+    bool is_listed;   /* those that no schema has are accepted: models mix them up */
     enum sy_code (*run)(const struct invocation *inv, struct tool_call *call, struct sy_error *err);
 };
 
@@ -115,18 +116,18 @@ static const char *const all_names[] = {
 };
 
 static const struct action actions[] = {
-    {"run",       run_names,    true,  run           },
-    {"spawn",     spawn_names,  true,  spawn         },
-    {"start",     spawn_names,  true,  spawn         },
-    {"poll",      wait_names,   false, poll          },
-    {"read",      wait_names,   false, poll          },
-    {"wait",      wait_names,   false, give          },
-    {"send_text", send_names,   true,  give          },
-    {"send_keys", send_names,   true,  give          },
-    {"send",      send_names,   true,  give          },
-    {"resize",    resize_names, true,  resize        },
-    {"kill",      kill_names,   true,  tool_live_end },
-    {"list",      list_names,   false, tool_live_list},
+    {"run",       run_names,    true,  true,  run           },
+    {"spawn",     spawn_names,  true,  true,  spawn         },
+    {"start",     spawn_names,  true,  false, spawn         },
+    {"poll",      wait_names,   false, true,  poll          },
+    {"read",      wait_names,   false, false, poll          },
+    {"wait",      wait_names,   false, true,  give          },
+    {"send_text", send_names,   true,  true,  give          },
+    {"send_keys", send_names,   true,  true,  give          },
+    {"send",      send_names,   true,  false, give          },
+    {"resize",    resize_names, true,  true,  resize        },
+    {"kill",      kill_names,   true,  true,  tool_live_end },
+    {"list",      list_names,   false, true,  tool_live_list},
 };
 #define N_ACTIONS (sizeof(actions) / sizeof(actions[0]))
 
@@ -156,6 +157,34 @@ takes(const struct action *a, const char *name)
     return false;
 }
 
+/* 'x' belongs to action "a", "b" or "c", ... */
+static enum sy_code
+refuse_argument(const struct action *a, const char *name, bool is_implied, struct sy_error *err)
+{
+    SY_AUTO(buf_fini) struct buf who = {.max = SY_ERR_MSG_MAX};
+    size_t left = 0;
+    enum sy_code rc = SY_E_OK;
+
+    for (size_t i = 0; i < N_ACTIONS; i++) {
+        left += actions[i].is_listed && takes(&actions[i], name) ? 1 : 0;
+    }
+    for (size_t i = 0; i < N_ACTIONS && rc == SY_E_OK; i++) {
+        if (actions[i].is_listed && takes(&actions[i], name)) {
+            left--;
+            rc = buf_addf(&who, "\"%s\"%s", actions[i].name,
+                          left > 1    ? ", "
+                          : left == 1 ? " or "
+                                      : "");
+        }
+    }
+    if (rc != SY_E_OK) {
+        return sy_err_nomem(err);
+    }
+    return sy_err_set(err, SY_E_ARG, "'%s' belongs to action %s, not to \"%s\"%s", name,
+                      buf_view(&who), a->name,
+                      is_implied ? ", which is meant if none is named" : "");
+}
+
 /* An argument that says nothing to the action was meant for another one. */
 static enum sy_code
 check_arguments(const struct action *a, const struct js *args, struct sy_error *err)
@@ -166,19 +195,9 @@ check_arguments(const struct action *a, const struct js *args, struct sy_error *
     enum sy_code rc = request_check_names(args, all_names, err);
 
     while (rc == SY_E_OK && js_next(args, &it, &name, &value)) {
-        size_t i = 0;
-
-        if (js_type(value) == JS_NULL || takes(a, name)) {
-            continue;
+        if (js_type(value) != JS_NULL && !takes(a, name)) {
+            rc = refuse_argument(a, name, js_type(js_get(args, "action")) == JS_NULL, err);
         }
-        while (i + 1 < N_ACTIONS && !takes(&actions[i], name)) {
-            i++;
-        }
-        rc = sy_err_set(err, SY_E_ARG, "'%s' belongs to action \"%s\", not to \"%s\"%s", name,
-                        actions[i].name, a->name,
-                        js_type(js_get(args, "action")) == JS_NULL ? ", which is meant if none is "
-                                                                     "named"
-                                                                   : "");
     }
     return rc;
 }

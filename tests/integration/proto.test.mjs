@@ -1,11 +1,13 @@
 // JSON Lines for people who build an agent: shellyard proto.
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
 import path from 'node:path';
 import test from 'node:test';
+import { fileURLToPath } from 'node:url';
 
-import { makeYard, processesOf } from './lib/client.mjs';
+import { makeYard, processesOf, program } from './lib/client.mjs';
 import { openProto as open } from './lib/proto.mjs';
 
 const limit = { timeout: 60_000 };
@@ -95,6 +97,25 @@ for (const [what, end] of [
     }
   });
 }
+
+test('all that can be said to it is in its help, its manual and its page', limit, async (t) => {
+  const docs = path.join(path.dirname(fileURLToPath(import.meta.url)), '../../docs');
+  const [, table] = fs.readFileSync(path.join(docs, 'protocol/proto.md'), 'utf8').match(/^## In\n\n((\|.*\n)+)/m);
+  const types = [...table.matchAll(/^\| `([a-z_]+)` /gm)].map((m) => m[1]);
+  const yard = makeYard();
+  const help = spawnSync(program, ['help', 'proto'], { env: yard.env, encoding: 'utf8' }).stdout;
+  const manual = fs.readFileSync(path.join(docs, 'man/shellyard-proto.1'), 'utf8').split('Out:')[0];
+  for (const type of types) {
+    assert.match(help, new RegExp(`\\b${type}\\b`));
+    assert.match(manual, new RegExp(`\\b${type}\\b`));
+  }
+  const proto = open(t, yard);
+  for (const type of ['function_call', 'custom_tool_call', 'local_shell_call', 'batch', 'session', 'turn', 'interrupt', 'exec_approval', 'tools', 'shutdown']) {
+    assert.ok(types.includes(type), `${type} is not in the table`);
+    proto.send({ type: `${type}x` });
+    await proto.next((m) => m.type === 'error' && m.message.includes(`did you mean '${type}'?`));
+  }
+});
 
 test('at the end of the input nobody is waited for, also by calls that ask later', limit, async (t) => {
   const yard = makeYard();

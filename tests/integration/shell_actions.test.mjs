@@ -98,14 +98,15 @@ test('what one tool began the other goes on with', limit, async (t) => {
 
 for (const [title, action, args, message] of [
   ['an unknown action', 'sing', {}, /'action' must be one of run, spawn, poll/],
-  ['an argument of another action', 'poll', { session_id: 'x', keys: ['Up'] }, /'keys' belongs to action "send_text", not to "poll"/],
+  ['an argument of another action', 'poll', { session_id: 'x', keys: ['Up'] }, /'keys' belongs to action "send_text" or "send_keys", not to "poll"/],
   ['an argument of an action that was not named', undefined, { command: ['ls'], session_id: 'x' },
-    /'session_id' belongs to action "spawn", not to "run", which is meant if none is named/],
+    /'session_id' belongs to action "spawn", "poll", "wait", "send_text", "send_keys", "resize" or "kill", not to "run", which is meant if none is named/],
   ['an unknown argument', 'poll', { session_id: 'x', yield_time: 5 }, /unknown argument 'yield_time'.*'yield_time_ms'/],
   ['no id', 'send_keys', { keys: ['Up'] }, /'session_id' is missing/],
   ['an id that is unknown', 'wait', { session_id: 'nope' }, /no session nope/],
   ['a key that is none', 'send_keys', { session_id: 'x', keys: ['Entr'] }, /Entr.*Enter/],
   ['no size', 'resize', { session_id: 'x' }, /needs 'rows' or 'cols'/],
+  ['an id that means a directory', 'spawn', { command: ['true'], session_id: '..' }, /is neither '\.' nor '\.\.'/],
   ['no command', 'spawn', {}, /'command' must be/],
 ]) {
   test(`${title} is an error that says what would be right`, limit, async (t) => {

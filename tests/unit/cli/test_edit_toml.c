@@ -75,12 +75,24 @@ the_table_is_appended(void **state)
 }
 
 static void
+a_comment_behind_a_value_stays(void **state)
+{
+    (void)state;
+    assert_edit(TABLE "command = \"y\"  # mine\r\nargs = [\"x\"] # \"y\"\ntimeout = 1 # short\n",
+                TABLE "command = \"/opt/shellyard\"  # mine\nargs = [\"mcp\"] # \"y\"\n"
+                      "timeout = 1 # short\n",
+                EDIT_CHANGED);
+}
+
+static void
 only_our_table_is_changed(void **state)
 {
     (void)state;
     assert_edit("a = 1\n\n" TABLE "command = \"/old\" # mine\nargs = [\n  \"x\", # [y\n]\n"
                 "enabled = false\n\n# next\n[b]\ncommand = 2\n",
-                "a = 1\n\n" TABLE OURS "enabled = false\n\n# next\n[b]\ncommand = 2\n",
+                "a = 1\n\n" TABLE
+                "command = \"/opt/shellyard\" # mine\nargs = [\"mcp\"]\ntimeout = 120\n"
+                "enabled = false\n\n# next\n[b]\ncommand = 2\n",
                 EDIT_CHANGED);
 }
 
@@ -227,6 +239,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_table_is_appended),
+        cmocka_unit_test(a_comment_behind_a_value_stays),
         cmocka_unit_test(only_our_table_is_changed),
         cmocka_unit_test(a_value_that_the_person_set_is_kept),
         cmocka_unit_test(what_stands_behind_our_arguments_stays),

@@ -40,7 +40,7 @@ describe(struct tool_session *ret, const struct live *l)
 {
     struct live_state state;
 
-    _Static_assert(TOOL_SESSION_STATE >= LIVE_STATE_TEXT, "a state fits");
+    _Static_assert(sizeof(ret->state) >= LIVE_STATE_TEXT, "a state fits");
     live_get_state(l, &state);
     ret->id = live_id(l);
     ret->command = state.command;

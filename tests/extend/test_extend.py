@@ -26,9 +26,9 @@ def examples(guide):
 
 
 def copy_tree(root, copy):
-    for name in ("meson.build", "meson_options.txt", "CHANGELOG.md", "LICENSE", "README.md", "SECURITY.md"):
+    for name in ("meson.build", "meson_options.txt", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", "SECURITY.md"):
         shutil.copy(os.path.join(root, name), copy)
-    for name in ("src", "include", "docs", "libexec"):
+    for name in ("src", "include", "docs", "libexec", "tools"):
         shutil.copytree(os.path.join(root, name), os.path.join(copy, name))
     os.symlink(os.path.join(root, "grammars"), os.path.join(copy, "grammars"))
 

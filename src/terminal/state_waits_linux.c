@@ -113,7 +113,7 @@ by_select(pid_t pid, const uint64_t arguments[2], const char *name, state_peek_f
         return STATE_UNKNOWN;
     }
     for (unsigned fd = 0; fd < n; fd++) {
-        if ((set[fd / 8] >> (fd % 8) & 1U) != 0) {
+        if (((unsigned)set[fd / 8] >> (fd % 8) & 1U) != 0) {
             ret = with(ret, pid, fd, name);
         }
     }

@@ -10,12 +10,22 @@
 #include "terminal/state.h"
 
 static void
+forget_typed(struct live *l)
+{
+    if (l->typed != NULL) {
+        typed_fini(l->typed);
+        mem_free(l->typed);
+        l->typed = NULL;
+    }
+}
+
+static void
 on_timer_closed(uv_handle_t *handle)
 {
     struct live *l = handle->data;
 
     transcript_free(l->transcript);
-    typed_fini(&l->typed);
+    forget_typed(l);
     terminal_free(l->screen);
     mem_free(l->command);
     mem_free(l->cwd);
@@ -175,8 +185,7 @@ describe(struct live *l, const struct exec_request *request)
     l->command = command_text(request);
     l->cwd = mem_strdup(request->params.cwd);
     l->has_terminal = request->input.kind == INPUT_TERMINAL;
-    typed_fini(&l->typed);
-    typed_init(&l->typed, !l->has_terminal);
+    forget_typed(l);
     return l->command != NULL && l->cwd != NULL ? SY_E_OK : SY_E_NOMEM;
 }
 
@@ -386,10 +395,31 @@ give_pipe(struct live *l, const char *bytes, size_t n, struct sy_error *err)
 static bool
 takes_long(const struct live *l, const struct live_terminal *t, size_t n)
 {
+    const size_t length = l->typed != NULL ? typed_length(l->typed) : 0;
     pid_t reader = l->screen != NULL ? t->foreground : orch_root_pid(l->call);
 
-    return typed_length(&l->typed) + n > MUCH_TYPED && reader > 0 &&
-           !state_may_read_commands(reader);
+    return length + n > MUCH_TYPED && reader > 0 && !state_may_read_commands(reader);
+}
+
+/* It is kept only while something stands there: most sessions wait, at their prompt. */
+static enum sy_code
+follow_typed(struct live *l, const struct typed_reader *r, const char *bytes, size_t n,
+             struct sy_error *err)
+{
+    if (l->typed == NULL) {
+        l->typed = mem_alloc(sizeof(*l->typed));
+        if (l->typed == NULL) {
+            return sy_err_nomem(err);
+        }
+        typed_init(l->typed, !l->has_terminal);
+    }
+
+    enum sy_code rc = typed_follow(l->typed, r, bytes, n, err);
+
+    if (typed_is_idle(l->typed)) {
+        forget_typed(l);
+    }
+    return rc;
 }
 
 /*
@@ -414,7 +444,7 @@ follow_input(struct live *l, const struct live_terminal *t, struct typed_reader 
         bytes += at;
         n -= at;
     }
-    return typed_follow(&l->typed, r, bytes, n, err);
+    return follow_typed(l, r, bytes, n, err);
 }
 
 /* Those that a prompt is awaited behind. While a program waits they are for that one. */

@@ -141,8 +141,8 @@ struct live {
     uint64_t began_ns;
     uint64_t ended_ns;
     uint64_t used_ns;
-    uint64_t heard_ns; /* when it last wrote something */
-    struct typed typed;
+    uint64_t heard_ns;       /* when it last wrote something */
+    struct typed *typed;     /* NULL: nothing was typed that counts yet */
     char nonce[MARKS_NONCE]; /* of the marks that count; "": none do */
     enum marks_shell shell;
     uint64_t prompted_ns;    /* when the last mark of a new prompt came; 0: none yet */
@@ -170,6 +170,8 @@ struct live {
  */
 enum sy_code typed_follow(struct typed *t, const struct typed_reader *r, const char *bytes,
                           size_t n, struct sy_error *err) SY_NODISCARD;
+/* Is it as before anything was typed? */
+bool typed_is_idle(const struct typed *t);
 /* How long the line is that stands there. */
 size_t typed_length(const struct typed *t);
 /* Before anything is typed. `is_pipe`: it has no terminal. */

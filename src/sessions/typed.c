@@ -48,6 +48,17 @@ typed_fini(struct typed *t)
     t->n = 0;
 }
 
+bool
+typed_is_idle(const struct typed *t)
+{
+    const struct typed_reading *r = &t->v[0];
+    const bool is_empty = r->line.len == 0 && r->block.len == 0 && r->n_starts == 0 &&
+                          r->given == 0 && r->closing == 0 && r->escape == 0 && r->spent_ns == 0;
+
+    return t->n == 1 && is_empty && !r->is_cut && !r->is_loose && !r->is_quoted && !r->is_paste &&
+           !r->loses_next;
+}
+
 size_t
 typed_length(const struct typed *t)
 {

@@ -279,6 +279,13 @@ follows_one_way_again_behind_a_line_that_had_several(void **state)
     assert_int_equal(type(&t, &r, "\r", NULL), SY_E_OK);
     assert_int_equal(t.n, 1);
     assert_int_equal(typed_length(&t), 0);
+    assert_true(typed_is_idle(&t));
+    assert_int_equal(type(&t, &r, "echo \"", NULL), SY_E_OK);
+    assert_false(typed_is_idle(&t));
+    assert_int_equal(type(&t, &r, "\r", NULL), SY_E_OK);
+    assert_false(typed_is_idle(&t));
+    assert_int_equal(type(&t, &r, "\"\r", NULL), SY_E_OK);
+    assert_true(typed_is_idle(&t));
     typed_fini(&t);
 }
 

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/limits.h"
+#include "base/str.h"
 #include "sessions/sessions_internal.h"
 
 #define BLOCK_NS (LIMIT_TYPED_BLOCK_MS * 1000000ULL)
@@ -28,7 +29,7 @@ is_keyword(const char *word, size_t n)
                                         "esac",  "in",   "coproc", "time", "!"};
 
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-        if (strlen(words[i]) == n && memcmp(words[i], word, n) == 0) {
+        if (str_is(words[i], word, n)) {
             return true;
         }
     }
@@ -150,9 +151,12 @@ judge_block(struct typed_reading *t, struct orch_call *call, bool is_open, struc
     }
     rc = join(&all, t, err);
     if (rc == SY_E_LIMIT || (rc == SY_E_OK && t->spent_ns > BLOCK_NS)) {
+        /* An open line was judged so with the others, and so is each of what is loose. */
+        const bool is_judged = is_open || t->is_loose;
+
         t->is_loose = true;
         buf_fini(&t->block);
-        rc = judge_pieces(buf_view(&t->line), t->line.len, call, err);
+        rc = is_judged ? SY_E_OK : judge_pieces(buf_view(&t->line), t->line.len, call, err);
         return rc == SY_E_OK && is_open ? buf_add(&t->block, buf_view(&t->line), t->line.len) : rc;
     }
     if (rc == SY_E_OK && !is_first) {
@@ -211,7 +215,7 @@ typed_judge_line(struct typed_reading *t, const struct typed_reader *r, struct s
         return rc;
     }
     rc = judge_line(t, r->call, &is_open, err);
-    if (rc == SY_E_OK && t->is_loose) {
+    if (rc == SY_E_OK && t->is_loose && !is_open) {
         rc = judge_pieces(buf_view(&t->line), t->line.len, r->call, err);
     }
     return rc == SY_E_OK ? judge_block(t, r->call, is_open, err) : rc;
@@ -229,11 +233,9 @@ typed_judge_end(const struct typed_reading *t, const struct typed_reader *r, str
         return rc;
     }
     rc = judge_line(t, r->call, &is_open, err);
+    rc = rc == SY_E_OK ? join(&all, t, err) : rc;
     if (rc == SY_E_OK && t->block.len > 0) {
-        rc = join(&all, t, err);
-        rc = rc == SY_E_OK ? orch_judge_typed(r->call, buf_view(&all), &is_open, err) : rc;
-    } else if (rc == SY_E_OK) {
-        rc = join(&all, t, err);
+        rc = orch_judge_typed(r->call, buf_view(&all), &is_open, err);
     }
     /* The end completes more than any line does: a here-document, or a backslash. */
     is_open = is_open || t->is_loose || (t->line.len > 0 && t->line.data[t->line.len - 1] == '\\');

@@ -59,6 +59,25 @@ fd_take_passed(struct msghdr *message, int *fds, size_t n)
     }
 }
 
+ssize_t
+fd_receive(int fd, struct msghdr *message, int flags)
+{
+    const struct msghdr room = *message;
+    ssize_t got = -1;
+    int ends = 0;
+
+    /* Where the first look met the end, all that was said is there for the second. */
+    while (ends < 2) {
+        *message = room;
+        got = recvmsg(fd, message, flags);
+        if (got > 0 || (got < 0 && errno != EINTR && errno != ECONNRESET)) {
+            return got;
+        }
+        ends += got == 0 ? 1 : 0;
+    }
+    return 0;
+}
+
 enum sy_code
 fd_pipe(int *ret_read, int *ret_write, struct sy_error *err)
 {

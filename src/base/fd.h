@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -23,6 +24,13 @@ int fd_take(int *fd);
  * One for which there is no room is closed. */
 struct msghdr;
 void fd_take_passed(struct msghdr *message, int *fds, size_t n);
+/*
+ * recvmsg(2) on a Unix socket of messages that are never empty (SOCK_SEQPACKET), begun again after
+ * a signal. 0 is the end, and nothing is behind it. The kernel's is not (net/unix/af_unix.c): it
+ * looks for a message, then whether the peer is gone, and the peer's last words may have come in
+ * between; and a peer that left something unread is ECONNRESET once, before its last words.
+ */
+ssize_t fd_receive(int fd, struct msghdr *message, int flags);
 /* A close-on-exec pipe; both ends blocking. */
 enum sy_code fd_pipe(int *ret_read, int *ret_write, struct sy_error *err) SY_NODISCARD;
 enum sy_code fd_set_nonblock(int fd, struct sy_error *err) SY_NODISCARD;

@@ -47,12 +47,12 @@ host_receive(int fd, struct host_message *ret, int ret_fds[HOST_FDS])
                              .msg_iovlen = 1,
                              .msg_control = &control,
                              .msg_controllen = sizeof(control.room)};
-    ssize_t n = recvmsg(fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    ssize_t n = fd_receive(fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 
     for (size_t i = 0; i < HOST_FDS; i++) {
         ret_fds[i] = -1;
     }
-    if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+    if (n < 0 && errno == EAGAIN) {
         return 0;
     }
     if (n > 0) {

@@ -20,7 +20,7 @@ receive_with_fds(int channel_fd, void *bytes, size_t n, int fds[LAUNCH_FDS])
                              .msg_iovlen = 1,
                              .msg_control = &control,
                              .msg_controllen = sizeof(control.room)};
-    ssize_t got = recvmsg(channel_fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+    ssize_t got = fd_receive(channel_fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
 
     for (size_t i = 0; i < LAUNCH_FDS; i++) {
         fds[i] = -1;

@@ -120,7 +120,7 @@ await_end(int channel_fd, const char *name)
         (void)poll(&waits, 1, -1);
 
         ssize_t got = receive_with_fds(channel_fd, &r, sizeof(r), fds);
-        bool is_nothing = got < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNRESET);
+        bool is_nothing = got < 0 && errno == EAGAIN;
 
         for (size_t i = 0; i < LAUNCH_FDS; i++) {
             fd_close(&fds[i]);

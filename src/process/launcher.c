@@ -201,7 +201,7 @@ await(int channel_fd, int fds[LAUNCH_REPORT_FDS], struct sy_error *err)
                           LIMIT_LAUNCH_MS);
     }
 
-    ssize_t got = recvmsg(channel_fd, &message, MSG_CMSG_CLOEXEC);
+    ssize_t got = fd_receive(channel_fd, &message, MSG_CMSG_CLOEXEC);
 
     if (got <= 0) {
         return sy_err_set(err, SY_E_NOTFOUND, "the launcher ended before it answered");

@@ -357,7 +357,7 @@ receive(struct process *p, struct keeper_report *ret)
         .msg_control = &control,
         .msg_controllen = sizeof(control.room),
     };
-    ssize_t got = recvmsg(p->channel_fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    ssize_t got = fd_receive(p->channel_fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 
     if (got > 0) {
         SY_FD came = -1;
@@ -385,9 +385,6 @@ process_take_terminal(struct process *p, uint64_t now_ns, bool *ret_is_there, st
         struct keeper_report r;
         ssize_t got = receive(p, &r);
 
-        if (got < 0 && errno == EINTR) {
-            continue;
-        }
         if (got < 0 && errno == EAGAIN) {
             return now_ns < p->terminal_due_ns
                        ? SY_E_OK
@@ -438,9 +435,7 @@ take_reports(struct process *p, uint64_t now_ns, struct sy_error *err)
             return sy_err_set(err, SY_E_INTERNAL, "a keeper's report of %zd bytes", got);
         } else if (got < 0 && errno == EAGAIN) {
             return SY_E_OK;
-        } else if (got == 0 || (errno != EINTR && errno != ECONNRESET)) {
-            /* ECONNRESET comes once, before the last reports: the keeper left an
-             * order unread. */
+        } else {
             on_keeper_end(p);
         }
     }

@@ -380,12 +380,11 @@ take_report(struct template *t)
 {
     struct template_report report;
     struct fd_message m;
-    ssize_t got = -1;
 
-    do {
-        fd_message_init(&m, &report, sizeof(report), 1);
-        got = recvmsg(t->channel_fd, &m.message, MSG_CMSG_CLOEXEC);
-    } while (got < 0 && errno == EINTR);
+    fd_message_init(&m, &report, sizeof(report), 1);
+
+    ssize_t got = fd_receive(t->channel_fd, &m.message, MSG_CMSG_CLOEXEC);
+
     t->has_told = true;
     if (got != (ssize_t)sizeof(report)) {
         t->stage = STAGE_KEEPER; /* killed before */

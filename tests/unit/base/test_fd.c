@@ -291,6 +291,41 @@ descriptors_that_come_fill_empty_places_and_are_closed_beyond(void **state)
     fd_close(&ends[1]);
 }
 
+static ssize_t
+receive(int fd, void *ret, size_t n)
+{
+    struct iovec part = {.iov_base = ret, .iov_len = n};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+
+    return fd_receive(fd, &message, MSG_DONTWAIT);
+}
+
+static void
+the_last_words_come_before_the_end(void **state)
+{
+    int ends[2];
+    char word[8];
+
+    (void)state;
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+    assert_int_equal(receive(ends[0], word, sizeof(word)), -1);
+    assert_int_equal(errno, EAGAIN);
+    /* What an end looks like that the kernel tells too early: nothing, and a message behind it. */
+    assert_int_equal(send(ends[1], "", 0, 0), 0);
+    assert_int_equal(send(ends[1], "last", 4, 0), 4);
+    assert_int_equal(receive(ends[0], word, sizeof(word)), 4);
+    assert_memory_equal(word, "last", 4);
+    /* A peer that goes and leaves something unread. */
+    assert_int_equal(send(ends[0], "order", 5, 0), 5);
+    assert_int_equal(send(ends[1], "two", 3, 0), 3);
+    fd_close(&ends[1]);
+    assert_int_equal(receive(ends[0], word, sizeof(word)), 3);
+    assert_memory_equal(word, "two", 3);
+    assert_int_equal(receive(ends[0], word, sizeof(word)), 0);
+    assert_int_equal(receive(ends[0], word, sizeof(word)), 0);
+    fd_close(&ends[0]);
+}
+
 static void
 reading_survives_each_failed_allocation(void **state)
 {
@@ -312,6 +347,7 @@ main(void)
         cmocka_unit_test(a_file_is_read_up_to_the_maximum_and_not_beyond),
         cmocka_unit_test(missing_files_are_told_from_unreadable_ones),
         cmocka_unit_test(descriptors_that_come_fill_empty_places_and_are_closed_beyond),
+        cmocka_unit_test(the_last_words_come_before_the_end),
         cmocka_unit_test(reading_survives_each_failed_allocation),
     };
 

@@ -91,12 +91,18 @@ class Peers:
         full = os.path.join(self.dir, folder, "node_modules", path)
         return [self.node, full] if self.node and os.path.exists(full) else None
 
-    def bwrap(self, cwd):
+    def bwrap(self, cwd, command):
         path = shutil.which("bwrap")
         if path is None:
             return None
         return [path, "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc",
-                "--bind", cwd, cwd, "--unshare-all", "--die-with-parent", "--", "/bin/true"]
+                "--bind", cwd, cwd, "--unshare-all", "--die-with-parent", "--", *command]
+
+    def unshare(self):
+        """Namespaces of its own and nothing else: what those alone cost."""
+        path = shutil.which("unshare")
+        words = [path, "-m", "-p", "-n", "-i", "-f", "--mount-proc"]
+        return path and words + ([] if os.geteuid() == 0 else ["-r"])
 
     def codex_native(self):
         pattern = os.path.join(self.dir, "codex", "node_modules", "@openai", "codex-*", "vendor",
@@ -187,7 +193,7 @@ class Bench:
             spaces += [("shellyard exec, full tier", [*full, "--", "/bin/true"]),
                        ("shellyard exec, full tier, allow list",
                         [*full, "-c", "network.allow=[example.com]", "--", "/bin/true"])]
-        self.add_peer(spaces, "oneshot", "bwrap --unshare-all", self.peers.bwrap(self.scratch))
+        self.add_peer(spaces, "oneshot", "bwrap --unshare-all", self.peers.bwrap(self.scratch, ["/bin/true"]))
         if spaces:
             spaces += [("shellyard exec, beside namespaces", argv) for argv in ours]
             self.oneshot_rounds("oneshot-namespaces", spaces, 20)
@@ -346,10 +352,15 @@ class Bench:
             return
         tiers = ["no-namespace"] + (["full"] if self.launcher and self.has_full_tier() else [])
         for tier in tiers:
+            beside = self.terminals_beside() if tier == "full" and not self.options.no_peers else {}
             result = self.run_json([sys.executable, os.path.join(SELF, "terminals.py"), "-n", self.rounds(3),
-                                    "-s", str(self.options.terminals), tier, self.shellyard])
+                                    "-s", str(self.options.terminals), "--beside", json.dumps(beside), tier,
+                                    self.shellyard])
             if result is None:
                 continue
+            for name, ratio in result["beside"].items():
+                self.report.row("terminals", f"{result['sessions']} bash by {name}", ratio, f"{ratio:.2f} x", None,
+                                "beside as many bare bash")
             self.report.raw["terminals-" + tier] = result
             name = f"{result['sessions']} terminals ready, {tier} tier"
             self.report.row("terminals", name, result["ratio"],
@@ -359,6 +370,16 @@ class Bench:
                             f"{result['kb_per_session']:.1f} kB", "terminals.kb", "the server's own")
             self.report.row("terminals", f"idle terminal, descriptors, {tier} tier", result["fds_per_session"],
                             f"{result['fds_per_session']:.2f}", "terminals.fds", "the server's own")
+
+    def terminals_beside(self):
+        """{name: words before bash}, of those that run here."""
+        found = {"bwrap --unshare-all": self.peers.bwrap(self.scratch, []),
+                 "unshare (namespaces alone)": self.peers.unshare()}
+        for name, argv in list(found.items()):
+            if argv is None or not runs(argv + ["/bin/true"], None):
+                self.report.skip("terminals", name, "is not installed, or can't run here")
+                del found[name]
+        return found
 
     suite_trip = ptys.suite_trip
     suite_tty_capture = ptys.suite_tty_capture

@@ -2,7 +2,10 @@
 """Terminals of a server: N made at once until each shell is at its prompt, beside as many bare
 bash on terminals, and what an idle one costs the server. Prints JSON; exit 1 if one was refused.
 
-    terminals.py -n ROUNDS -s SESSIONS TIER SHELLYARD
+    terminals.py -n ROUNDS -s SESSIONS [--beside '{"NAME": ["WORD", ...]}'] TIER SHELLYARD
+
+--beside: as many bash that those words start, in rounds of their own: what is left of their
+namespaces is taken down for seconds.
 """
 import argparse
 import json
@@ -86,14 +89,14 @@ class Server:
         self.process.wait()
 
 
-def bare(n):
-    """n bash on terminals, each until its prompt; seconds."""
+def bare(n, wrapper=()):
+    """n bash on terminals, started by those words, each until its prompt; seconds."""
     env = dict(os.environ, PS1=PROMPT, TERM="dumb")
     begun = time.monotonic()
     waiting = {}
     for _ in range(n):
         master, slave = pty.openpty()
-        child = subprocess.Popen(BASH, stdin=slave, stdout=slave, stderr=slave, env=env, start_new_session=True)
+        child = subprocess.Popen([*wrapper, *BASH], stdin=slave, stdout=slave, stderr=slave, env=env, start_new_session=True)
         os.close(slave)
         waiting[master] = (child, bytearray())
     all_of_them = dict(waiting)
@@ -117,6 +120,34 @@ def bare(n):
     return seconds
 
 
+def busy_seconds():
+    """Of all processors since the machine began."""
+    with open("/proc/stat", encoding="ascii") as file:
+        ticks = [int(word) for word in file.readline().split()[1:9]]
+    return (sum(ticks) - ticks[3] - ticks[4]) / os.sysconf("SC_CLK_TCK")
+
+
+def settle():
+    """Waits for what the kernel still does for those that have ended, five seconds at most."""
+    for _ in range(25):
+        before = busy_seconds()
+        time.sleep(0.2)
+        if busy_seconds() - before <= 0.02:
+            return
+
+
+def measure_beside(options):
+    """{name: ratio to as many bare bash}"""
+    ratios = {name: [] for name in options.beside}
+    for _ in range(options.n):
+        for name, words in options.beside.items():
+            settle()
+            floor = bare(options.s)
+            settle()
+            ratios[name].append(bare(options.s, words) / floor)
+    return {name: middle(found) for name, found in ratios.items()}
+
+
 def middle(values):
     return sorted(values)[len(values) // 2]
 
@@ -127,6 +158,7 @@ def main():
     parser.add_argument("-s", type=int, default=256, help="sessions")
     parser.add_argument("tier")
     parser.add_argument("shellyard")
+    parser.add_argument("--beside", type=json.loads, default={}, metavar="JSON")
     options = parser.parse_args()
     resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
     server = Server([options.shellyard, "mcp", "-c", f"sandbox.tier={options.tier}",
@@ -155,6 +187,7 @@ def main():
         server.close()
     json.dump({"sessions": options.s, "tier": options.tier, "rounds": options.n,
                "ratio": middle([o / f for o, f in zip(ours, floor)]),
+               "beside": measure_beside(options),
                "ours_ms": middle(ours) * 1000, "bare_ms": middle(floor) * 1000,
                "kb_per_session": kb, "fds_per_session": fds}, sys.stdout)
     print()

@@ -8,19 +8,8 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
+#include "fuzz_check.h"
 #include "sessions/attach_frame.h"
-
-#define CHECK(cond) check((cond), #cond, __LINE__)
-
-static void
-check(bool is_true, const char *cond, int line)
-{
-    if (!is_true) {
-        sy_assert_failed(cond, __FILE__, line);
-    }
-}
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void
 check_frames(const char *bytes, size_t n, bool from_person)

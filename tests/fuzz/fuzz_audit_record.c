@@ -9,19 +9,8 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "fuzz_check.h"
 #include "sandbox/audit_record.h"
-
-#define CHECK(cond) check((cond), #cond, __LINE__)
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void
-check(bool is_true, const char *cond, int line)
-{
-    if (!is_true) {
-        sy_assert_failed(cond, __FILE__, line);
-    }
-}
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

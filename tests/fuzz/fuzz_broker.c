@@ -10,17 +10,8 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "fuzz_check.h"
 #include "process/broker_parse.h"
-
-#define CHECK(cond) check((cond), #cond, __LINE__)
-
-static void
-check(bool is_true, const char *cond, int line)
-{
-    if (!is_true) {
-        sy_assert_failed(cond, __FILE__, line);
-    }
-}
 
 /* A copy of exactly n bytes, and a NUL behind them if it is a text. */
 static char *
@@ -158,17 +149,15 @@ fuzz_children(const uint8_t *bytes, size_t n)
     mem_free(text);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
-
 int
-LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static void (*const parsers[])(const uint8_t *, size_t) = {
         fuzz_address, fuzz_dump, fuzz_status, fuzz_mounts, fuzz_children,
     };
 
-    if (n > 0) {
-        parsers[bytes[0] % (sizeof(parsers) / sizeof(parsers[0]))](bytes + 1, n - 1);
+    if (size > 0) {
+        parsers[data[0] % (sizeof(parsers) / sizeof(parsers[0]))](data + 1, size - 1);
     }
     return 0;
 }

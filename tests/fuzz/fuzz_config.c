@@ -12,23 +12,10 @@
 #include "base/str.h"
 #include "base/utf8.h"
 #include "config/config_internal.h"
+#include "fuzz_check.h"
 
 /* Lines of an input that are tried as flags. */
 #define LINES_MAX 4U
-
-/* Aborts with the broken property, which libFuzzer and replay take for a
- * finding. */
-#define CHECK(cond) check((cond), #cond, __LINE__)
-
-static void
-check(bool is_true, const char *cond, int line)
-{
-    if (!is_true) {
-        sy_assert_failed(cond, __FILE__, line);
-    }
-}
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* An error has a sentence that is whole text and names where it was found; its
  * layer may be half filled and is thrown away. */

@@ -9,9 +9,8 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "fuzz_check.h"
 #include "sandbox/evidence.h"
-
-#define CHECK(cond) check((cond), #cond, __LINE__)
 
 struct told {
     const char *text;
@@ -19,16 +18,6 @@ struct told {
     unsigned names;
     bool is_quoted; /* a name may be told that is no piece of it */
 };
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void
-check(bool is_true, const char *cond, int line)
-{
-    if (!is_true) {
-        sy_assert_failed(cond, __FILE__, line);
-    }
-}
 
 static bool
 on_name(void *arg, const struct named *n)

@@ -8,24 +8,11 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "fuzz_check.h"
 #include "http/frame.h"
 
 /* As those that read and write it have it. */
 #define FRAME_MAX ((size_t)LIMIT_HTTP_BODY + LIMIT_HTTP_HEAD)
-
-/* Aborts with the broken property, which libFuzzer and replay take for a
- * finding. */
-#define CHECK(cond) check((cond), #cond, __LINE__)
-
-static void
-check(bool is_true, const char *cond, int line)
-{
-    if (!is_true) {
-        sy_assert_failed(cond, __FILE__, line);
-    }
-}
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static bool
 same_headers(char *const *a, char *const *b)

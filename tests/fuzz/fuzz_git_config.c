@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "fuzz_check.h"
 #include "guard/git_config.h"
 
 static enum sy_code
@@ -27,8 +28,6 @@ on_entry(void *arg, const struct git_config_entry *e)
     return buf_addf(arg, "%s\n%s\n%s\n%s\n", e->section, e->subsection != NULL ? e->subsection : "",
                     e->key, e->value != NULL ? e->value : "");
 }
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int
 // NOLINTNEXTLINE(readability-function-cognitive-complexity): each assertion counts as a branch

@@ -5,9 +5,8 @@
 
 #include "base/err.h"
 #include "base/limits.h"
+#include "fuzz_check.h"
 #include "guard/journal.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int
 // NOLINTNEXTLINE(readability-function-cognitive-complexity): each assertion counts as a branch

@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "fake_tools.h"
+#include "fuzz_check.h"
 #include "peer.h"
 
 /*
@@ -130,8 +131,6 @@ talk(struct peer *p, const char *text, size_t n)
         }
     }
 }
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

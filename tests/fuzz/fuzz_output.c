@@ -9,6 +9,7 @@
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "events/events.h"
+#include "fuzz_check.h"
 #include "output/output.h"
 
 /* Large enough for each text that an input of this size can give. */
@@ -38,18 +39,6 @@ struct result {
     uint64_t dropped;
     bool is_truncated;
 };
-
-/* Aborts with the broken property, which libFuzzer and replay take for a
- * finding. */
-#define CHECK(cond) check((cond), #cond, __LINE__)
-
-static void
-check(bool is_true, const char *cond, int line)
-{
-    if (!is_true) {
-        sy_assert_failed(cond, __FILE__, line);
-    }
-}
 
 static void
 must(enum sy_code rc)
@@ -316,8 +305,6 @@ check_same_streams(const struct result *a, const struct result *b)
         CHECK(same_stats(&a->stats[s], &b->stats[s]));
     }
 }
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -8,6 +8,7 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
+#include "fuzz_check.h"
 #include "patch/patch_internal.h"
 
 static void
@@ -228,8 +229,6 @@ check_script(const char *text, size_t len)
     intercept_fini(&i);
     mem_free(script);
 }
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -8,19 +8,8 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
+#include "fuzz_check.h"
 #include "output/pattern.h"
-
-#define CHECK(cond) check((cond), #cond, __LINE__)
-
-static void
-check(bool is_true, const char *cond, int line)
-{
-    if (!is_true) {
-        sy_assert_failed(cond, __FILE__, line);
-    }
-}
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Where the first match ends; UINT64_MAX: none, or no answer. */
 static uint64_t

@@ -8,21 +8,8 @@
 #include "base/buf.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "fuzz_check.h"
 #include "sandbox/document.h"
-
-/* Aborts with the broken property, which libFuzzer and replay take for a
- * finding. */
-#define CHECK(cond) check((cond), #cond, __LINE__)
-
-static void
-check(bool is_true, const char *cond, int line)
-{
-    if (!is_true) {
-        sy_assert_failed(cond, __FILE__, line);
-    }
-}
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void
 check_written(const struct sandbox_policy *p)

@@ -11,6 +11,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "fuzz_check.h"
 #include "proxy/allow.h"
 #include "proxy/http.h"
 #include "proxy/socks.h"
@@ -19,18 +20,6 @@
 /* Longer inputs are read whole only: reading all prefixes costs the square. */
 #define PREFIXES_MAX 600U
 #define ENTRIES_MAX  16U
-
-#define CHECK(cond) check((cond), #cond, __LINE__)
-
-static void
-check(bool is_true, const char *cond, int line)
-{
-    if (!is_true) {
-        sy_assert_failed(cond, __FILE__, line);
-    }
-}
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void
 check_sentence(const struct sy_error *err)

@@ -3,11 +3,10 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "fuzz_check.h"
 #include "protocol/resource_uri.h"
 
 /* Held: an address that is taken for one is written again as it came, byte by byte. */
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -10,20 +10,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/utf8.h"
-
-/* Aborts with the broken property, which libFuzzer and replay take for a
- * finding. */
-#define CHECK(cond) check((cond), #cond, __LINE__)
-
-static void
-check(bool is_true, const char *cond, int line)
-{
-    if (!is_true) {
-        sy_assert_failed(cond, __FILE__, line);
-    }
-}
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz_check.h"
 
 static void
 check_error(const struct sy_error *err, enum sy_code rc)

@@ -11,8 +11,7 @@
 #include "base/str.h"
 #include "command/danger.h"
 #include "command/safe.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz_check.h"
 
 static enum sy_code
 find_program(void *arg, struct buf *ret_path, bool *ret_trusted, const char *name,

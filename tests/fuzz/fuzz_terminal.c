@@ -8,20 +8,9 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/utf8.h"
+#include "fuzz_check.h"
 #include "screens.h"
 #include "terminal/terminal_internal.h"
-
-#define CHECK(cond) check((cond), #cond, __LINE__)
-
-static void
-check(bool is_true, const char *cond, int line)
-{
-    if (!is_true) {
-        sy_assert_failed(cond, __FILE__, line);
-    }
-}
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct terminal *
 make(unsigned rows, unsigned cols)

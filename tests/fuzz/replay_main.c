@@ -9,10 +9,9 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "fuzz_check.h"
 
 #define FILE_MAX ((size_t)16 * 1024 * 1024)
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static enum sy_code
 replay_file(const char *path, struct sy_error *err)

@@ -25,8 +25,8 @@ struct script_parser {
     struct script_memory *memory;
     TSParser *parser;
     /* What was parsed last: each of a command's judges reads the same script. */
-    TSTree *tree;
-    char *text;
+    TSTree *tree; /* NULL: that text is wrong */
+    char *text;   /* NULL: nothing was */
     size_t len;
 };
 
@@ -58,15 +58,18 @@ parser_fini(struct script_parser *p)
 static bool
 has_parsed(const struct script_parser *p, const char *text, size_t len)
 {
-    return p->tree != NULL && p->len == len && memcmp(p->text, text, len) == 0;
+    return p->text != NULL && p->len == len && memcmp(p->text, text, len) == 0;
 }
 
+/* NULL: it has none, being wrong. */
 static enum sy_code
 keep_tree(struct script_parser *p, TSTree *tree, const struct source *from)
 {
     p->text = mem_alloc(from->len + 1);
     if (p->text == NULL) {
-        ts_tree_delete(tree);
+        if (tree != NULL) {
+            ts_tree_delete(tree);
+        }
         return SY_E_NOMEM;
     }
     memcpy(p->text, from->text, from->len);
@@ -354,14 +357,16 @@ parse(struct script_parser *p, struct script_walk *w, enum script_language langu
 
         TSTree *tree = ts_parser_parse_with_options(p->parser, NULL, input, options);
 
-        rc = tree != NULL ? keep_tree(p, tree, &source) : SY_E_OK;
+        if (tree == NULL) {
+            ts_parser_reset(p->parser);
+        }
+        rc = stop.is_low ? SY_E_OK : keep_tree(p, tree, &source);
     }
     if (rc != SY_E_OK) {
         forget(w->out, "memory is out");
     } else if (p->tree != NULL) {
         rc = walk(w, p->tree, language, err);
     } else {
-        ts_parser_reset(p->parser);
         forget(w->out, stop.is_low ? "it is too intricate" : "its syntax is wrong");
         if (stop.is_low) {
             rc = sy_err_set(err, SY_E_LIMIT,

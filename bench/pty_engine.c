@@ -26,6 +26,7 @@ struct pty_engine {
     enum live_reason reason;
     const char *typed;
     size_t n_typed;
+    struct live_typing *typing;
     bool is_refused;
     uint64_t first_ns; /* of its output */
 };
@@ -49,12 +50,19 @@ on_over(void *arg, struct live *l)
     uv_stop(&e->loop);
 }
 
-static bool
+static enum live_turn
 on_turn(void *arg, struct live *l)
 {
     struct pty_engine *e = arg;
+    bool is_later = false;
 
-    return e->n_typed == 0 || live_write(l, e->typed, e->n_typed, NULL) == SY_E_OK;
+    if (e->n_typed == 0) {
+        return LIVE_TURN_TAKEN;
+    }
+
+    enum sy_code rc = live_write(l, e->typing, e->typed, e->n_typed, false, &is_later, NULL);
+
+    return rc != SY_E_OK ? LIVE_TURN_REFUSED : is_later ? LIVE_TURN_LATER : LIVE_TURN_TAKEN;
 }
 
 static void
@@ -118,8 +126,9 @@ pty_engine_new(struct pty_engine **ret, struct sy_error *err)
     if (rc == SY_E_OK) {
         rc = live_store_new(&e->store, &store, err);
     }
+    e->typing = live_typing_new();
     *ret = e;
-    return rc;
+    return rc == SY_E_OK && e->typing == NULL ? sy_err_nomem(err) : rc;
 }
 
 void
@@ -134,6 +143,7 @@ pty_engine_free(struct pty_engine *e)
     session_free(e->session);
     turn_context_fini(&e->turn);
     (void)uv_loop_close(&e->loop);
+    live_typing_free(e->typing);
     mem_free(e);
 }
 

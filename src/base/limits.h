@@ -152,6 +152,8 @@
  * session's calls are answered meanwhile. */
 #define LIMIT_TYPED_BLOCK_MS 500U
 #define LIMIT_TYPED_MS       5000U
+/* So long at once; then whoever else has something to do is served. */
+#define LIMIT_TYPED_SLICE_MS 10U
 
 /* Sessions at once where nothing is configured (MAX_UNIFIED_EXEC_PROCESSES of the specification),
  * from how many running ones on a caller is warned (WARNING_UNIFIED_EXEC_PROCESSES), and the most

@@ -403,8 +403,8 @@ takes_long(const struct live *l, const struct live_terminal *t, size_t n)
 
 /* It is kept only while something stands there: most sessions wait, at their prompt. */
 static enum sy_code
-follow_typed(struct live *l, const struct typed_reader *r, const char *bytes, size_t n,
-             struct sy_error *err)
+follow_typed(struct live *l, struct live_typing *typing, const char *bytes, size_t n,
+             bool *ret_later, struct sy_error *err)
 {
     if (l->typed == NULL) {
         l->typed = mem_alloc(sizeof(*l->typed));
@@ -414,8 +414,10 @@ follow_typed(struct live *l, const struct typed_reader *r, const char *bytes, si
         typed_init(l->typed, !l->has_terminal);
     }
 
-    enum sy_code rc = typed_follow(l->typed, r, bytes, n, err);
+    enum sy_code rc = typed_follow(l->typed, &typing->work, bytes + typing->skipped,
+                                   n - typing->skipped, ret_later, err);
 
+    l->typings += rc == SY_E_OK && !*ret_later ? 1 : 0;
     if (typed_is_idle(l->typed)) {
         forget_typed(l);
     }
@@ -427,24 +429,24 @@ follow_typed(struct live *l, const struct typed_reader *r, const char *bytes, si
  * nobody's command and is looked at by nobody; what comes behind it may be one. A shell that reads
  * commands without an echo takes them all the same.
  */
-static enum sy_code
-follow_input(struct live *l, const struct live_terminal *t, struct typed_reader *r,
-             const char *bytes, size_t n, struct sy_error *err)
+static void
+begin_typing(struct live_typing *ret, const struct live *l, const struct live_terminal *t,
+             const struct typed_reader *by, const char *bytes, size_t n)
 {
+    struct typed_reader *r = &ret->work.reader;
+
+    typed_work_fini(&ret->work);
+    *ret = (struct live_typing){.typed_at = l->typings, .is_hidden = live_tty_hides(l, t)};
+    *r = *by;
     r->knows_paste = l->screen != NULL && terminal_state(l->screen)->keys.bracketed_paste;
     r->takes_long = takes_long(l, t, n);
     typed_modes(&r->modes, orch_terminal_fd(l->call));
     if (t->hides_line && !live_has_typed_ahead(l) &&
         (t->reads_for_others || !state_may_read_commands(t->foreground))) {
-        size_t at = 0;
-
-        while (at < n && (unsigned char)bytes[at] >= ' ') {
-            at++;
+        while (ret->skipped < n && (unsigned char)bytes[ret->skipped] >= ' ') {
+            ret->skipped++;
         }
-        bytes += at;
-        n -= at;
     }
-    return follow_typed(l, r, bytes, n, err);
 }
 
 /* Those that a prompt is awaited behind. While a program waits they are for that one. */
@@ -463,20 +465,27 @@ count_owed(const struct live *l, const struct live_terminal *t, const char *byte
 }
 
 static enum sy_code
-write_input(struct live *l, const void *bytes, size_t n, bool is_last, bool is_person,
-            struct sy_error *err)
+write_input(struct live *l, struct live_typing *typing, const struct typed_reader *by,
+            const void *bytes, size_t n, bool *ret_later, struct sy_error *err)
 {
+    struct live_terminal t;
+
     if (l->driver == NULL || l->is_over) {
         return has_ended(l, err);
     }
-
-    struct typed_reader reader = {.call = is_person ? NULL : l->call, .is_over = is_last};
-    struct live_terminal t;
-
     (void)live_get_terminal(l, &t);
+    if (!typing->work.has_begun || typing->typed_at != l->typings) {
+        begin_typing(typing, l, &t, by, bytes, n);
+    }
 
-    bool is_hidden = live_tty_hides(l, &t);
-    enum sy_code rc = follow_input(l, &t, &reader, bytes, n, err);
+    enum sy_code rc = follow_typed(l, typing, bytes, n, ret_later, err);
+
+    if (rc == SY_E_OK && *ret_later) {
+        return SY_E_OK;
+    }
+    typed_work_fini(&typing->work);
+
+    bool is_hidden = typing->is_hidden || live_tty_hides(l, &t);
     bool is_lost = false;
     size_t line = live_tty_line(l, bytes, n, &is_lost);
 
@@ -489,31 +498,54 @@ write_input(struct live *l, const void *bytes, size_t n, bool is_last, bool is_p
         l->has_lost_input = is_lost;
         l->typed_ns = clock_mono_ns();
         l->owed = count_owed(l, &t, bytes, n);
-        orch_tell_typed(l->call, bytes, n, is_hidden, is_person);
+        orch_tell_typed(l->call, bytes, n, is_hidden, by->call == NULL);
     }
-    if (rc == SY_E_OK && is_last) {
+    if (rc == SY_E_OK && by->is_over) {
         orch_close_input(l->call);
     }
     orch_wake(l->driver);
     return rc;
 }
 
-enum sy_code
-live_write(struct live *l, const void *bytes, size_t n, struct sy_error *err)
+struct live_typing *
+live_typing_new(void)
 {
-    return write_input(l, bytes, n, false, false, err);
+    return mem_alloc_zero(1, sizeof(struct live_typing));
+}
+
+void
+live_typing_free(struct live_typing *typing)
+{
+    if (typing != NULL) {
+        typed_work_fini(&typing->work);
+        mem_free(typing);
+    }
 }
 
 enum sy_code
-live_write_last(struct live *l, const void *bytes, size_t n, struct sy_error *err)
+live_write(struct live *l, struct live_typing *typing, const void *bytes, size_t n, bool is_last,
+           bool *ret_later, struct sy_error *err)
 {
-    return write_input(l, bytes, n, true, false, err);
+    const struct typed_reader by = {.call = l->call, .is_over = is_last};
+
+    *ret_later = false;
+    return write_input(l, typing, &by, bytes, n, ret_later, err);
 }
 
 enum sy_code
 live_type(struct live *l, const void *bytes, size_t n, struct sy_error *err)
 {
-    return write_input(l, bytes, n, false, true, err);
+    const struct typed_reader nobody = {.call = NULL};
+    struct live_typing typing = {.skipped = 0};
+    enum sy_code rc = SY_E_OK;
+    bool is_later = true;
+
+    /* Without a judge it takes no time. */
+    while (rc == SY_E_OK && is_later) {
+        is_later = false;
+        rc = write_input(l, &typing, &nobody, bytes, n, &is_later, err);
+    }
+    return rc;
 }
 
 bool

@@ -183,9 +183,17 @@ struct transcript;
 /* What it wrote (transcript.h). */
 struct transcript *live_transcript(struct live *l);
 
-/* Input, as orch_write and the like. SY_E_ARG: it has ended, or reads nothing. */
-enum sy_code live_write(struct live *l, const void *bytes, size_t n,
-                        struct sy_error *err) SY_NODISCARD;
+/*
+ * Input, as orch_write and the like; `is_last`: and its end behind it, which hands over what stands
+ * in the line. What it would run is judged before any of it is given, for LIMIT_TYPED_SLICE_MS;
+ * then *ret_later is true, and the same call goes on with the same bytes and `typing`, which is one
+ * call's own. SY_E_ARG: it has ended, or reads nothing.
+ */
+struct live_typing;
+struct live_typing *live_typing_new(void) SY_NODISCARD; /* NULL: no memory */
+void live_typing_free(struct live_typing *typing);      /* accepts NULL */
+enum sy_code live_write(struct live *l, struct live_typing *typing, const void *bytes, size_t n,
+                        bool is_last, bool *ret_later, struct sy_error *err) SY_NODISCARD;
 /*
  * Input of a person who has joined the session (attach.h). No rule judges it. A line that the
  * person leaves half typed and somebody else submits is judged whole all the same; of what the
@@ -196,9 +204,6 @@ enum sy_code live_type(struct live *l, const void *bytes, size_t n,
 /* Has its terminal no room for some of what it was given last? It reads whole lines, and takes
  * LIMIT_TERMINAL_LINE bytes of one (termios(3), MAX_CANON), in however many pieces it comes. */
 bool live_has_lost_input(const struct live *l);
-/* The same, and the end of its input behind it, which hands over what stands in the line. */
-enum sy_code live_write_last(struct live *l, const void *bytes, size_t n,
-                             struct sy_error *err) SY_NODISCARD;
 bool live_signal(struct live *l, int signal);
 /* 0: stays as it is. False: it has no terminal, or has ended. */
 bool live_resize(struct live *l, unsigned rows, unsigned columns);
@@ -247,6 +252,8 @@ const char *live_reason_name(enum live_reason r);
  * session come one after the other: `begin` is called when it is this one's turn, and only then the
  * clock runs. Neither comes from inside live_wait. False from `begin` ends it.
  */
+enum live_turn { LIVE_TURN_TAKEN, LIVE_TURN_LATER, LIVE_TURN_REFUSED };
+
 struct live_wait {
     uint64_t yield_ms; /* LIVE_DEADLINE after that */
     uint64_t idle_ms;  /* LIVE_IDLE when nothing was written for so long; 0: never */
@@ -259,13 +266,16 @@ struct live_wait {
     struct pattern_scan *scan; /* LIVE_PATTERN when this finds something; NULL: never. Borrowed */
     bool has_since;            /* it is looked for from since_seq on, not behind what was read */
     uint64_t since_seq;
-    bool (*begin)(void *arg, struct live *l); /* may be NULL */
+    /* Its turn has come. LIVE_TURN_LATER: it is asked again soon, others are served before. NULL:
+     * there is nothing to do. */
+    enum live_turn (*begin)(void *arg, struct live *l);
     void (*done)(void *arg, struct live *l, enum live_reason reason);
     void *arg;
     size_t lines; /* how many `begin` has typed */
     /* Ours. */
     struct live_wait *next;
     uint64_t began_ns; /* 0: not its turn yet */
+    bool is_beginning; /* it is, and `begin` is to be asked again */
     bool is_cancelled;
     bool saw_running;     /* it was not at its prompt since then */
     bool was_unheard;     /* something it had written was not read then */

@@ -100,6 +100,25 @@ struct typed_reader {
     struct typed_modes modes; /* of its terminal */
 };
 
+/* What is being typed, and followed as far as it has come. Zeroed but for its reader at first. */
+struct typed_work {
+    struct typed_reader reader;
+    struct typed now; /* what comes of it */
+    bool has_begun;
+    bool has_parted;  /* the next byte is being followed */
+    size_t at;        /* so many bytes have been */
+    size_t way;       /* by so many of the ways the next has, or the end */
+    uint64_t left_ns; /* of our thread's work that it may still take */
+};
+
+/* One call's input to a session (live_write). */
+struct live_typing {
+    struct typed_work work;
+    size_t skipped;    /* bytes at its beginning that nobody judges */
+    uint64_t typed_at; /* l->typings when it began: where others have typed since, it begins anew */
+    bool is_hidden;
+};
+
 /* A program whose terminal is set as if it waited, and which shows no prompt or does not read, may
  * still be at work, as Node.js and scripts are; it waits once it has written nothing for so long.
  */
@@ -150,6 +169,7 @@ struct live {
     uint64_t prompt_pastes;  /* terminal_state.pastes at that mark */
     size_t dropped;          /* of what was typed, by the interrupt that came last, if one did */
     uint64_t typed_ns;       /* when something was typed last */
+    uint64_t typings;        /* how often something was followed to its end */
     size_t line;             /* bytes of the line that its terminal is being given */
     bool has_lost_input;     /* of what was typed last: live_has_lost_input */
     uint64_t seen;           /* live_seen */
@@ -165,11 +185,13 @@ struct live {
 
 /*
  * Follows what is typed, and has each line judged that is submitted (orch_judge_typed), by its end,
- * that of the input or Ctrl-D.
+ * that of the input or Ctrl-D. *ret_later: LIMIT_TYPED_SLICE_MS are over; the same call goes on
+ * with the same bytes, and `t` is as it was.
  * SY_E_DENIED: none of it may be typed, and what was typed before stands as it was.
  */
-enum sy_code typed_follow(struct typed *t, const struct typed_reader *r, const char *bytes,
-                          size_t n, struct sy_error *err) SY_NODISCARD;
+enum sy_code typed_follow(struct typed *t, struct typed_work *w, const char *bytes, size_t n,
+                          bool *ret_later, struct sy_error *err) SY_NODISCARD;
+void typed_work_fini(struct typed_work *w);
 /* Is it as before anything was typed? */
 bool typed_is_idle(const struct typed *t);
 /* How long the line is that stands there. */
@@ -179,6 +201,12 @@ void typed_init(struct typed *t, bool is_pipe);
 void typed_fini(struct typed *t);
 /* How the terminal is set; zeroed modes where it does not tell. */
 void typed_modes(struct typed_modes *ret, int terminal_fd);
+
+/* For typed_ways.c: one byte, in one of the ways to take it. A write begins where the line is. */
+enum sy_code typed_follow_byte(struct typed_reading *t, const struct typed_reader *r, char c,
+                               struct sy_error *err) SY_NODISCARD;
+void typed_add_start(struct typed_reading *t);
+void typed_reading_fini(struct typed_reading *t);
 
 /*
  * For typed.c. Line: Enter came, and what stands there is whole. End: it is handed over as it

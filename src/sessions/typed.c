@@ -32,8 +32,8 @@ typed_init(struct typed *t, bool is_pipe)
         .line.max = LIMIT_TYPED_LINE, .block.max = LIMIT_TYPED_LINE, .is_pipe = is_pipe};
 }
 
-static void
-reading_fini(struct typed_reading *t)
+void
+typed_reading_fini(struct typed_reading *t)
 {
     buf_fini(&t->line);
     buf_fini(&t->block);
@@ -43,7 +43,7 @@ void
 typed_fini(struct typed *t)
 {
     for (size_t i = 0; i < t->n; i++) {
-        reading_fini(&t->v[i]);
+        typed_reading_fini(&t->v[i]);
     }
     t->n = 0;
 }
@@ -171,8 +171,8 @@ erase_character(struct typed_reading *t)
 }
 
 /* A command may begin here. With too many such places the last one gives way. */
-static void
-add_start(struct typed_reading *t)
+void
+typed_add_start(struct typed_reading *t)
 {
     if (t->line.len == 0 || (t->n_starts > 0 && t->starts[t->n_starts - 1] == t->line.len)) {
         return;
@@ -211,7 +211,7 @@ edit(struct typed_reading *t, unsigned char c)
         erase_word(line, 0);
         break;
     default:
-        add_start(t); /* other control characters move the cursor, or nothing */
+        typed_add_start(t); /* other control characters move the cursor, or nothing */
         break;
     }
     shorten(t);
@@ -237,7 +237,7 @@ submit(struct typed_reading *t, const struct typed_reader *r, struct sy_error *e
 
     if (is_continued(&t->line)) {
         t->line.data[--t->line.len] = '\0';
-        add_start(t);
+        typed_add_start(t);
         t->given = t->kind == TYPED_BYTES ? t->line.len : 0;
         return SY_E_OK;
     }
@@ -371,8 +371,9 @@ is_accept_and_hold(const struct typed_reading *t, char c)
     return t->escape == 0x1B && (c == 'a' || c == 'A');
 }
 
-static enum sy_code
-follow_byte(struct typed_reading *t, const struct typed_reader *r, char c, struct sy_error *err)
+enum sy_code
+typed_follow_byte(struct typed_reading *t, const struct typed_reader *r, char c,
+                  struct sy_error *err)
 {
     const bool is_run = is_accept_and_hold(t, c);
 
@@ -394,167 +395,9 @@ follow_byte(struct typed_reading *t, const struct typed_reader *r, char c, struc
     }
     if (!t->is_quoted && skip_escape(t, r->knows_paste, (unsigned char)c)) {
         if (t->escape == 0) {
-            add_start(t); /* it may have moved the cursor before all that stands there */
+            typed_add_start(t); /* it may have moved the cursor before all that stands there */
         }
         return is_run ? typed_judge_end(t, r, err) : SY_E_OK;
     }
     return follow_key(t, r, c, err);
-}
-
-static enum sy_code
-copy(struct typed_reading *ret, const struct typed_reading *t)
-{
-    *ret = *t;
-    ret->line = (struct buf){.max = t->line.max};
-    ret->block = (struct buf){.max = t->block.max};
-
-    enum sy_code rc = buf_add(&ret->line, buf_view(&t->line), t->line.len);
-
-    return rc == SY_E_OK ? buf_add(&ret->block, buf_view(&t->block), t->block.len) : rc;
-}
-
-/* Each way has its own line from here on. */
-static enum sy_code
-part_ways(struct typed *t)
-{
-    for (enum typed_kind kind = TYPED_PASTES; kind < TYPED_KINDS; kind++) {
-        bool is_there = false;
-
-        for (size_t i = 1; i < t->n; i++) {
-            is_there = is_there || t->v[i].kind == kind;
-        }
-        if (!is_there) {
-            struct typed_reading *added = &t->v[t->n++];
-            enum sy_code rc = copy(added, &t->v[0]);
-
-            added->kind = kind;
-            if (rc != SY_E_OK) {
-                return rc;
-            }
-        }
-    }
-    return SY_E_OK;
-}
-
-static bool
-is_same(const struct typed_reading *a, const struct typed_reading *b)
-{
-    return a->line.len == b->line.len && a->block.len == b->block.len &&
-           a->n_starts == b->n_starts && a->is_cut == b->is_cut && a->is_loose == b->is_loose &&
-           a->given == b->given && a->escape == 0 && b->escape == 0 && !a->loses_next &&
-           !b->loses_next && a->is_quoted == b->is_quoted && a->is_paste == b->is_paste &&
-           a->closing == b->closing &&
-           memcmp(a->starts, b->starts, a->n_starts * sizeof(a->starts[0])) == 0 &&
-           memcmp(buf_view(&a->line), buf_view(&b->line), a->line.len) == 0 &&
-           memcmp(buf_view(&a->block), buf_view(&b->block), a->block.len) == 0;
-}
-
-/* Those that have come to the same as the first are no ways of their own any more. */
-static void
-join_ways(struct typed *t)
-{
-    for (size_t i = t->n - 1; i > 0; i--) {
-        if (is_same(&t->v[i], &t->v[0])) {
-            reading_fini(&t->v[i]);
-            t->v[i] = t->v[--t->n];
-        }
-    }
-}
-
-/* Does it not mean the same to all? */
-static bool
-parts_ways(const struct typed *t, const struct typed_reader *r, unsigned char c)
-{
-    const bool is_control = c < 0x20 && c != '\t' && c != '\n' && c != '\r';
-
-    if (t->v[0].is_pipe || t->n == TYPED_KINDS) {
-        return false;
-    }
-    /* Nothing is there that it could do anything to. */
-    if (c == 0x04 && t->v[0].line.len == 0 && t->v[0].block.len == 0) {
-        return !r->modes.is_common;
-    }
-    return is_control || !r->modes.is_common;
-}
-
-static enum sy_code
-follow(struct typed *t, const struct typed_reader *r, const char *bytes, size_t n,
-       struct sy_error *err)
-{
-    enum sy_code rc = SY_E_OK;
-
-    for (size_t i = 0; i < t->n; i++) {
-        if (!r->knows_paste) {
-            t->v[i].is_paste = false;
-            t->v[i].closing = 0;
-        }
-        add_start(&t->v[i]);
-    }
-    for (size_t i = 0; i < n && rc == SY_E_OK; i++) {
-        const bool is_end = bytes[i] == '\r' || bytes[i] == '\n';
-
-        if (parts_ways(t, r, (unsigned char)bytes[i]) && part_ways(t) != SY_E_OK) {
-            return sy_err_nomem(err);
-        }
-        if (is_end && r->modes.is_common) {
-            join_ways(t); /* nothing is judged twice */
-        }
-        for (size_t k = 0; k < t->n && rc == SY_E_OK; k++) {
-            rc = follow_byte(&t->v[k], r, bytes[i], err);
-        }
-        if (is_end) {
-            join_ways(t);
-        }
-    }
-    for (size_t k = 0; r->is_over && k < t->n && rc == SY_E_OK; k++) {
-        rc = typed_judge_end(&t->v[k], r, err);
-    }
-    return rc;
-}
-
-/* A refusal of what seems harmless is the fault of what stands before it on the line. */
-static void
-tell_line(const struct typed *t, const char *bytes, size_t n, struct sy_error *err)
-{
-    bool is_first =
-        n == 0 || (memchr(bytes, '\n', n - 1) == NULL && memchr(bytes, '\r', n - 1) == NULL);
-
-    if (err != NULL && t->v[0].line.len > 0 && is_first) {
-        const struct sy_error why = *err;
-
-        (void)sy_err_set(err, why.code, "%.170s; %zu bytes of it stand there already%s", why.msg,
-                         t->v[0].line.len, t->v[0].is_pipe ? "" : " (Ctrl-U clears)");
-    }
-}
-
-enum sy_code
-typed_follow(struct typed *t, const struct typed_reader *r, const char *bytes, size_t n,
-             struct sy_error *err)
-{
-    /* What is refused leaves no trace. */
-    struct typed now = {.n = 0};
-    struct typed_reader reader = *r;
-    enum sy_code rc = SY_E_OK;
-
-    reader.until_ns = typed_work_ns() + LIMIT_TYPED_MS * 1000000ULL;
-
-    for (size_t i = 0; i < t->n && rc == SY_E_OK; i++) {
-        rc = copy(&now.v[now.n++], &t->v[i]);
-    }
-    rc = rc == SY_E_OK ? follow(&now, &reader, bytes, n, err) : sy_err_nomem(err);
-    if (rc != SY_E_OK) {
-        if (rc == SY_E_DENIED) {
-            tell_line(t, bytes, n, err);
-        }
-        typed_fini(&now);
-        return rc;
-    }
-    typed_fini(t);
-    *t = now;
-    for (size_t i = 0; i < t->n; i++) {
-        if (t->v[i].line.len == 0) {
-            buf_fini(&t->v[i].line); /* an idle one holds no memory */
-        }
-    }
-    return SY_E_OK;
 }

@@ -286,8 +286,8 @@ finish(struct live *l, struct live_wait *w, enum live_reason reason)
     w->done(w->arg, l, reason);
 }
 
-/* It gives what it has to give. False: it may not. */
-static bool
+/* It gives what it has to give. */
+static enum live_turn
 begin(struct live *l, struct live_wait *w)
 {
     struct live_terminal t;
@@ -299,11 +299,14 @@ begin(struct live *l, struct live_wait *w)
     }
     w->was_unheard = live_has_unheard(l);
     w->scanned = w->has_since ? w->since_seq : transcript_unread(l->transcript);
-    if (w->begin != NULL && !w->begin(w->arg, l)) {
-        return false;
+
+    enum live_turn turn = w->begin != NULL ? w->begin(w->arg, l) : LIVE_TURN_TAKEN;
+
+    if (turn != LIVE_TURN_TAKEN) {
+        return turn;
     }
     w->has_more = w->lines > 1 || (is_busy && (w->lines > 0 || live_has_typed_ahead(l)));
-    return true;
+    return LIVE_TURN_TAKEN;
 }
 
 /* The first one's turn. True: it is done, and so is its memory. */
@@ -313,12 +316,20 @@ look_at(struct live *l, struct live_wait *w, uint64_t *ret_next)
     enum live_reason reason = LIVE_CANCELLED;
     uint64_t now = clock_mono_ns();
 
-    if (w->began_ns == 0 && !w->is_cancelled && !l->is_removed) {
+    if ((w->began_ns == 0 || w->is_beginning) && !w->is_cancelled && !l->is_removed) {
         w->began_ns = now;
         l->used_ns = now;
-        if (!begin(l, w)) {
+
+        enum live_turn turn = begin(l, w);
+
+        w->is_beginning = turn == LIVE_TURN_LATER;
+        if (turn == LIVE_TURN_REFUSED) {
             finish(l, w, LIVE_REFUSED);
             return true;
+        }
+        if (turn == LIVE_TURN_LATER) {
+            *ret_next = now;
+            return false;
         }
     }
     if (!is_done(l, w, now, &reason, ret_next)) {
@@ -352,9 +363,12 @@ look(struct live *l)
     }
 
     uint64_t now = clock_mono_ns();
+    uint64_t wait_ms = next > now ? (next - now) / NS_PER_MS + 1 : 0;
 
+    /* One that is due at once runs again before anything is read (libuv before 1.45). */
+    wait_ms = l->waits->is_beginning && wait_ms == 0 ? 1 : wait_ms;
     uv_update_time(l->timer.loop);
-    uv_timer_start(&l->timer, live_on_timer, next > now ? (next - now) / NS_PER_MS + 1 : 0, 0);
+    uv_timer_start(&l->timer, live_on_timer, wait_ms, 0);
 }
 
 /*
@@ -393,6 +407,7 @@ live_wait(struct live *l, struct live_wait *w)
     *last = w;
     w->next = NULL;
     w->began_ns = 0;
+    w->is_beginning = false;
     w->is_cancelled = false;
     w->saw_running = false;
     w->lines = 0;

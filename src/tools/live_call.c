@@ -27,17 +27,20 @@ struct live_call {
     struct pattern *pattern; /* NULL: none */
     struct pattern_scan *scan;
     enum live_reason reason;
-    bool loses_input;        /* a line of it is too long for the terminal */
-    bool wrote_nothing;      /* it had ended by its turn */
-    bool has_signalled;      /* and by a signal of this call before that */
-    struct sy_error refused; /* what `begin` could not do */
-    uint64_t began_ns;       /* when its turn came */
+    struct live_typing *typing; /* NULL: nothing is being typed */
+    bool is_made;               /* `input` is what is typed */
+    bool loses_input;           /* a line of it is too long for the terminal */
+    bool wrote_nothing;         /* it had ended by its turn */
+    bool has_signalled;         /* and by a signal of this call before that */
+    struct sy_error refused;    /* what `begin` could not do */
+    uint64_t began_ns;          /* when its turn came */
 };
 
 void
 live_call_free(struct live_call *lc)
 {
     if (lc != NULL) {
+        live_typing_free(lc->typing);
         buf_fini(&lc->input);
         strv_fini(&lc->keys);
         pattern_scan_free(lc->scan);
@@ -46,8 +49,9 @@ live_call_free(struct live_call *lc)
     }
 }
 
+/* The bytes that its texts and keys are, on a terminal of the size that it is to have. */
 static bool
-give(struct live_call *lc)
+make_input(struct live_call *lc)
 {
     const struct live_order *o = &lc->order;
     enum sy_code rc = SY_E_OK;
@@ -66,30 +70,51 @@ give(struct live_call *lc)
         return false;
     }
     rc = live_input_make(&lc->input, lc->live, &lc->keys, o, &lc->refused);
-    if (rc != SY_E_OK) {
-        return false;
-    }
+    lc->is_made = rc == SY_E_OK;
     lc->wait.lines = live_input_lines(&lc->input);
-    if (o->ends_input) {
-        rc = live_write_last(lc->live, buf_view(&lc->input), lc->input.len, &lc->refused);
-    } else if (lc->input.len > 0) {
-        rc = live_write(lc->live, buf_view(&lc->input), lc->input.len, &lc->refused);
-        lc->loses_input = rc == SY_E_OK && live_has_lost_input(lc->live);
+    return lc->is_made;
+}
+
+static enum live_turn
+give(struct live_call *lc)
+{
+    bool is_later = false;
+
+    if (!lc->is_made && !make_input(lc)) {
+        return LIVE_TURN_REFUSED;
     }
-    return rc == SY_E_OK;
+    if (lc->input.len == 0 && !lc->order.ends_input) {
+        return LIVE_TURN_TAKEN;
+    }
+    if (lc->typing == NULL) {
+        lc->typing = live_typing_new();
+    }
+
+    enum sy_code rc = lc->typing == NULL
+                          ? sy_err_nomem(&lc->refused)
+                          : live_write(lc->live, lc->typing, buf_view(&lc->input), lc->input.len,
+                                       lc->order.ends_input, &is_later, &lc->refused);
+
+    if (rc == SY_E_OK && is_later) {
+        return LIVE_TURN_LATER;
+    }
+    live_typing_free(lc->typing);
+    lc->typing = NULL;
+    lc->loses_input = rc == SY_E_OK && !lc->order.ends_input && live_has_lost_input(lc->live);
+    return rc == SY_E_OK ? LIVE_TURN_TAKEN : LIVE_TURN_REFUSED;
 }
 
 /* Its turn. One that has ended meanwhile is told as ended, whatever it was to be given. */
-static bool
+static enum live_turn
 on_turn(void *arg, struct live *l)
 {
     struct live_call *lc = arg;
     struct live_state state;
 
     live_get_state(l, &state);
-    lc->began_ns = clock_mono_ns();
+    lc->began_ns = lc->is_made ? lc->began_ns : clock_mono_ns();
     lc->wrote_nothing = !state.is_running;
-    return !state.is_running || give(lc);
+    return state.is_running ? give(lc) : LIVE_TURN_TAKEN;
 }
 
 static void

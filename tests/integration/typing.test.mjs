@@ -54,6 +54,38 @@ test('a big write holds nobody up and arrives whole (A17)', async (t) => {
   assert.match(all.output, /^q+/);
 });
 
+// None of these is a command that is whole: each is read again in pieces.
+const slow = Array.from({ length: 1000 }, (_, i) => `    if (value[${i}] != 'x${i}') { it's("${i}); }`).join('\n');
+
+test('a paste that takes long to be judged holds nobody up', async (t) => {
+  const s = await open(t);
+  const of = { tty: true, until: 'prompt', yield_time_ms: 20_000 };
+  const shell = await s.tool('exec_command', { command: ['bash', '--norc', '-i'], ...of });
+  const other = await s.tool('exec_command', { command: ['bash', '--norc', '-i'], ...of });
+  const paste = s.type(shell.session_id, `cat >/dev/null <<'EOF'\n${slow}\nEOF\necho ar""rived\n`, { pattern: 'arrived', yield_time_ms: 60_000 });
+
+  assert.equal((await s.tool('shell_command', { command: 'echo ok' })).output, 'ok\n');
+  assert.equal((await s.type(other.session_id, 'echo he""re\n', { pattern: 'here' })).reason, 'pattern');
+
+  // It is still being judged: nothing of it has been typed.
+  const log = await s.server.client.readResource({ uri: `shellyard://session/${shell.session_id}/log` });
+
+  assert.doesNotMatch(log.contents[0].text, /cat/);
+  assert.equal((await paste).reason, 'pattern');
+});
+
+test('a paste that is being judged can be cancelled, and then nothing of it is typed', async (t) => {
+  const s = await open(t);
+  const shell = await s.tool('exec_command', { command: ['bash', '--norc', '-i'], tty: true, until: 'prompt', yield_time_ms: 20_000 });
+  const stop = new AbortController();
+  const typed = { session_id: shell.session_id, chars: `cat >/dev/null <<'EOF'\n${slow}\nEOF\n` };
+  const paste = s.server.client.callTool({ name: 'write_stdin', arguments: typed }, undefined, { signal: stop.signal });
+
+  stop.abort();
+  await assert.rejects(paste);
+  assert.doesNotMatch((await s.type(shell.session_id, 'echo cle""an\n', { pattern: 'clean' })).output, /cat/);
+});
+
 test('Ctrl-C is not behind what nobody reads, and says what it drops', async (t) => {
   const s = await open(t);
   const r = await s.exec('sleep 300; echo rest', { tty: true, yield_time_ms: 250 });

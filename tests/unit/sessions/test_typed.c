@@ -20,13 +20,11 @@
 static uint64_t work_ns;
 static uint64_t work_ns_per_byte;
 
-/* In the place of the C library's. */
+/* In the place of the C library's: time is what the judge takes. */
 int
 clock_gettime(clockid_t clock_id, struct timespec *tp)
 {
-    if (clock_id != CLOCK_THREAD_CPUTIME_ID) {
-        return (int)syscall(SYS_clock_gettime, clock_id, tp);
-    }
+    (void)clock_id;
     tp->tv_sec = (time_t)(work_ns / 1000000000U);
     tp->tv_nsec = (long)(work_ns % 1000000000U);
     return 0;
@@ -64,10 +62,26 @@ reader(void)
     return ret;
 }
 
+/* How often it went on later. */
+static unsigned slices;
+
 static enum sy_code
 type(struct typed *t, const struct typed_reader *r, const char *text, struct sy_error *err)
 {
-    return typed_follow(t, r, text, strlen(text), err);
+    struct typed_work w = {.reader = *r};
+    bool is_later = true;
+    enum sy_code rc = SY_E_OK;
+
+    while (rc == SY_E_OK && is_later) {
+        const uint64_t began_ns = work_ns;
+
+        rc = typed_follow(t, &w, text, strlen(text), &is_later, err);
+        slices += is_later ? 1 : 0;
+        /* One text is judged whole, a line in pieces too. */
+        assert_true(work_ns - began_ns < (LIMIT_TYPED_SLICE_MS + 40) * 1000000ULL);
+    }
+    typed_work_fini(&w);
+    return rc;
 }
 
 static void
@@ -267,6 +281,43 @@ works_for_the_judge_no_longer_than_it_may(void **state)
 }
 
 static void
+goes_on_later_where_the_judge_takes_long(void **state)
+{
+    (void)state;
+    struct typed_reader r = reader();
+    struct typed t;
+    struct typed_work w = {.reader = r};
+    bool is_later = false;
+
+    typed_init(&t, false);
+    work_ns_per_byte = 1000000;
+    slices = 0;
+    assert_int_equal(type(&t, &r, "echo\necho\necho\necho\necho\necho\n", NULL), SY_E_OK);
+    assert_in_range(slices, 1, 3);
+    /* Each way by itself, and the end. */
+    slices = 0;
+    assert_int_equal(type(&t, &r, "a\033[D\033[Cb12345678\rtouch x\n", NULL), SY_E_DENIED);
+    assert_in_range(slices, 4, 10);
+    r.is_over = true;
+    slices = 0;
+    assert_int_equal(type(&t, &r, "a\033[D\033[Cb12345678", NULL), SY_E_OK);
+    assert_in_range(slices, 4, 10);
+    assert_int_equal(type(&t, &r, "\025echo\r; touch x", NULL), SY_E_DENIED);
+    /* Until it is over nothing stands there. */
+    r.is_over = false;
+    assert_int_equal(type(&t, &r, "\r", NULL), SY_E_OK);
+    assert_int_equal(typed_follow(&t, &w, "echo 45678\necho", 15, &is_later, NULL), SY_E_OK);
+    assert_true(is_later);
+    assert_true(typed_is_idle(&t));
+    assert_int_equal(typed_follow(&t, &w, "echo 45678\necho", 15, &is_later, NULL), SY_E_OK);
+    assert_false(is_later);
+    assert_int_equal(typed_length(&t), 4);
+    typed_work_fini(&w);
+    typed_fini(&t);
+    work_ns_per_byte = 0;
+}
+
+static void
 follows_one_way_again_behind_a_line_that_had_several(void **state)
 {
     (void)state;
@@ -301,6 +352,7 @@ main(void)
         cmocka_unit_test(refuses_a_line_that_it_can_not_hold),
         cmocka_unit_test(works_for_the_judge_no_longer_than_it_may),
         cmocka_unit_test(judges_each_line_of_a_block_that_it_can_not_hold),
+        cmocka_unit_test(goes_on_later_where_the_judge_takes_long),
         cmocka_unit_test(follows_one_way_again_behind_a_line_that_had_several),
     };
 

@@ -1,0 +1,219 @@
+/*
+ * What is typed, in all the ways to take it (typed.c), as far as judging it takes no longer than a
+ * slice: other sessions are served before it goes on.
+ */
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/limits.h"
+#include "base/mem.h"
+#include "sessions/sessions_internal.h"
+
+static enum sy_code
+copy(struct typed_reading *ret, const struct typed_reading *t)
+{
+    *ret = *t;
+    ret->line = (struct buf){.max = t->line.max};
+    ret->block = (struct buf){.max = t->block.max};
+
+    enum sy_code rc = buf_add(&ret->line, buf_view(&t->line), t->line.len);
+
+    return rc == SY_E_OK ? buf_add(&ret->block, buf_view(&t->block), t->block.len) : rc;
+}
+
+/* Each way has its own line from here on. */
+static enum sy_code
+part_ways(struct typed *t)
+{
+    for (enum typed_kind kind = TYPED_PASTES; kind < TYPED_KINDS; kind++) {
+        bool is_there = false;
+
+        for (size_t i = 1; i < t->n; i++) {
+            is_there = is_there || t->v[i].kind == kind;
+        }
+        if (!is_there) {
+            struct typed_reading *added = &t->v[t->n++];
+            enum sy_code rc = copy(added, &t->v[0]);
+
+            added->kind = kind;
+            if (rc != SY_E_OK) {
+                return rc;
+            }
+        }
+    }
+    return SY_E_OK;
+}
+
+static bool
+is_same(const struct typed_reading *a, const struct typed_reading *b)
+{
+    return a->line.len == b->line.len && a->block.len == b->block.len &&
+           a->n_starts == b->n_starts && a->is_cut == b->is_cut && a->is_loose == b->is_loose &&
+           a->given == b->given && a->escape == 0 && b->escape == 0 && !a->loses_next &&
+           !b->loses_next && a->is_quoted == b->is_quoted && a->is_paste == b->is_paste &&
+           a->closing == b->closing &&
+           memcmp(a->starts, b->starts, a->n_starts * sizeof(a->starts[0])) == 0 &&
+           memcmp(buf_view(&a->line), buf_view(&b->line), a->line.len) == 0 &&
+           memcmp(buf_view(&a->block), buf_view(&b->block), a->block.len) == 0;
+}
+
+/* Those that have come to the same as the first are no ways of their own any more. */
+static void
+join_ways(struct typed *t)
+{
+    for (size_t i = t->n - 1; i > 0; i--) {
+        if (is_same(&t->v[i], &t->v[0])) {
+            typed_reading_fini(&t->v[i]);
+            t->v[i] = t->v[--t->n];
+        }
+    }
+}
+
+/* Does it not mean the same to all? */
+static bool
+parts_ways(const struct typed *t, const struct typed_reader *r, unsigned char c)
+{
+    const bool is_control = c < 0x20 && c != '\t' && c != '\n' && c != '\r';
+
+    if (t->v[0].is_pipe || t->n == TYPED_KINDS) {
+        return false;
+    }
+    /* Nothing is there that it could do anything to. */
+    if (c == 0x04 && t->v[0].line.len == 0 && t->v[0].block.len == 0) {
+        return !r->modes.is_common;
+    }
+    return is_control || !r->modes.is_common;
+}
+
+/* The next byte, by each of the ways. False: the slice is over, and some have not followed it. */
+static bool
+follow_next(struct typed_work *w, char c, uint64_t until_ns, enum sy_code *ret,
+            struct sy_error *err)
+{
+    const bool is_end = c == '\r' || c == '\n';
+
+    if (!w->has_parted) {
+        if (parts_ways(&w->now, &w->reader, (unsigned char)c) && part_ways(&w->now) != SY_E_OK) {
+            *ret = sy_err_nomem(err);
+            return true;
+        }
+        if (is_end && w->reader.modes.is_common) {
+            join_ways(&w->now); /* nothing is judged twice */
+        }
+        w->has_parted = true;
+        w->way = 0;
+    }
+    while (w->way < w->now.n && *ret == SY_E_OK) {
+        *ret = typed_follow_byte(&w->now.v[w->way++], &w->reader, c, err);
+        /* What is judged at all ends a line, or is a control character. */
+        if ((unsigned char)c < 0x20 && *ret == SY_E_OK && clock_mono_ns() >= until_ns) {
+            return false;
+        }
+    }
+    if (is_end) {
+        join_ways(&w->now);
+    }
+    w->has_parted = false;
+    return true;
+}
+
+/* False: it goes on later. */
+static bool
+follow(struct typed_work *w, const char *bytes, size_t n, uint64_t until_ns, enum sy_code *ret,
+       struct sy_error *err)
+{
+    while (w->at < n && *ret == SY_E_OK) {
+        if (!follow_next(w, bytes[w->at], until_ns, ret, err)) {
+            return false;
+        }
+        w->at++;
+        w->way = 0;
+    }
+    while (w->reader.is_over && w->way < w->now.n && *ret == SY_E_OK) {
+        *ret = typed_judge_end(&w->now.v[w->way++], &w->reader, err);
+        if (w->way < w->now.n && clock_mono_ns() >= until_ns) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* What is refused leaves no trace: it is followed on a copy. */
+static enum sy_code
+begin(struct typed_work *w, const struct typed *t)
+{
+    enum sy_code rc = SY_E_OK;
+
+    for (size_t i = 0; i < t->n && rc == SY_E_OK; i++) {
+        struct typed_reading *r = &w->now.v[w->now.n++];
+
+        rc = copy(r, &t->v[i]);
+        if (!w->reader.knows_paste) {
+            r->is_paste = false;
+            r->closing = 0;
+        }
+        typed_add_start(r);
+    }
+    w->left_ns = (w->reader.takes_long ? LIMIT_TYPED_BLOCK_MS : LIMIT_TYPED_MS) * 1000000ULL;
+    w->has_begun = true;
+    return rc;
+}
+
+/* A refusal of what seems harmless is the fault of what stands before it on the line. */
+static void
+tell_line(const struct typed *t, const char *bytes, size_t n, struct sy_error *err)
+{
+    bool is_first =
+        n == 0 || (memchr(bytes, '\n', n - 1) == NULL && memchr(bytes, '\r', n - 1) == NULL);
+
+    if (err != NULL && t->v[0].line.len > 0 && is_first) {
+        const struct sy_error why = *err;
+
+        (void)sy_err_set(err, why.code, "%.170s; %zu bytes of it stand there already%s", why.msg,
+                         t->v[0].line.len, t->v[0].is_pipe ? "" : " (Ctrl-U clears)");
+    }
+}
+
+void
+typed_work_fini(struct typed_work *w)
+{
+    typed_fini(&w->now);
+    *w = (struct typed_work){.now.n = 0};
+}
+
+enum sy_code
+typed_follow(struct typed *t, struct typed_work *w, const char *bytes, size_t n, bool *ret_later,
+             struct sy_error *err)
+{
+    const uint64_t until_ns = clock_mono_ns() + LIMIT_TYPED_SLICE_MS * 1000000ULL;
+    const uint64_t began_ns = typed_work_ns();
+    enum sy_code rc = w->has_begun ? SY_E_OK : begin(w, t);
+
+    *ret_later = false;
+    if (rc != SY_E_OK) {
+        return sy_err_nomem(err);
+    }
+    w->reader.until_ns = began_ns + w->left_ns;
+    if (!follow(w, bytes, n, until_ns, &rc, err)) {
+        const uint64_t took_ns = typed_work_ns() - began_ns;
+
+        w->left_ns -= took_ns < w->left_ns ? took_ns : w->left_ns;
+        *ret_later = true;
+        return SY_E_OK;
+    }
+    if (rc != SY_E_OK) {
+        if (rc == SY_E_DENIED) {
+            tell_line(t, bytes, n, err);
+        }
+        return rc;
+    }
+    typed_fini(t);
+    *t = w->now;
+    w->now.n = 0;
+    for (size_t i = 0; i < t->n; i++) {
+        if (t->v[i].line.len == 0) {
+            buf_fini(&t->v[i].line); /* an idle one holds no memory */
+        }
+    }
+    return SY_E_OK;
+}

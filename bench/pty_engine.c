@@ -60,7 +60,7 @@ on_turn(void *arg, struct live *l)
         return LIVE_TURN_TAKEN;
     }
 
-    enum sy_code rc = live_write(l, e->typing, e->typed, e->n_typed, false, &is_later, NULL);
+    enum sy_code rc = live_write(l, e->typing, e->typed, e->n_typed, &is_later, NULL);
 
     return rc != SY_E_OK ? LIVE_TURN_REFUSED : is_later ? LIVE_TURN_LATER : LIVE_TURN_TAKEN;
 }
@@ -126,7 +126,7 @@ pty_engine_new(struct pty_engine **ret, struct sy_error *err)
     if (rc == SY_E_OK) {
         rc = live_store_new(&e->store, &store, err);
     }
-    e->typing = live_typing_new();
+    e->typing = live_typing_new(false);
     *ret = e;
     return rc == SY_E_OK && e->typing == NULL ? sy_err_nomem(err) : rc;
 }

@@ -424,20 +424,35 @@ follow_typed(struct live *l, struct live_typing *typing, const char *bytes, size
     return rc;
 }
 
+/* Has its shell read all that was typed, and come back for a new command? It says so by its mark
+ * (marks.c), whatever the lines before were to the judge. */
+static bool
+is_at_new_prompt(const struct live *l, const struct live_terminal *t)
+{
+    return l->prompted_ns > l->typed_ns && t->is_at_prompt && orch_unwritten(l->call) == 0 &&
+           !live_has_typed_ahead(l);
+}
+
 /*
- * Follows what is typed. Of a password that a program reads, or a shell's own `read`, the line is
+ * Of a password that a program reads, or a shell's own `read`, the line is
  * nobody's command and is looked at by nobody; what comes behind it may be one. A shell that reads
  * commands without an echo takes them all the same.
  */
 static void
 begin_typing(struct live_typing *ret, const struct live *l, const struct live_terminal *t,
-             const struct typed_reader *by, const char *bytes, size_t n)
+             const char *bytes, size_t n)
 {
     struct typed_reader *r = &ret->work.reader;
 
+    if (l->typed != NULL && is_at_new_prompt(l, t)) {
+        typed_begin_anew(l->typed);
+    }
     typed_work_fini(&ret->work);
-    *ret = (struct live_typing){.typed_at = l->typings, .is_hidden = live_tty_hides(l, t)};
-    *r = *by;
+    ret->typed_at = l->typings;
+    ret->is_hidden = live_tty_hides(l, t);
+    ret->skipped = 0;
+    r->call = ret->is_person ? NULL : l->call;
+    r->is_over = ret->is_last;
     r->knows_paste = l->screen != NULL && terminal_state(l->screen)->keys.bracketed_paste;
     r->takes_long = takes_long(l, t, n);
     typed_modes(&r->modes, orch_terminal_fd(l->call));
@@ -465,8 +480,8 @@ count_owed(const struct live *l, const struct live_terminal *t, const char *byte
 }
 
 static enum sy_code
-write_input(struct live *l, struct live_typing *typing, const struct typed_reader *by,
-            const void *bytes, size_t n, bool *ret_later, struct sy_error *err)
+write_input(struct live *l, struct live_typing *typing, const void *bytes, size_t n,
+            bool *ret_later, struct sy_error *err)
 {
     struct live_terminal t;
 
@@ -475,7 +490,7 @@ write_input(struct live *l, struct live_typing *typing, const struct typed_reade
     }
     (void)live_get_terminal(l, &t);
     if (!typing->work.has_begun || typing->typed_at != l->typings) {
-        begin_typing(typing, l, &t, by, bytes, n);
+        begin_typing(typing, l, &t, bytes, n);
     }
 
     enum sy_code rc = follow_typed(l, typing, bytes, n, ret_later, err);
@@ -498,9 +513,9 @@ write_input(struct live *l, struct live_typing *typing, const struct typed_reade
         l->has_lost_input = is_lost;
         l->typed_ns = clock_mono_ns();
         l->owed = count_owed(l, &t, bytes, n);
-        orch_tell_typed(l->call, bytes, n, is_hidden, by->call == NULL);
+        orch_tell_typed(l->call, bytes, n, is_hidden, typing->is_person);
     }
-    if (rc == SY_E_OK && by->is_over) {
+    if (rc == SY_E_OK && typing->is_last) {
         orch_close_input(l->call);
     }
     orch_wake(l->driver);
@@ -508,9 +523,14 @@ write_input(struct live *l, struct live_typing *typing, const struct typed_reade
 }
 
 struct live_typing *
-live_typing_new(void)
+live_typing_new(bool is_last)
 {
-    return mem_alloc_zero(1, sizeof(struct live_typing));
+    struct live_typing *ret = mem_alloc_zero(1, sizeof(*ret));
+
+    if (ret != NULL) {
+        ret->is_last = is_last;
+    }
+    return ret;
 }
 
 void
@@ -523,27 +543,24 @@ live_typing_free(struct live_typing *typing)
 }
 
 enum sy_code
-live_write(struct live *l, struct live_typing *typing, const void *bytes, size_t n, bool is_last,
-           bool *ret_later, struct sy_error *err)
+live_write(struct live *l, struct live_typing *typing, const void *bytes, size_t n, bool *ret_later,
+           struct sy_error *err)
 {
-    const struct typed_reader by = {.call = l->call, .is_over = is_last};
-
     *ret_later = false;
-    return write_input(l, typing, &by, bytes, n, ret_later, err);
+    return write_input(l, typing, bytes, n, ret_later, err);
 }
 
 enum sy_code
 live_type(struct live *l, const void *bytes, size_t n, struct sy_error *err)
 {
-    const struct typed_reader nobody = {.call = NULL};
-    struct live_typing typing = {.skipped = 0};
+    struct live_typing typing = {.is_person = true};
     enum sy_code rc = SY_E_OK;
     bool is_later = true;
 
     /* Without a judge it takes no time. */
     while (rc == SY_E_OK && is_later) {
         is_later = false;
-        rc = write_input(l, &typing, &nobody, bytes, n, &is_later, err);
+        rc = write_input(l, &typing, bytes, n, &is_later, err);
     }
     return rc;
 }

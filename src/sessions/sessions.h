@@ -190,10 +190,10 @@ struct transcript *live_transcript(struct live *l);
  * call's own. SY_E_ARG: it has ended, or reads nothing.
  */
 struct live_typing;
-struct live_typing *live_typing_new(void) SY_NODISCARD; /* NULL: no memory */
-void live_typing_free(struct live_typing *typing);      /* accepts NULL */
+struct live_typing *live_typing_new(bool is_last) SY_NODISCARD; /* NULL: no memory */
+void live_typing_free(struct live_typing *typing);              /* accepts NULL */
 enum sy_code live_write(struct live *l, struct live_typing *typing, const void *bytes, size_t n,
-                        bool is_last, bool *ret_later, struct sy_error *err) SY_NODISCARD;
+                        bool *ret_later, struct sy_error *err) SY_NODISCARD;
 /*
  * Input of a person who has joined the session (attach.h). No rule judges it. A line that the
  * person leaves half typed and somebody else submits is judged whole all the same; of what the

@@ -30,8 +30,6 @@ struct live_store {
 /* Ctrl-C. Without a terminal the session makes a signal of it, and its command never reads it. */
 #define TYPED_INTERRUPT '\003'
 
-#define TYPED_STARTS 8
-
 /* What an escape sequence takes with it, where programs differ, and who takes no sequences. */
 enum typed_kind {
     TYPED_KEYS,    /* an editor of lines that knows sequences; the first of all */
@@ -51,15 +49,14 @@ enum typed_kind {
 struct typed_reading {
     enum typed_kind kind;
     struct buf line;
-    struct buf block;            /* the lines before it, where they are no whole command yet */
-    size_t starts[TYPED_STARTS]; /* where in the line something may begin that is one by itself */
-    size_t n_starts;
-    size_t given;         /* so much of the line has been read, and can't be taken back */
-    uint64_t spent_ns;    /* work at judging what is not whole */
-    bool is_pipe;         /* nobody edits: each byte is itself, and lines end by newlines alone */
-    bool is_cut;          /* some of the line had no room */
-    bool is_loose;        /* some of the block had none: what ends it can't be known */
-    bool is_quoted;       /* Ctrl-V came: the next byte is itself */
+    struct buf block;  /* the lines before it, where they are no whole command yet */
+    struct buf starts; /* of size_t: where in the line something may begin that is one by itself */
+    size_t given;      /* so much of the line has been read, and can't be taken back */
+    uint64_t spent_ns; /* work at judging what is not whole */
+    bool is_pipe;      /* nobody edits: each byte is itself, and lines end by newlines alone */
+    bool is_cut;       /* some of the line had no room */
+    bool is_loose;     /* some of the block had none: what ends it can't be known */
+    bool is_quoted;    /* Ctrl-V came: the next byte is itself */
     unsigned char escape; /* inside of an escape sequence: which kind; 0: none */
     unsigned param;       /* its number, as far as it is one */
     unsigned escaped;     /* how many bytes of it have come behind ESC */
@@ -114,6 +111,8 @@ struct typed_work {
 /* One call's input to a session (live_write). */
 struct live_typing {
     struct typed_work work;
+    bool is_last;      /* the input ends behind it */
+    bool is_person;    /* it is not judged */
     size_t skipped;    /* bytes at its beginning that nobody judges */
     uint64_t typed_at; /* l->typings when it began: where others have typed since, it begins anew */
     bool is_hidden;
@@ -194,6 +193,8 @@ enum sy_code typed_follow(struct typed *t, struct typed_work *w, const char *byt
 void typed_work_fini(struct typed_work *w);
 /* Is it as before anything was typed? */
 bool typed_is_idle(const struct typed *t);
+/* A shell is at its prompt anew: what came before the line that stands there is over. */
+void typed_begin_anew(struct typed *t);
 /* How long the line is that stands there. */
 size_t typed_length(const struct typed *t);
 /* Before anything is typed. `is_pipe`: it has no terminal. */
@@ -205,8 +206,10 @@ void typed_modes(struct typed_modes *ret, int terminal_fd);
 /* For typed_ways.c: one byte, in one of the ways to take it. A write begins where the line is. */
 enum sy_code typed_follow_byte(struct typed_reading *t, const struct typed_reader *r, char c,
                                struct sy_error *err) SY_NODISCARD;
-void typed_add_start(struct typed_reading *t);
+enum sy_code typed_add_start(struct typed_reading *t) SY_NODISCARD; /* SY_E_NOMEM */
 void typed_reading_fini(struct typed_reading *t);
+/* The places in `starts`. */
+const size_t *typed_starts(const struct typed_reading *t, size_t *ret_n);
 
 /*
  * For typed.c. Line: Enter came, and what stands there is whole. End: it is handed over as it

@@ -28,8 +28,10 @@ void
 typed_init(struct typed *t, bool is_pipe)
 {
     *t = (struct typed){.n = 1};
-    t->v[0] = (struct typed_reading){
-        .line.max = LIMIT_TYPED_LINE, .block.max = LIMIT_TYPED_LINE, .is_pipe = is_pipe};
+    t->v[0] = (struct typed_reading){.line.max = LIMIT_TYPED_LINE,
+                                     .block.max = LIMIT_TYPED_LINE,
+                                     .starts.max = LIMIT_TYPED_LINE * sizeof(size_t),
+                                     .is_pipe = is_pipe};
 }
 
 void
@@ -37,6 +39,7 @@ typed_reading_fini(struct typed_reading *t)
 {
     buf_fini(&t->line);
     buf_fini(&t->block);
+    buf_fini(&t->starts);
 }
 
 void
@@ -52,11 +55,21 @@ bool
 typed_is_idle(const struct typed *t)
 {
     const struct typed_reading *r = &t->v[0];
-    const bool is_empty = r->line.len == 0 && r->block.len == 0 && r->n_starts == 0 &&
+    const bool is_empty = r->line.len == 0 && r->block.len == 0 && r->starts.len == 0 &&
                           r->given == 0 && r->closing == 0 && r->escape == 0 && r->spent_ns == 0;
 
     return t->n == 1 && is_empty && !r->is_cut && !r->is_loose && !r->is_quoted && !r->is_paste &&
            !r->loses_next;
+}
+
+void
+typed_begin_anew(struct typed *t)
+{
+    for (size_t i = 0; i < t->n; i++) {
+        buf_fini(&t->v[i].block);
+        t->v[i].is_loose = false;
+        t->v[i].spent_ns = 0;
+    }
 }
 
 size_t
@@ -156,9 +169,13 @@ shorten(struct typed_reading *t)
         t->line.data[t->line.len] = '\0';
     }
     t->is_cut = t->is_cut && t->line.len > 0;
-    while (t->n_starts > 0 && t->starts[t->n_starts - 1] > t->line.len) {
-        t->n_starts--;
+    size_t n = 0;
+    const size_t *starts = typed_starts(t, &n);
+
+    while (n > 0 && starts[n - 1] > t->line.len) {
+        n--;
     }
+    t->starts.len = n * sizeof(*starts);
 }
 
 static void
@@ -170,21 +187,31 @@ erase_character(struct typed_reading *t)
     }
 }
 
-/* A command may begin here. With too many such places the last one gives way. */
-void
-typed_add_start(struct typed_reading *t)
+const size_t *
+typed_starts(const struct typed_reading *t, size_t *ret_n)
 {
-    if (t->line.len == 0 || (t->n_starts > 0 && t->starts[t->n_starts - 1] == t->line.len)) {
-        return;
-    }
-    t->n_starts -= t->n_starts == TYPED_STARTS ? 1 : 0;
-    t->starts[t->n_starts++] = t->line.len;
+    *ret_n = t->starts.len / sizeof(size_t);
+    return (const size_t *)(const void *)t->starts.data;
 }
 
-static void
+/* A command may begin here. */
+enum sy_code
+typed_add_start(struct typed_reading *t)
+{
+    size_t n = 0;
+    const size_t *starts = typed_starts(t, &n);
+
+    if (t->line.len == 0 || (n > 0 && starts[n - 1] == t->line.len)) {
+        return SY_E_OK;
+    }
+    return buf_add(&t->starts, (const char *)&t->line.len, sizeof(t->line.len));
+}
+
+static enum sy_code
 edit(struct typed_reading *t, unsigned char c)
 {
     struct buf *line = &t->line;
+    enum sy_code rc = SY_E_OK;
 
     switch (c) {
     case 0x7F: /* Backspace: a whole character of UTF-8 */
@@ -211,10 +238,11 @@ edit(struct typed_reading *t, unsigned char c)
         erase_word(line, 0);
         break;
     default:
-        typed_add_start(t); /* other control characters move the cursor, or nothing */
+        rc = typed_add_start(t); /* other control characters move the cursor, or nothing */
         break;
     }
     shorten(t);
+    return rc;
 }
 
 /* Does it go on in the next line? Where not, as in a comment, that is a command by itself. */
@@ -237,13 +265,12 @@ submit(struct typed_reading *t, const struct typed_reader *r, struct sy_error *e
 
     if (is_continued(&t->line)) {
         t->line.data[--t->line.len] = '\0';
-        typed_add_start(t);
         t->given = t->kind == TYPED_BYTES ? t->line.len : 0;
-        return SY_E_OK;
+        return typed_add_start(t) == SY_E_OK ? SY_E_OK : sy_err_nomem(err);
     }
     rc = typed_judge_line(t, r, err);
     buf_reset(&t->line);
-    t->n_starts = 0;
+    buf_fini(&t->starts);
     t->given = 0;
     t->is_cut = false;
     return rc;
@@ -306,8 +333,7 @@ follow_key(struct typed_reading *t, const struct typed_reader *r, char c, struct
         return typed_judge_end(t, r, err);
     }
     if (u == 0x7F || (u < 0x20 && c != '\t')) {
-        edit(t, u);
-        return SY_E_OK;
+        return edit(t, u) == SY_E_OK ? SY_E_OK : sy_err_nomem(err);
     }
     return add(t, &c, 1, err);
 }
@@ -394,8 +420,9 @@ typed_follow_byte(struct typed_reading *t, const struct typed_reader *r, char c,
         return follow_paste(t, r, c, err);
     }
     if (!t->is_quoted && skip_escape(t, r->knows_paste, (unsigned char)c)) {
-        if (t->escape == 0) {
-            typed_add_start(t); /* it may have moved the cursor before all that stands there */
+        /* It may have moved the cursor before all that stands there. */
+        if (t->escape == 0 && typed_add_start(t) != SY_E_OK) {
+            return sy_err_nomem(err);
         }
         return is_run ? typed_judge_end(t, r, err) : SY_E_OK;
     }

@@ -54,39 +54,55 @@ blank_keywords(char *text)
     }
 }
 
+/* How a text is cut: each of `ends` ends a line, and what is in `gone` is left out. */
+struct cut {
+    const char *ends;
+    const char *gone;
+};
+
+static enum sy_code
+judge_cut(const char *text, size_t n, const struct cut *cut, struct orch_call *call,
+          bool *ret_is_open, struct sy_error *err)
+{
+    SY_AUTO(buf_fini) struct buf pieces = {.max = (size_t)LIMIT_TYPED_LINE * 2 + 2};
+    enum sy_code rc = SY_E_OK;
+
+    *ret_is_open = false;
+    for (size_t at = 0; at < n && rc == SY_E_OK; at++) {
+        if (strchr(cut->gone, text[at]) == NULL) {
+            rc = buf_add(&pieces, strchr(cut->ends, text[at]) != NULL ? "\n" : text + at, 1);
+        }
+    }
+    if (rc != SY_E_OK) {
+        return sy_err_nomem(err);
+    }
+    if (pieces.len == 0) {
+        return SY_E_OK;
+    }
+    blank_keywords(pieces.data);
+    return orch_judge_typed(call, buf_view(&pieces), ret_is_open, err);
+}
+
 /*
  * Of what is no whole script and will be no other: whatever may begin a command in it does. So
- * each mark of the syntax ends a line, and no text is quoted.
+ * each mark of the syntax ends a line, and no text is quoted. Nor is a word parted by quotes in it.
  */
 static enum sy_code
 judge_pieces(const char *text, size_t n, struct orch_call *call, struct sy_error *err)
 {
-    static const char *const ends[] = {"\"'`(){};&|#$", "\"'`(){};&|#$<>[]=*?!~"};
-    SY_AUTO(buf_fini) struct buf pieces = {.max = (size_t)LIMIT_TYPED_LINE * 2 + 2};
-    bool is_open = true;
+    static const struct cut few = {"\"'`(){};&|#$", "\\"};
+    static const struct cut many = {"\"'`(){};&|#$<>[]=*?!~", "\\"};
+    static const struct cut unquoted = {"`(){};&|#$<>", "\\\"'"};
+    bool is_open = false;
+    enum sy_code rc = judge_cut(text, n, &few, call, &is_open, err);
 
-    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]) && is_open; i++) {
-        enum sy_code rc = SY_E_OK;
-
-        buf_reset(&pieces);
-        for (size_t at = 0; at < n && rc == SY_E_OK; at++) {
-            const char *end = strchr(ends[i], text[at]);
-
-            rc = text[at] == '\\' ? SY_E_OK : buf_add(&pieces, end != NULL ? "\n" : text + at, 1);
-        }
-        if (rc == SY_E_OK && pieces.len > 0) {
-            blank_keywords(pieces.data);
-            rc = orch_judge_typed(call, buf_view(&pieces), &is_open, err);
-        } else if (rc != SY_E_OK) {
-            return sy_err_nomem(err);
-        } else {
-            is_open = false;
-        }
-        if (rc != SY_E_OK) {
-            return rc;
-        }
+    if (rc == SY_E_OK && is_open) {
+        rc = judge_cut(text, n, &many, call, &is_open, err);
     }
-    return SY_E_OK;
+    if (rc == SY_E_OK && (memchr(text, '"', n) != NULL || memchr(text, '\'', n) != NULL)) {
+        rc = judge_cut(text, n, &unquoted, call, &is_open, err);
+    }
+    return rc;
 }
 
 /* What no bash would read, another shell may: zsh and fish run what stands behind a first `;`. */
@@ -103,16 +119,17 @@ judge_line(const struct typed_reading *t, struct orch_call *call, bool *ret_is_o
            struct sy_error *err)
 {
     bool ignored = false;
+    size_t n = 0;
+    const size_t *starts = typed_starts(t, &n);
     enum sy_code rc = SY_E_OK;
 
     *ret_is_open = false;
     if (t->line.len > 0) {
         rc = judge_text(buf_view(&t->line), call, ret_is_open, err);
     }
-    for (size_t i = 0; i < t->n_starts && rc == SY_E_OK; i++) {
-        rc = t->starts[i] < t->line.len
-                 ? judge_text(t->line.data + t->starts[i], call, &ignored, err)
-                 : SY_E_OK;
+    for (size_t i = 0; i < n && rc == SY_E_OK; i++) {
+        rc = starts[i] < t->line.len ? judge_text(t->line.data + starts[i], call, &ignored, err)
+                                     : SY_E_OK;
     }
     return rc;
 }

@@ -15,10 +15,12 @@ copy(struct typed_reading *ret, const struct typed_reading *t)
     *ret = *t;
     ret->line = (struct buf){.max = t->line.max};
     ret->block = (struct buf){.max = t->block.max};
+    ret->starts = (struct buf){.max = t->starts.max};
 
     enum sy_code rc = buf_add(&ret->line, buf_view(&t->line), t->line.len);
 
-    return rc == SY_E_OK ? buf_add(&ret->block, buf_view(&t->block), t->block.len) : rc;
+    rc = rc == SY_E_OK ? buf_add(&ret->block, buf_view(&t->block), t->block.len) : rc;
+    return rc == SY_E_OK ? buf_add(&ret->starts, buf_view(&t->starts), t->starts.len) : rc;
 }
 
 /* Each way has its own line from here on. */
@@ -48,11 +50,11 @@ static bool
 is_same(const struct typed_reading *a, const struct typed_reading *b)
 {
     return a->line.len == b->line.len && a->block.len == b->block.len &&
-           a->n_starts == b->n_starts && a->is_cut == b->is_cut && a->is_loose == b->is_loose &&
+           a->starts.len == b->starts.len && a->is_cut == b->is_cut && a->is_loose == b->is_loose &&
            a->given == b->given && a->escape == 0 && b->escape == 0 && !a->loses_next &&
            !b->loses_next && a->is_quoted == b->is_quoted && a->is_paste == b->is_paste &&
            a->closing == b->closing &&
-           memcmp(a->starts, b->starts, a->n_starts * sizeof(a->starts[0])) == 0 &&
+           memcmp(buf_view(&a->starts), buf_view(&b->starts), a->starts.len) == 0 &&
            memcmp(buf_view(&a->line), buf_view(&b->line), a->line.len) == 0 &&
            memcmp(buf_view(&a->block), buf_view(&b->block), a->block.len) == 0;
 }
@@ -152,7 +154,7 @@ begin(struct typed_work *w, const struct typed *t)
             r->is_paste = false;
             r->closing = 0;
         }
-        typed_add_start(r);
+        rc = rc == SY_E_OK ? typed_add_start(r) : rc;
     }
     w->left_ns = (w->reader.takes_long ? LIMIT_TYPED_BLOCK_MS : LIMIT_TYPED_MS) * 1000000ULL;
     w->has_begun = true;

@@ -87,13 +87,12 @@ give(struct live_call *lc)
         return LIVE_TURN_TAKEN;
     }
     if (lc->typing == NULL) {
-        lc->typing = live_typing_new();
+        lc->typing = live_typing_new(lc->order.ends_input);
     }
 
-    enum sy_code rc = lc->typing == NULL
-                          ? sy_err_nomem(&lc->refused)
-                          : live_write(lc->live, lc->typing, buf_view(&lc->input), lc->input.len,
-                                       lc->order.ends_input, &is_later, &lc->refused);
+    enum sy_code rc = lc->typing == NULL ? sy_err_nomem(&lc->refused)
+                                         : live_write(lc->live, lc->typing, buf_view(&lc->input),
+                                                      lc->input.len, &is_later, &lc->refused);
 
     if (rc == SY_E_OK && is_later) {
         return LIVE_TURN_LATER;

@@ -86,6 +86,23 @@ test('a paste that is being judged can be cancelled, and then nothing of it is t
   assert.doesNotMatch((await s.type(shell.session_id, 'echo cle""an\n', { pattern: 'clean' })).output, /cat/);
 });
 
+test('a shell at its prompt again has left behind what was no whole command', async (t) => {
+  const s = await open(t, { rules: [{ program: 'touch', decision: 'forbid' }] });
+  const shell = await s.tool('exec_command', { command: ['bash', '--norc', '-i'], tty: true, until: 'prompt', yield_time_ms: 20_000 });
+  const type = (chars) => s.type(shell.session_id, chars, { until: 'prompt', yield_time_ms: 60_000 });
+  const harmless = `echo 'one (touch x) "two"'\n`;
+
+  assert.equal((await type(harmless)).reason, 'prompt');
+  assert.equal((await type(`cat >/dev/null <<'EOF'\n${slow}\nEOF\n`)).reason, 'prompt');
+  assert.equal((await type(harmless)).reason, 'prompt');
+  // And what is typed to a program that has ended is no beginning of a command.
+  await s.type(shell.session_id, `cat >/dev/null\n`, { until: 'input' });
+  await s.type(shell.session_id, `I don't know\n`, { until: 'input' });
+  assert.equal((await type('\u0004')).reason, 'prompt');
+  assert.equal((await type(harmless)).reason, 'prompt');
+  assert.match((await type('touch x\n')).text, /forbidden/);
+});
+
 test('Ctrl-C is not behind what nobody reads, and says what it drops', async (t) => {
   const s = await open(t);
   const r = await s.exec('sleep 300; echo rest', { tty: true, yield_time_ms: 250 });

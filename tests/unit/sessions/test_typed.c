@@ -62,8 +62,9 @@ reader(void)
     return ret;
 }
 
-/* How often it went on later. */
+/* How often it went on later, and how long it may take at once: one text is judged whole. */
 static unsigned slices;
+static uint64_t most_ns = (LIMIT_TYPED_SLICE_MS + 40) * 1000000ULL;
 
 static enum sy_code
 type(struct typed *t, const struct typed_reader *r, const char *text, struct sy_error *err)
@@ -77,8 +78,7 @@ type(struct typed *t, const struct typed_reader *r, const char *text, struct sy_
 
         rc = typed_follow(t, &w, text, strlen(text), &is_later, err);
         slices += is_later ? 1 : 0;
-        /* One text is judged whole, a line in pieces too. */
-        assert_true(work_ns - began_ns < (LIMIT_TYPED_SLICE_MS + 40) * 1000000ULL);
+        assert_true(work_ns - began_ns < most_ns);
     }
     typed_work_fini(&w);
     return rc;
@@ -281,6 +281,56 @@ works_for_the_judge_no_longer_than_it_may(void **state)
 }
 
 static void
+judges_from_each_place_where_a_write_began(void **state)
+{
+    (void)state;
+    struct typed_reader r = reader();
+    struct typed t;
+
+    typed_init(&t, false);
+    for (int i = 0; i < 40; i++) {
+        assert_int_equal(type(&t, &r, "a", NULL), SY_E_OK);
+    }
+    assert_int_equal(type(&t, &r, "to", NULL), SY_E_OK);
+    assert_int_equal(type(&t, &r, "uch x", NULL), SY_E_OK);
+    for (int i = 0; i < 40; i++) {
+        assert_int_equal(type(&t, &r, "a", NULL), SY_E_OK);
+    }
+    assert_int_equal(type(&t, &r, "\n", NULL), SY_E_DENIED);
+    /* What is erased begins nowhere. */
+    assert_int_equal(type(&t, &r, "\177\177\177\177\025ls", NULL), SY_E_OK);
+    assert_int_equal(type(&t, &r, "\n", NULL), SY_E_OK);
+    assert_true(typed_is_idle(&t));
+    typed_fini(&t);
+}
+
+static void
+parts_no_word_where_quotes_stand_in_it(void **state)
+{
+    (void)state;
+    struct typed_reader r = reader();
+    struct typed t;
+
+    typed_init(&t, false);
+    most_ns *= 100;
+    work_ns_per_byte = 50000000;
+    assert_int_equal(type(&t, &r, "echo \"\na\nb\nc\n", NULL), SY_E_OK);
+    work_ns_per_byte = 0;
+    most_ns /= 100;
+    assert_int_equal(type(&t, &r, "t\"\"ouch x \"\n", NULL), SY_E_DENIED);
+    assert_int_equal(type(&t, &r, "t'o'uc\\h x \"\n", NULL), SY_E_DENIED);
+    assert_int_equal(type(&t, &r, "echo x\n", NULL), SY_E_OK);
+    assert_false(typed_is_idle(&t));
+    /* At the shell's next prompt all of that is over, but for the line that stands there. */
+    assert_int_equal(type(&t, &r, "touch", NULL), SY_E_OK);
+    typed_begin_anew(&t);
+    assert_int_equal(type(&t, &r, " x\n", NULL), SY_E_DENIED);
+    assert_int_equal(type(&t, &r, "\025\r", NULL), SY_E_OK);
+    assert_true(typed_is_idle(&t));
+    typed_fini(&t);
+}
+
+static void
 goes_on_later_where_the_judge_takes_long(void **state)
 {
     (void)state;
@@ -352,6 +402,8 @@ main(void)
         cmocka_unit_test(refuses_a_line_that_it_can_not_hold),
         cmocka_unit_test(works_for_the_judge_no_longer_than_it_may),
         cmocka_unit_test(judges_each_line_of_a_block_that_it_can_not_hold),
+        cmocka_unit_test(judges_from_each_place_where_a_write_began),
+        cmocka_unit_test(parts_no_word_where_quotes_stand_in_it),
         cmocka_unit_test(goes_on_later_where_the_judge_takes_long),
         cmocka_unit_test(follows_one_way_again_behind_a_line_that_had_several),
     };

@@ -42,6 +42,7 @@ enum typed_kind {
     TYPED_NUMBERS, /* what introduces it and its numbers, */
     TYPED_COUNTED, /* or is a number of times, and the key that it is for */
     TYPED_LOST,    /* as the first, but it loses the byte behind a Ctrl-C */
+    TYPED_SHARED,  /* as the first, and what the terminal takes for itself does the same to it */
     TYPED_KINDS,
 };
 
@@ -80,6 +81,9 @@ struct typed_modes {
     unsigned char end;
     unsigned char ends_line[2];
     unsigned char signals[3];
+    unsigned char gone[3]; /* stop, start and reprint: none of them arrives */
+    bool drops_returns;
+    bool erases_bytes;  /* of a character, one at once */
     bool strips;        /* the eighth bit */
     bool lowers;        /* capital letters */
     bool keeps_returns; /* Enter is no newline */

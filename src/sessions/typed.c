@@ -126,6 +126,7 @@ skip_escape(struct typed_reading *t, bool knows_paste, unsigned char c)
     case TYPED_KEYS:
     case TYPED_PASTES:
     case TYPED_LOST:
+    case TYPED_SHARED:
         return skip_known(t, knows_paste, c);
     case TYPED_ONE:
     case TYPED_TWO:
@@ -349,6 +350,37 @@ is_one_of(const unsigned char *set, size_t n, unsigned char c)
     return ret;
 }
 
+/* Does the terminal take it for itself, so that nobody gets it? */
+static bool
+is_gone(const struct typed_modes *m, unsigned char c)
+{
+    return (c == '\r' && m->drops_returns) || is_one_of(m->gone, sizeof(m->gone), c);
+}
+
+/* An editor that has taken the terminal's characters for its own keys, as readline does. */
+static char
+as_key(const struct typed_modes *m, char c)
+{
+    const unsigned char u = (unsigned char)c;
+
+    if (u == 0) {
+        return c;
+    }
+    if (u == m->signals[0]) {
+        return TYPED_INTERRUPT;
+    }
+    if (u == m->next_literal) {
+        return 0x16;
+    }
+    if (u == m->kill) {
+        return 0x15;
+    }
+    if (u == m->word_erase) {
+        return 0x17;
+    }
+    return u == m->erase ? 0x7F : c;
+}
+
 /* What the terminal does with a byte for one who reads lines and edits nothing. */
 static enum sy_code
 follow_line(struct typed_reading *t, const struct typed_reader *r, char c, struct sy_error *err)
@@ -362,10 +394,10 @@ follow_line(struct typed_reading *t, const struct typed_reader *r, char c, struc
         t->is_quoted = false;
         return add(t, &c, 1, err);
     }
-    if (u == '\n' || (u == '\r' && !m->keeps_returns)) {
+    if (u == '\n' || (u == '\r' && !m->keeps_returns && !m->drops_returns)) {
         return submit(t, r, err);
     }
-    if (u == 0) {
+    if (u == 0 || is_gone(m, u)) {
         return SY_E_OK;
     }
     if (u == m->end || is_one_of(m->ends_line, sizeof(m->ends_line), u)) {
@@ -379,6 +411,8 @@ follow_line(struct typed_reading *t, const struct typed_reader *r, char c, struc
         /* What was handed over may stay: a signal can be ignored. */
         t->line.len = t->given;
         t->is_loose = t->is_loose && u != m->signals[0];
+    } else if (u == m->erase && m->erases_bytes) {
+        t->line.len -= t->line.len > t->given ? 1 : 0;
     } else if (u == m->erase) {
         erase_character(t);
     } else if (u == m->word_erase) {
@@ -415,6 +449,12 @@ typed_follow_byte(struct typed_reading *t, const struct typed_reader *r, char c,
     }
     if (t->kind == TYPED_BYTES) {
         return follow_line(t, r, c, err);
+    }
+    if (t->kind == TYPED_SHARED && is_gone(&r->modes, (unsigned char)c)) {
+        return SY_E_OK;
+    }
+    if (t->kind == TYPED_SHARED) {
+        c = as_key(&r->modes, r->modes.lowers && c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c);
     }
     if (t->is_paste) {
         return follow_paste(t, r, c, err);

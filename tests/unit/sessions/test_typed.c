@@ -159,6 +159,34 @@ follows_how_the_terminal_is_set(void **state)
 }
 
 static void
+follows_what_the_terminal_keeps_from_an_editor(void **state)
+{
+    (void)state;
+    struct typed_reader r = reader();
+
+    r.modes.is_common = false;
+    r.modes.drops_returns = true;
+    expect(false, &r, "to\ruch x\n", SY_E_DENIED);
+    r.modes.gone[0] = 'z';
+    expect(false, &r, "tozuch x\n", SY_E_DENIED);
+    r.modes.erase = 'y';
+    expect(false, &r, "toayuch x\n", SY_E_DENIED);
+    r.modes.word_erase = 'w';
+    r.modes.kill = 'k';
+    r.modes.next_literal = 'v';
+    r.modes.signals[0] = 'i';
+    expect(false, &r, "a bwwtouch x\n", SY_E_DENIED);
+    expect(false, &r, "\"a bktouch x\n", SY_E_DENIED);
+    expect(false, &r, "tovuch x\n", SY_E_DENIED);
+    expect(false, &r, "#itouch x\n", SY_E_DENIED);
+    r = reader();
+    r.modes.is_common = false;
+    r.modes.erases_bytes = true;
+    expect(false, &r, "t\303\251\177\177ouch x\n", SY_E_DENIED);
+    expect(false, &r, "echo x\n", SY_E_OK);
+}
+
+static void
 hides_nothing_behind_the_beginning_of_a_sequence(void **state)
 {
     static const char *const heads[] = {"\033",   "\033[",   "\033[;",  "\033[1;", "\033O",
@@ -398,6 +426,7 @@ main(void)
         cmocka_unit_test(judges_what_stood_there_before_the_end),
         cmocka_unit_test(judges_what_ctrl_d_hands_over_and_goes_on),
         cmocka_unit_test(follows_how_the_terminal_is_set),
+        cmocka_unit_test(follows_what_the_terminal_keeps_from_an_editor),
         cmocka_unit_test(hides_nothing_behind_the_beginning_of_a_sequence),
         cmocka_unit_test(refuses_a_line_that_it_can_not_hold),
         cmocka_unit_test(works_for_the_judge_no_longer_than_it_may),

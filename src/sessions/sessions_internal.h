@@ -52,12 +52,14 @@ struct typed_reading {
     struct buf line;
     struct buf block;  /* the lines before it, where they are no whole command yet */
     struct buf starts; /* of size_t: where in the line something may begin that is one by itself */
+    struct buf killed; /* what was erased of it last, and a key may bring back */
     size_t given;      /* so much of the line has been read, and can't be taken back */
     uint64_t spent_ns; /* work at judging what is not whole */
     bool is_pipe;      /* nobody edits: each byte is itself, and lines end by newlines alone */
     bool is_cut;       /* some of the line had no room */
     bool is_loose;     /* some of the block had none: what ends it can't be known */
     bool is_quoted;    /* Ctrl-V came: the next byte is itself */
+    bool has_moved;    /* the cursor may be anywhere in the line: what erases may erase nothing */
     unsigned char escape; /* inside of an escape sequence: which kind; 0: none */
     unsigned param;       /* its number, as far as it is one */
     unsigned escaped;     /* how many bytes of it have come behind ESC */

@@ -31,6 +31,7 @@ typed_init(struct typed *t, bool is_pipe)
     t->v[0] = (struct typed_reading){.line.max = LIMIT_TYPED_LINE,
                                      .block.max = LIMIT_TYPED_LINE,
                                      .starts.max = LIMIT_TYPED_LINE * sizeof(size_t),
+                                     .killed.max = LIMIT_TYPED_LINE,
                                      .is_pipe = is_pipe};
 }
 
@@ -40,6 +41,7 @@ typed_reading_fini(struct typed_reading *t)
     buf_fini(&t->line);
     buf_fini(&t->block);
     buf_fini(&t->starts);
+    buf_fini(&t->killed);
 }
 
 void
@@ -56,10 +58,11 @@ typed_is_idle(const struct typed *t)
 {
     const struct typed_reading *r = &t->v[0];
     const bool is_empty = r->line.len == 0 && r->block.len == 0 && r->starts.len == 0 &&
-                          r->given == 0 && r->closing == 0 && r->escape == 0 && r->spent_ns == 0;
+                          r->killed.len == 0 && r->given == 0 && r->closing == 0 &&
+                          r->escape == 0 && r->spent_ns == 0;
 
     return t->n == 1 && is_empty && !r->is_cut && !r->is_loose && !r->is_quoted && !r->is_paste &&
-           !r->loses_next;
+           !r->loses_next && !r->has_moved;
 }
 
 void
@@ -148,18 +151,51 @@ skip_escape(struct typed_reading *t, bool knows_paste, unsigned char c)
     return false;
 }
 
-static void
-erase_word(struct buf *line, size_t given)
+/* Where programs differ in what a word is: what belongs to one. */
+static bool
+is_word(enum typed_kind kind, unsigned char c)
 {
-    size_t n = line->len;
+    const bool is_name = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
+                         (c >= 'A' && c <= 'Z') || c == '_' || c >= 0x80;
 
-    while (n > given && line->data[n - 1] == ' ') {
+    if (c == ' ' || c == '\t') {
+        return false;
+    }
+    switch (kind) {
+    case TYPED_BYTES: /* n_tty.c */
+        return is_name;
+    case TYPED_NONE: /* zsh's WORDCHARS */
+        return is_name || strchr("*?-.[]~=/&;!#$%^(){}<>", c) != NULL;
+    case TYPED_TWO: /* fish's bigger punctuation */
+        return is_name || strchr("*?-.[]~!#$%^()<>+,", c) != NULL;
+    case TYPED_KEYS:
+    case TYPED_PASTES:
+    case TYPED_ONE:
+    case TYPED_THREE:
+    case TYPED_NUMBERS:
+    case TYPED_COUNTED:
+    case TYPED_LOST:
+    case TYPED_SHARED:
+    case TYPED_KINDS:
+        break;
+    }
+    return true;
+}
+
+static void
+erase_word(struct typed_reading *t)
+{
+    const char *bytes = t->line.data;
+    const size_t given = t->kind == TYPED_BYTES ? t->given : 0;
+    size_t n = t->line.len;
+
+    while (n > given && !is_word(t->kind, (unsigned char)bytes[n - 1])) {
         n--;
     }
-    while (n > given && line->data[n - 1] != ' ') {
+    while (n > given && is_word(t->kind, (unsigned char)bytes[n - 1])) {
         n--;
     }
-    line->len = n;
+    t->line.len = n;
 }
 
 /* Some of the line is gone. */
@@ -208,6 +244,47 @@ typed_add_start(struct typed_reading *t)
     return buf_add(&t->starts, (const char *)&t->line.len, sizeof(t->line.len));
 }
 
+/* What is erased may come back by a key (Ctrl-Y, Ctrl-_). Where the cursor stands elsewhere it is
+ * not what stands before it, and nothing goes. */
+static enum sy_code
+erase(struct typed_reading *t, unsigned char c)
+{
+    const size_t before = t->line.len;
+    SY_AUTO(buf_fini) struct buf all = {.max = t->line.max};
+    enum sy_code rc = SY_E_OK;
+
+    if (t->has_moved) {
+        return typed_add_start(t);
+    }
+    rc = buf_add(&all, buf_view(&t->line), before);
+    if (c == 0x7F || c == 0x08) { /* Backspace: a whole character of UTF-8 */
+        erase_character(t);
+    } else if (c == 0x17) { /* Ctrl-W */
+        erase_word(t);
+    } else { /* Ctrl-U */
+        t->line.len = 0;
+    }
+    if (rc == SY_E_OK && before > t->killed.len) {
+        buf_fini(&t->killed);
+        t->killed = all;
+        all = (struct buf){.max = t->line.max};
+    }
+    return rc;
+}
+
+static enum sy_code
+bring_back(struct typed_reading *t)
+{
+    enum sy_code rc = typed_add_start(t);
+
+    t->has_moved = true;
+    if (rc == SY_E_OK && t->killed.len > 0) {
+        rc = buf_add(&t->line, buf_view(&t->killed), t->killed.len);
+        t->is_cut = t->is_cut || rc == SY_E_LIMIT;
+    }
+    return rc == SY_E_LIMIT ? SY_E_OK : rc;
+}
+
 static enum sy_code
 edit(struct typed_reading *t, unsigned char c)
 {
@@ -215,19 +292,20 @@ edit(struct typed_reading *t, unsigned char c)
     enum sy_code rc = SY_E_OK;
 
     switch (c) {
-    case 0x7F: /* Backspace: a whole character of UTF-8 */
+    case 0x7F:
     case 0x08:
-        erase_character(t);
+    case 0x15:
+    case 0x17:
+        rc = erase(t, c);
         break;
-    case TYPED_INTERRUPT: /* Ctrl-C, Ctrl-U: the line is gone, by the first with all before it */
+    case TYPED_INTERRUPT: /* Ctrl-C: the line is gone, and all before it */
         buf_fini(&t->block);
+        buf_fini(&t->killed);
         t->is_loose = false;
         t->spent_ns = 0;
         line->len = 0;
+        t->has_moved = false;
         t->loses_next = t->kind == TYPED_LOST;
-        break;
-    case 0x15:
-        line->len = 0;
         break;
     case 0x07: /* Ctrl-G: of zsh the line is gone, of readline it stays */
         line->len = t->kind == TYPED_NONE ? 0 : line->len;
@@ -235,11 +313,13 @@ edit(struct typed_reading *t, unsigned char c)
     case 0x16: /* Ctrl-V; of fish it pastes */
         t->is_quoted = t->kind != TYPED_TWO;
         break;
-    case 0x17: /* Ctrl-W */
-        erase_word(line, 0);
+    case 0x19: /* Ctrl-Y, Ctrl-_ */
+    case 0x1F:
+        rc = bring_back(t);
         break;
-    default:
-        rc = typed_add_start(t); /* other control characters move the cursor, or nothing */
+    default: /* other control characters move the cursor, or nothing */
+        t->has_moved = t->has_moved || line->len > 0;
+        rc = typed_add_start(t);
         break;
     }
     shorten(t);
@@ -272,8 +352,10 @@ submit(struct typed_reading *t, const struct typed_reader *r, struct sy_error *e
     rc = typed_judge_line(t, r, err);
     buf_reset(&t->line);
     buf_fini(&t->starts);
+    buf_fini(&t->killed);
     t->given = 0;
     t->is_cut = false;
+    t->has_moved = false;
     return rc;
 }
 
@@ -362,23 +444,26 @@ static char
 as_key(const struct typed_modes *m, char c)
 {
     const unsigned char u = (unsigned char)c;
+    char ret = c;
 
     if (u == 0) {
         return c;
     }
+    if (m->lowers && c >= 'A' && c <= 'Z') {
+        ret = (char)(c - 'A' + 'a');
+    }
     if (u == m->signals[0]) {
-        return TYPED_INTERRUPT;
+        ret = TYPED_INTERRUPT;
+    } else if (u == m->next_literal) {
+        ret = '\x16';
+    } else if (u == m->kill) {
+        ret = '\x15';
+    } else if (u == m->word_erase) {
+        ret = '\x17';
+    } else if (u == m->erase) {
+        ret = '\x7F';
     }
-    if (u == m->next_literal) {
-        return 0x16;
-    }
-    if (u == m->kill) {
-        return 0x15;
-    }
-    if (u == m->word_erase) {
-        return 0x17;
-    }
-    return u == m->erase ? 0x7F : c;
+    return ret;
 }
 
 /* What the terminal does with a byte for one who reads lines and edits nothing. */
@@ -416,7 +501,7 @@ follow_line(struct typed_reading *t, const struct typed_reader *r, char c, struc
     } else if (u == m->erase) {
         erase_character(t);
     } else if (u == m->word_erase) {
-        erase_word(&t->line, t->given);
+        erase_word(t);
     } else if (!t->is_quoted) {
         return add(t, &c, 1, err);
     }
@@ -436,6 +521,7 @@ typed_follow_byte(struct typed_reading *t, const struct typed_reader *r, char c,
                   struct sy_error *err)
 {
     const bool is_run = is_accept_and_hold(t, c);
+    enum sy_code rc = SY_E_OK;
 
     if (t->loses_next && c != TYPED_INTERRUPT) {
         t->loses_next = false;
@@ -454,14 +540,18 @@ typed_follow_byte(struct typed_reading *t, const struct typed_reader *r, char c,
         return SY_E_OK;
     }
     if (t->kind == TYPED_SHARED) {
-        c = as_key(&r->modes, r->modes.lowers && c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c);
+        c = as_key(&r->modes, c);
     }
     if (t->is_paste) {
         return follow_paste(t, r, c, err);
     }
     if (!t->is_quoted && skip_escape(t, r->knows_paste, (unsigned char)c)) {
         /* It may have moved the cursor before all that stands there. */
-        if (t->escape == 0 && typed_add_start(t) != SY_E_OK) {
+        if (t->escape == 0) {
+            t->has_moved = t->has_moved || t->line.len > 0;
+            rc = typed_add_start(t);
+        }
+        if (rc != SY_E_OK) {
             return sy_err_nomem(err);
         }
         return is_run ? typed_judge_end(t, r, err) : SY_E_OK;

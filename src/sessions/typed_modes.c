@@ -27,10 +27,10 @@ is_letter(unsigned char c)
 static bool
 is_common_for_keys(const struct typed_modes *m)
 {
-    return !m->drops_returns && !m->lowers && !m->strips && !is_letter(m->erase) &&
-           !is_letter(m->kill) && !is_letter(m->word_erase) && !is_letter(m->next_literal) &&
-           !is_letter(m->signals[0]) && !is_letter(m->gone[0]) && !is_letter(m->gone[1]) &&
-           !is_letter(m->gone[2]);
+    return !m->drops_returns && !m->lowers && !m->strips && !m->erases_bytes &&
+           !is_letter(m->erase) && !is_letter(m->kill) && !is_letter(m->word_erase) &&
+           !is_letter(m->next_literal) && !is_letter(m->signals[0]) && !is_letter(m->gone[0]) &&
+           !is_letter(m->gone[1]) && !is_letter(m->gone[2]);
 }
 
 void

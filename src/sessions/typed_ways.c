@@ -16,11 +16,13 @@ copy(struct typed_reading *ret, const struct typed_reading *t)
     ret->line = (struct buf){.max = t->line.max};
     ret->block = (struct buf){.max = t->block.max};
     ret->starts = (struct buf){.max = t->starts.max};
+    ret->killed = (struct buf){.max = t->killed.max};
 
     enum sy_code rc = buf_add(&ret->line, buf_view(&t->line), t->line.len);
 
     rc = rc == SY_E_OK ? buf_add(&ret->block, buf_view(&t->block), t->block.len) : rc;
-    return rc == SY_E_OK ? buf_add(&ret->starts, buf_view(&t->starts), t->starts.len) : rc;
+    rc = rc == SY_E_OK ? buf_add(&ret->starts, buf_view(&t->starts), t->starts.len) : rc;
+    return rc == SY_E_OK ? buf_add(&ret->killed, buf_view(&t->killed), t->killed.len) : rc;
 }
 
 /* Each way has its own line from here on. */
@@ -47,16 +49,21 @@ part_ways(struct typed *t)
 }
 
 static bool
+is_same_text(const struct buf *a, const struct buf *b)
+{
+    return a->len == b->len && memcmp(buf_view(a), buf_view(b), a->len) == 0;
+}
+
+static bool
 is_same(const struct typed_reading *a, const struct typed_reading *b)
 {
-    return a->line.len == b->line.len && a->block.len == b->block.len &&
-           a->starts.len == b->starts.len && a->is_cut == b->is_cut && a->is_loose == b->is_loose &&
-           a->given == b->given && a->escape == 0 && b->escape == 0 && !a->loses_next &&
-           !b->loses_next && a->is_quoted == b->is_quoted && a->is_paste == b->is_paste &&
-           a->closing == b->closing &&
-           memcmp(buf_view(&a->starts), buf_view(&b->starts), a->starts.len) == 0 &&
-           memcmp(buf_view(&a->line), buf_view(&b->line), a->line.len) == 0 &&
-           memcmp(buf_view(&a->block), buf_view(&b->block), a->block.len) == 0;
+    const bool is_between = a->escape != 0 || b->escape != 0 || a->loses_next || b->loses_next;
+
+    return !is_between && a->is_cut == b->is_cut && a->is_loose == b->is_loose &&
+           a->given == b->given && a->is_quoted == b->is_quoted && a->is_paste == b->is_paste &&
+           a->closing == b->closing && a->has_moved == b->has_moved &&
+           is_same_text(&a->line, &b->line) && is_same_text(&a->block, &b->block) &&
+           is_same_text(&a->starts, &b->starts) && is_same_text(&a->killed, &b->killed);
 }
 
 /* Those that have come to the same as the first are no ways of their own any more. */

@@ -159,6 +159,27 @@ follows_how_the_terminal_is_set(void **state)
 }
 
 static void
+erases_no_more_than_any_program_does(void **state)
+{
+    (void)state;
+    struct typed_reader r = reader();
+
+    /* The words of terminals, of zsh and of fish. */
+    expect(false, &r, "touch x;y\027\n", SY_E_DENIED);
+    expect(false, &r, "touch x;y\027\027\027\n", SY_E_OK);
+    /* It may come back. */
+    expect(false, &r, "touch x\025\031\n", SY_E_DENIED);
+    expect(false, &r, "touch x\025\037\n", SY_E_DENIED);
+    expect(false, &r, "touch x\025\n\031\n", SY_E_OK);
+    expect(false, &r, "touch x\025echo\n", SY_E_OK);
+    /* The cursor may stand before all of it. */
+    expect(false, &r, "touch x\001\025\n", SY_E_DENIED);
+    expect(false, &r, "touch x\001\027\177\n", SY_E_DENIED);
+    expect(false, &r, "touch x\033[H\025\n", SY_E_DENIED);
+    expect(false, &r, "touch x\001\003echo\n", SY_E_OK);
+}
+
+static void
 follows_what_the_terminal_keeps_from_an_editor(void **state)
 {
     (void)state;
@@ -426,6 +447,7 @@ main(void)
         cmocka_unit_test(judges_what_stood_there_before_the_end),
         cmocka_unit_test(judges_what_ctrl_d_hands_over_and_goes_on),
         cmocka_unit_test(follows_how_the_terminal_is_set),
+        cmocka_unit_test(erases_no_more_than_any_program_does),
         cmocka_unit_test(follows_what_the_terminal_keeps_from_an_editor),
         cmocka_unit_test(hides_nothing_behind_the_beginning_of_a_sequence),
         cmocka_unit_test(refuses_a_line_that_it_can_not_hold),

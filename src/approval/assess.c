@@ -13,6 +13,7 @@
 #include "base/str.h"
 #include "command/command.h"
 #include "command/danger.h"
+#include "command/dialect.h"
 #include "command/safe.h"
 #include "guard/git_tame.h"
 
@@ -346,7 +347,7 @@ judge(struct assessment *ret, const struct assess_input *in, struct assess_comma
     enum sy_code rc = danger_judge(&danger, world, in->argv, NULL, NULL, err);
 
     if (rc == SY_E_OK && danger.level < DANGER_CATASTROPHIC && danger.level > DANGER_NOTED &&
-        c->is_whole && has_allowed(c)) {
+        c->is_whole && !c->has_braces && has_allowed(c)) {
         rc = judge_rest(&danger, c, world, err);
     }
     if (rc == SY_E_OK) {
@@ -399,6 +400,14 @@ decide(struct assessment *ret, const struct assess_input *in, const struct rule_
     requirement_decide(&ret->need, &need);
 }
 
+static unsigned
+typed_dialects(const struct assess_input *in)
+{
+    return in->typed_to == NULL
+               ? 0
+               : dialect_of(in->typed_to) | DIALECT_TYPED | (in->lacks_comments ? DIALECT_BARE : 0);
+}
+
 enum sy_code
 assessor_assess(void *arg, struct assessment *ret, const struct assess_input *in,
                 struct sy_error *err)
@@ -423,6 +432,7 @@ assessor_assess(void *arg, struct assessment *ret, const struct assess_input *in
         .has_file = judge_has_file,
         .git_is_tame = git_is_tame,
         .programs = a->programs,
+        .typed = typed_dialects(in),
     };
     enum sy_code rc = refresh_rules(a, in, err);
 

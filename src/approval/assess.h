@@ -16,7 +16,11 @@
 
 /* Borrowed. */
 struct assess_input {
-    char *const *argv;     /* what will run; for a script the shell, its -c and the script */
+    char *const *argv; /* what will run; for a script the shell, its -c and the script */
+    /* Where that script is a line typed to a shell that has been running: its name, "" where it is
+     * not known which; else NULL. */
+    const char *typed_to;
+    bool lacks_comments;   /* of such a shell: it was told to have none */
     const char *cwd;       /* absolute */
     const char *path_list; /* PATH that it will have; NULL: none */
     char *const *env;      /* "NAME=value" that the caller asks for; or NULL */

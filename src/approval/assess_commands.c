@@ -4,7 +4,9 @@
 #include "approval/rules.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "command/command.h"
+#include "command/dialect.h"
 
 void
 assess_commands_fini(struct assess_commands *c)
@@ -60,23 +62,48 @@ is_literal(const struct script_command *c)
     return true;
 }
 
-static enum sy_code
-commands_of_script(struct assess_commands *c, struct script_reader *reader, struct script *script,
-                   const char *text, struct sy_error *err)
+static bool
+has_braces(const struct script_command *c)
 {
-    struct sy_error why = {0};
-    enum sy_code rc = script_read(reader, script, SCRIPT_BASH, text, strlen(text), &why);
+    unsigned flags = 0;
 
-    if (rc == SY_E_NOMEM) {
+    for (size_t i = 0; i < c->n; i++) {
+        flags |= c->words[i].flags;
+    }
+    return (flags & WORD_BRACE) != 0;
+}
+
+/* Another reading of it may run more. */
+static enum sy_code
+is_read_alike(bool *ret, const char *text, unsigned dialects)
+{
+    bool differs = true;
+    enum sy_code rc = dialect_differs(&differs, text, strlen(text), dialects);
+
+    *ret = rc == SY_E_OK && !differs;
+    return rc == SY_E_NOMEM ? rc : SY_E_OK;
+}
+
+static enum sy_code
+commands_of_script(struct assess_commands *c, const struct judge_world *world,
+                   struct script *script, char *const *argv, struct sy_error *err)
+{
+    const char *text = shell_script_of(argv);
+    const unsigned dialects = world->typed != 0 ? world->typed : dialect_of(path_base(argv[0]));
+    struct sy_error why = {0};
+    enum sy_code rc = script_read(world->reader, script, SCRIPT_BASH, text, strlen(text), &why);
+
+    if (rc == SY_E_NOMEM || is_read_alike(&c->is_whole, text, dialects) != SY_E_OK) {
         return sy_err_nomem(err);
     }
     c->is_script = true;
-    c->is_whole = (script->form == SCRIPT_PLAIN || script->form == SCRIPT_HEREDOC) &&
-                  script->n_redirects == 0;
+    c->is_whole = c->is_whole && script->n_redirects == 0 &&
+                  (script->form == SCRIPT_PLAIN || script->form == SCRIPT_HEREDOC);
     rc = commands_make(c, script->n_commands);
     for (size_t i = 0; i < c->n && rc == SY_E_OK; i++) {
         rc = copy_command(&c->v[i], script, &script->commands[i]);
         c->is_literal = c->is_literal && is_literal(&script->commands[i]);
+        c->has_braces = c->has_braces || has_braces(&script->commands[i]);
     }
     return rc == SY_E_LIMIT ? sy_err_set(err, rc, "a command has more than %u words", LIMIT_ARGV)
            : rc != SY_E_OK  ? sy_err_nomem(err)
@@ -106,12 +133,11 @@ assess_commands_find(struct assess_commands *c, struct script *script,
                      const struct assess_input *in, const struct judge_world *world,
                      struct sy_error *err)
 {
-    const char *text = shell_script_of(in->argv);
     enum sy_code rc = SY_E_OK;
 
     c->is_literal = true;
-    if (text != NULL) {
-        rc = commands_of_script(c, world->reader, script, text, err);
+    if (shell_script_of(in->argv) != NULL) {
+        rc = commands_of_script(c, world, script, in->argv, err);
     } else {
         c->is_whole = true;
         rc = commands_make(c, 1);

@@ -16,6 +16,7 @@ struct assess_commands {
     bool is_whole;
     bool is_script;
     bool is_literal;    /* no word of them is made by the shell */
+    bool has_braces;    /* of some the shell makes other words */
     char cwd[PATH_MAX]; /* "" when it is not known */
 };
 

@@ -37,81 +37,8 @@ danger_found(struct danger *d, enum danger_level level, const char *rule, struct
     }
 }
 
-/* Assigned at most so many times, and by no command that we do not follow: looking a variable
- * up takes time for each of them. */
-#define VARIABLES_MAX 256U
-
-static bool
-has_known_variables(const struct script *s)
-{
-    for (size_t i = 0; i < s->n_commands; i++) {
-        if (judge_in_list("read unset eval source . export declare local readonly typeset mapfile "
-                          "readarray getopts printf let",
-                          s->commands[i].words[0].text)) {
-            return false;
-        }
-    }
-    return s->n_assigned <= VARIABLES_MAX;
-}
-
 /* Scripts hold scripts, and programs start programs, to LIMIT_SCRIPT_LAYERS: hence the
  * recursion. NOLINTBEGIN(misc-no-recursion) */
-
-/* The redirections of a script. */
-static void
-judge_redirects(struct danger *d, const struct script *script)
-{
-    for (size_t i = 0; i < script->n_redirects && d->rc == SY_E_OK; i++) {
-        const struct script_redirect *r = &script->redirects[i];
-
-        if (r->writes) {
-            danger_overwrite(d, (struct words){&r->target, 1}, &r->target, r->truncates);
-        }
-    }
-}
-
-void
-danger_script(struct danger *d, struct words w, const char *text, size_t len)
-{
-    const struct danger_in outer = d->in;
-    struct script script = {0};
-    struct sy_error err = {.code = SY_E_OK};
-    enum sy_code rc = SY_E_OK;
-
-    if (d->layers >= LIMIT_SCRIPT_LAYERS) {
-        danger_found(d, DANGER_UNKNOWN, "script.layers", w, NULL,
-                     "scripts inside scripts, too deep to look into");
-        return;
-    }
-    rc = script_read(d->world->reader, &script, SCRIPT_BASH, text, len, &err);
-    if (rc == SY_E_NOMEM) {
-        d->rc = rc;
-    } else if (rc != SY_E_OK) {
-        danger_found(d, DANGER_UNKNOWN, "script.refused", w, NULL, err.msg);
-    } else if (script.form == SCRIPT_UNREADABLE) {
-        danger_found(d, DANGER_UNKNOWN, "script.unreadable", w, NULL, script.reason);
-    }
-    d->in =
-        (struct danger_in){.script = &script, .has_known_variables = has_known_variables(&script)};
-    d->layers++;
-    for (size_t i = 0; i < script.n_commands && d->rc == SY_E_OK; i++) {
-        const struct script_command *c = &script.commands[i];
-
-        places_next(&d->places, c->flags);
-        d->reads_pipe = (c->flags & COMMAND_READS_PIPE) != 0;
-        d->before = d->reads_pipe && i > 0 ? &script.commands[i - 1] : NULL;
-        d->in.at = i;
-        danger_words(d, (struct words){c->words, c->n});
-    }
-    places_next(&d->places, 0);
-    judge_redirects(d, &script);
-    d->layers--;
-    danger_download_free(d->in.downloads);
-    d->in = outer;
-    d->reads_pipe = false;
-    d->before = NULL;
-    script_fini(&script);
-}
 
 /* A shell whose script comes from its input: what is known of that. */
 static void
@@ -129,9 +56,25 @@ judge_input(struct danger *d, struct words w)
     }
 }
 
+/* How many of the next words belong to bundled letters of a shell; `-oNAME` has its own. */
+static size_t
+option_words(const char *word)
+{
+    const char *name = strpbrk(word, "oO");
+    size_t ret = 0;
+
+    if (name == NULL || strlen(name + 1) > 2) {
+        return 0;
+    }
+    for (; *name != '\0'; name++) {
+        ret += *name == 'o' || *name == 'O' ? 1 : 0;
+    }
+    return ret;
+}
+
 /* sh, bash and the like: -c SCRIPT, a file, or its input. */
 static void
-judge_shell(struct danger *d, struct words w)
+judge_bourne(struct danger *d, struct words w)
 {
     bool has_c = false;
     bool reads_input = false;
@@ -140,21 +83,101 @@ judge_shell(struct danger *d, struct words w)
     for (; i < w.n; i++) {
         const char *word = w.v[i].text;
 
-        if ((word[0] != '-' && word[0] != '+') || word[1] == '\0') {
+        if (judge_in_list("- --", word)) {
+            i++;
+            break;
+        }
+        if (word[0] != '-' && word[0] != '+') {
             break;
         }
         if (str_starts(word, "--")) {
-            i += judge_in_list("--rcfile --init-file", word) ? 1 : 0;
+            i += judge_in_list("--rcfile --init-file --emulate", word) ? 1 : 0;
             continue;
         }
         has_c = has_c || (word[0] == '-' && strchr(word, 'c') != NULL);
         reads_input = reads_input || strchr(word, 's') != NULL;
-        i += strchr("oO", word[strlen(word) - 1]) != NULL ? 1 : 0;
+        i += option_words(word);
     }
     if (has_c && i < w.n) {
         danger_script(d, w, w.v[i].text, w.v[i].len);
-    } else if (!has_c && (i >= w.n || reads_input || str_eq(w.v[i].text, "-"))) {
+    } else if (!has_c && (i >= w.n || reads_input)) {
         judge_input(d, w);
+    }
+}
+
+/* Is the long option, perhaps cut and with its value, of this name? *ret_value: NULL, or that. */
+static bool
+is_long(const char *word, const char *name, const char **ret_value)
+{
+    const char *value = strchr(word, '=');
+    const size_t n = value != NULL ? (size_t)(value - word) : strlen(word);
+
+    *ret_value = value != NULL ? value + 1 : NULL;
+    return str_starts(word, "--") && n > 3 && n - 2 <= strlen(name) &&
+           strncmp(word + 2, name, n - 2) == 0;
+}
+
+/* An option of fish: the script that it runs, in this word or the next, or NULL. */
+static const char *
+fish_script(const char *word, const char *next, size_t *ret_words)
+{
+    const char *value = NULL;
+
+    *ret_words = 1;
+    if (str_starts(word, "--")) {
+        const bool has_script =
+            is_long(word, "command", &value) || is_long(word, "init-command", &value);
+
+        if (value == NULL && (has_script || is_long(word, "features", &value) ||
+                              is_long(word, "debug-output", &value))) {
+            *ret_words = 2;
+            value = next;
+        }
+        return has_script ? value : NULL;
+    }
+    value = strpbrk(word + 1, "cCdfopD");
+    if (value == NULL) {
+        return NULL;
+    }
+    *ret_words = value[1] == '\0' ? 2 : 1;
+    return *value != 'c' && *value != 'C' ? NULL : value[1] != '\0' ? value + 1 : next;
+}
+
+/* -c SCRIPT and -C SCRIPT as often as they stand there; a file, or its input. */
+static void
+judge_fish(struct danger *d, struct words w)
+{
+    bool has_script = false;
+    size_t i = 1;
+
+    while (i < w.n && w.v[i].text[0] == '-' && w.v[i].text[1] != '\0' &&
+           !str_eq(w.v[i].text, "--")) {
+        size_t n = 1;
+        const char *script = fish_script(w.v[i].text, i + 1 < w.n ? w.v[i + 1].text : NULL, &n);
+
+        if (script != NULL) {
+            danger_script(d, w, script, strlen(script));
+            has_script = true;
+        }
+        i += n;
+    }
+    if (!has_script && (i >= w.n || judge_in_list("- --", w.v[i].text))) {
+        judge_input(d, w);
+    }
+}
+
+static void
+judge_shell(struct danger *d, const char *name, struct words w)
+{
+    const unsigned typed = d->layers == 0 ? d->world->typed : 0;
+
+    d->dialects = typed != 0 ? typed : dialect_of(name);
+    if (typed != 0 && w.n == 3) {
+        danger_script(d, w, w.v[2].text, w.v[2].len); /* it may begin with a - */
+    } else if (str_eq(name, "fish")) {
+        judge_fish(d, w);
+    } else {
+        judge_bourne(d, w);
     }
 }
 
@@ -188,7 +211,7 @@ static bool
 judge_script_words(struct danger *d, const char *name, struct words w)
 {
     if (judge_is_shell(name)) {
-        judge_shell(d, w);
+        judge_shell(d, name, w);
         return true;
     }
     if (str_eq(name, "eval")) {
@@ -203,6 +226,7 @@ judge_script_words(struct danger *d, const char *name, struct words w)
         }
         return true;
     }
+    d->dialects = DIALECT_ALL; /* which shell they take is not known */
     if (str_eq(name, "watch")) {
         size_t i = 1;
 
@@ -274,12 +298,15 @@ danger_words(struct danger *d, struct words w)
                      "programs that start programs, too deep to look into");
         return;
     }
+    const unsigned outer = d->dialects;
+
     if (d->seen != NULL && d->depth > 0) {
         d->seen(d->arg, d->depth, w.v, w.n);
     }
     d->depth++;
     judge_command(d, w);
     d->depth--;
+    d->dialects = outer;
 }
 
 /* NOLINTEND(misc-no-recursion) */

@@ -2,6 +2,7 @@
 #define SY_COMMAND_DANGER_INTERNAL_H
 
 #include "command/danger.h"
+#include "command/dialect.h"
 #include "command/judge_internal.h"
 
 /* The script whose commands are judged. */
@@ -23,6 +24,8 @@ struct danger {
     danger_seen_fn *seen;
     void *arg;                           /* of either */
     unsigned depth;                      /* commands around the one at hand */
+    unsigned dialects;                   /* of the shell that reads; 0: not known */
+    unsigned others;                     /* readings of scripts that are not bash's, so far */
     unsigned layers;                     /* scripts in scripts, programs in programs */
     bool reads_pipe;                     /* the command at hand */
     const struct script_command *before; /* what writes into that pipe; NULL: not known */
@@ -33,7 +36,7 @@ struct danger {
 void danger_found(struct danger *d, enum danger_level level, const char *rule, struct words w,
                   const char *argument, const char *why);
 
-/* A command, wherever it stands; a script of bash. */
+/* A command, wherever it stands; a script, as bash reads it and as d->dialects do. */
 void danger_words(struct danger *d, struct words w);
 void danger_script(struct danger *d, struct words w, const char *text, size_t len);
 /* Does it run what its script brings from the network? */

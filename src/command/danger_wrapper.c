@@ -38,6 +38,8 @@ static const struct wrapper wrappers[] = {
     {"noglob",      "",             "",                                                                    "",      0, false},
     {"nocorrect",   "",             "",                                                                    "",      0, false},
     {"-",           "",             "",                                                                    "",      0, false},
+    {"{",           "",             "",                                                                    "",      0, false},
+    {"!",           "",             "",                                                                    "",      0, false},
     {"repeat",      "",             "",                                                                    "",      1, false},
     {"chroot",      "",             "userspec groups",                                                     "",      1, false},
     {"unshare",     "RwSG",         "root wd setuid setgid map-users",                                     "",      0, false},

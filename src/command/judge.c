@@ -113,7 +113,8 @@ judge_in_list(const char *list, const char *word)
 bool
 judge_is_shell(const char *name)
 {
-    return judge_in_list("sh bash zsh dash ksh ash mksh fish rbash", name);
+    return judge_in_list("sh bash zsh dash ksh ash mksh fish rbash csh tcsh yash posh rzsh ksh93",
+                         name);
 }
 
 enum sy_code

@@ -19,7 +19,10 @@ struct judge_world {
     const char *path_list;        /* PATH that the command will have; NULL: the usual directories */
     char *const *roots; /* top directories of the workspace, absolute; NULL-terminated or NULL */
     char *const *env;   /* "NAME=value" that the caller of this command asks for; or NULL */
-    bool is_windows;    /* the command will run on Windows */
+    /* Where the script is a line typed to a shell that has been running: the dialects that may read
+     * it, with their flags (dialect.h); 0: it is none. */
+    unsigned typed;
+    bool is_windows; /* the command will run on Windows */
     /*
      * The file that `name` would run from `cwd` with that PATH. *ret_trusted:
      * nobody but the system's administrator can put a file there, or change it. SY_E_NOTFOUND

@@ -27,7 +27,7 @@ void verdict_set(struct verdict *ret, const char *rule, struct words command, co
 /* Is `word` one of the blank-separated words of `list`? */
 bool judge_in_list(const char *list, const char *word);
 
-/* Is it one of sh, bash, zsh, dash, ksh, ash, mksh, fish? */
+/* Is it one of sh, bash, zsh, dash, ksh, fish, csh and the like? */
 bool judge_is_shell(const char *name);
 
 /* Where a script's commands may run, as far as its cd commands tell. */

@@ -6,6 +6,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "command/dialect.h"
 #include "command/safe_internal.h"
 
 /* One judgement on its way. */
@@ -212,6 +213,20 @@ judge_cmdlet(struct safe *s, struct words w, bool *ret_done)
     *ret_done = false;
 }
 
+/* The script of a shell, if that may have no other reading of it than ours. */
+static enum sy_code
+judge_shell_script(struct safe *s, struct words w, const char *name) // NOLINT(misc-no-recursion)
+{
+    bool differs = true;
+    enum sy_code rc = dialect_differs(&differs, w.v[2].text, w.v[2].len, dialect_of(name));
+
+    if (rc == SY_E_OK && !differs) {
+        return judge_script(s, w, SCRIPT_BASH, w.v[2].text);
+    }
+    refuse(s, w, "script.not-plain", NULL, "its shell may read it in another way than bash");
+    return rc == SY_E_NOMEM ? rc : SY_E_OK;
+}
+
 static bool
 is_shell_script(struct words w)
 {
@@ -246,7 +261,7 @@ judge_words(struct safe *s, struct words w) // NOLINT(misc-no-recursion)
         bool is_trusted = false;
         enum sy_code rc = check_program(s, w, &is_trusted);
 
-        return rc != SY_E_OK || !is_trusted ? rc : judge_script(s, w, SCRIPT_BASH, w.v[2].text);
+        return rc != SY_E_OK || !is_trusted ? rc : judge_shell_script(s, w, name);
     }
     if (judge_in_list("pwsh powershell", name)) {
         return judge_powershell(s, w);

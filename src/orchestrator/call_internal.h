@@ -36,6 +36,8 @@ struct orch_call {
         *overlay; /* variables that make the command as safe as it was judged; or NULL */
     /* ORCH_LOCK */
     enum lock_place lock_place;
+    char reader[32];     /* the shell that what is typed goes to; "": not known which */
+    bool lacks_comments; /* that shell may have been told to have none */
     bool is_lock_wanted; /* it need not wait for anything else any more */
     bool is_mutating;
     struct orch_call *next_queued;

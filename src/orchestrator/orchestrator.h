@@ -423,6 +423,9 @@ size_t orch_interrupt(struct orch_call *call, const void *bytes, size_t n);
  */
 enum sy_code orch_judge_typed(struct orch_call *call, const char *line, bool *ret_is_open,
                               struct sy_error *err) SY_NODISCARD;
+/* The shell that reads what is typed next, by its name; "": not known, as at the beginning. Shells
+ * read a line in different ways. */
+void orch_set_reader(struct orch_call *call, const char *shell);
 /* Tells that this was typed (EVENT_EXEC_INPUT); `is_hidden`: the terminal does not show it. By a
  * person, else by the caller. */
 void orch_tell_typed(struct orch_call *call, const char *text, size_t n, bool is_hidden,

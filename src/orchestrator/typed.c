@@ -1,4 +1,6 @@
 /* What is typed to a running command. */
+#include <string.h>
+
 #include "base/limits.h"
 #include "base/mem.h"
 #include "orchestrator/call_internal.h"
@@ -31,6 +33,8 @@ judge(struct orch_call *c, struct assessment *ret, const char *line, struct sy_e
 
     const struct assess_input in = {
         .argv = argv,
+        .typed_to = c->reader,
+        .lacks_comments = c->lacks_comments,
         .cwd = c->request.params.cwd, /* where it is by now nobody knows */
         .path_list = strv_env_get(&c->env, "PATH"),
         .roots = strv_view(&roots),
@@ -52,6 +56,7 @@ orch_judge_typed(struct orch_call *c, const char *line, bool *ret_is_open, struc
     if (session_judge(c->session)->fn == NULL) {
         return SY_E_OK;
     }
+    c->lacks_comments = c->lacks_comments || strstr(line, "interactive_comments") != NULL;
     rc = judge(c, &a, line, err);
     if (rc != SY_E_OK) {
         return rc;
@@ -65,4 +70,13 @@ orch_judge_typed(struct orch_call *c, const char *line, bool *ret_is_open, struc
     }
     assessment_fini(&a);
     return rc;
+}
+
+void
+orch_set_reader(struct orch_call *c, const char *shell)
+{
+    const size_t n = strlen(shell) < sizeof(c->reader) ? strlen(shell) : 0;
+
+    memcpy(c->reader, shell, n);
+    c->reader[n] = '\0';
 }

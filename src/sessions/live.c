@@ -433,6 +433,23 @@ is_at_new_prompt(const struct live *l, const struct live_terminal *t)
            !live_has_typed_ahead(l);
 }
 
+/* Which shell reads a line is known for the first one, while it waits for that: who reads another
+ * is up to what the one before it starts. */
+static void
+tell_reader(const struct live *l, const struct live_terminal *t, const char *bytes, size_t n)
+{
+    char name[32] = "";
+    bool is_one = t->is_waiting && t->is_shell && t->foreground > 0 && !live_has_typed_ahead(l);
+
+    for (size_t i = 0; i + 1 < n && is_one; i++) {
+        is_one = bytes[i] != '\n' && bytes[i] != '\r' && bytes[i] != 0x0F;
+    }
+    if (is_one) {
+        state_shell_name(name, sizeof(name), t->foreground);
+    }
+    orch_set_reader(l->call, name);
+}
+
 /*
  * Of a password that a program reads, or a shell's own `read`, the line is
  * nobody's command and is looked at by nobody; what comes behind it may be one. A shell that reads
@@ -456,6 +473,7 @@ begin_typing(struct live_typing *ret, const struct live *l, const struct live_te
     r->knows_paste = l->screen != NULL && terminal_state(l->screen)->keys.bracketed_paste;
     r->takes_long = takes_long(l, t, n);
     typed_modes(&r->modes, orch_terminal_fd(l->call));
+    tell_reader(l, t, bytes, n);
     if (t->hides_line && !live_has_typed_ahead(l) &&
         (t->reads_for_others || !state_may_read_commands(t->foreground))) {
         while (ret->skipped < n && (unsigned char)bytes[ret->skipped] >= ' ') {

@@ -90,6 +90,8 @@ bool state_group_works(pid_t leader);
 bool state_has_helper(pid_t leader);
 /* Has the process the name of a shell (/proc/PID/comm)? */
 bool state_is_shell(pid_t pid);
+/* That name; "" when it has none, or not room enough. */
+void state_shell_name(char *ret, size_t size, pid_t pid);
 /* Is it a shell that was started to run a script (a file, `-c`), and so one that takes what is
  * typed for no command? False in doubt. */
 bool state_runs_script(pid_t pid);

@@ -318,8 +318,8 @@ is_in(const char *const *names, size_t n, const char *name)
 static bool
 is_shell_name(const char *name)
 {
-    static const char *const names[] = {"bash", "sh",    "dash", "zsh", "ksh",    "mksh",
-                                        "fish", "rbash", "pwsh", "ash", "busybox"};
+    static const char *const names[] = {"bash",  "sh",   "dash", "zsh",     "ksh", "mksh", "fish",
+                                        "rbash", "pwsh", "ash",  "busybox", "csh", "tcsh", "yash"};
 
     return is_in(names, sizeof(names) / sizeof(names[0]), name);
 }
@@ -330,6 +330,14 @@ state_is_shell(pid_t pid)
     char text[32];
 
     return read_name(text, sizeof(text), pid) && is_shell_name(text);
+}
+
+void
+state_shell_name(char *ret, size_t size, pid_t pid)
+{
+    if (!read_name(ret, size, pid) || !is_shell_name(ret)) {
+        ret[0] = '\0';
+    }
 }
 
 /* Does an option of a shell have its operand in the next word? */

@@ -7,9 +7,11 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/limits.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "command/danger.h"
+#include "command/dialect.h"
 #include "command/safe.h"
 #include "fuzz_check.h"
 
@@ -63,6 +65,24 @@ check_script(const struct script *s, const char *text, size_t len)
     }
 }
 
+/* Whatever a script has, each dialect has a reading of it, and its pieces have no marks. */
+static void
+check_dialects(const char *text, size_t len)
+{
+    struct buf b = {.max = (size_t)LIMIT_SCRIPT * 4};
+
+    for (unsigned one = DIALECT_BASH; one <= DIALECT_CSH; one <<= 1U) {
+        bool differs = false;
+        enum sy_code rc = dialect_read(&b, &differs, text, len, one | DIALECT_TYPED);
+
+        SY_ASSERT(rc == SY_E_OK || rc == SY_E_LIMIT);
+        SY_ASSERT(rc != SY_E_OK || differs || b.len == len);
+    }
+    SY_ASSERT(dialect_pieces(&b, text, len, true) == SY_E_OK && b.len <= len);
+    SY_ASSERT(strpbrk(buf_view(&b), "\"'`(){};&|#$<>") == NULL);
+    buf_fini(&b);
+}
+
 int
 // NOLINTNEXTLINE(readability-function-cognitive-complexity): each assertion counts as a branch
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -90,6 +110,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     }
     check_script(&s, text, len);
+    check_dialects(text, len);
 
     const struct judge_world world = {.reader = reader,
                                       .cwd = "/W/src",

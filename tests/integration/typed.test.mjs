@@ -82,6 +82,38 @@ test('the beginning of an escape sequence hides no command', async (t) => {
   assert.deepEqual(made(s), []);
 });
 
+test('a line is judged as the shell reads it that waits for one', async (t) => {
+  const s = await open(t, forbidden);
+  const shell = async (command) => (await s.tool('exec_command', { command, tty: true, until: 'prompt', ...LONG })).session_id;
+  const refused = async (id, lines) => {
+    for (const line of lines) {
+      assert.match((await s.type(id, `${line}\n`)).text, refusal, line);
+    }
+  };
+  const runs = async (id, line, wanted) => assert.match((await s.type(id, `${line}\n`, { until: 'prompt', ...LONG })).text, wanted, line);
+
+  const bash = await shell(SHELLS.bash);
+
+  await runs(bash, '# see docs; touch f1', /running/);
+  await runs(bash, 'echo o""k # touch; touch f1', /ok/);
+  await refused(bash, ['{touch,f1}', "sh -c ': &>/dev/null touch f1'"]);
+  // Who reads the second line is up to the first.
+  assert.match((await s.type(bash, 'exec zsh -f -i\n# see docs; touch f1\n')).text, refusal);
+  await runs(bash, 'shopt -u interactive_comments; echo o""ff', /off/);
+  await refused(bash, ['# see docs; touch f1']);
+
+  const zsh = await shell(SHELLS.zsh);
+
+  await runs(zsh, '# touch f1', /command not found/);
+  await refused(zsh, ['# see docs; touch f1', ': # ; touch f1', 'ls # list | touch f1', '=touch f1', '- touch f1']);
+
+  const fish = await shell(['fish', '-N', '-i']);
+
+  await refused(fish, ['true; and touch f1', 'begin touch f1; end', 't\\x6fuch f1']);
+  await refused(await shell(SHELLS.sh), [": $'\\'; touch f1 #'", ': &>/dev/null touch f1']);
+  assert.deepEqual(made(s), []);
+});
+
 test('a line to a shell that is too long to be judged is refused, to others it goes on', async (t) => {
   const s = await open(t, forbidden);
   const long = `: ${'a'.repeat(66_000)}; touch f1\n`;

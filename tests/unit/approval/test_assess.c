@@ -428,6 +428,88 @@ a_rule_is_offered_for_one_plain_command(void **state)
     }
 }
 
+/* By a rule against touch: what each shell makes of a script, in whichever way. */
+static void
+a_rule_counts_as_each_shell_reads_the_script(void **state)
+{
+    const struct yard *y = *state;
+    static const struct {
+        const char *shell, *script;
+        enum requirement_kind kind;
+    } rows[] = {
+        {"sh",        ": $'\\'; touch F #'",          REQUIREMENT_FORBIDDEN     },
+        {"bash",      ": $'\\'; touch F #'",          REQUIREMENT_SKIP          },
+        {"sh",        ": &>/dev/null touch F",        REQUIREMENT_FORBIDDEN     },
+        {"/bin/dash", "((touch F))",                  REQUIREMENT_FORBIDDEN     },
+        {"zsh",       "=touch F",                     REQUIREMENT_FORBIDDEN     },
+        {"zsh",       "true; - touch F",              REQUIREMENT_FORBIDDEN     },
+        {"zsh",       "for x (a b) touch F",          REQUIREMENT_FORBIDDEN     },
+        {"fish",      "true; and touch F",            REQUIREMENT_FORBIDDEN     },
+        {"fish",      "if true; touch F; end",        REQUIREMENT_FORBIDDEN     },
+        {"fish",      "t\\x6fuch F",                  REQUIREMENT_FORBIDDEN     },
+        {"bash",      "{touch,F}",                    REQUIREMENT_FORBIDDEN     },
+        {"bash",      "touc{h..h} F",                 REQUIREMENT_FORBIDDEN     },
+        {"bash",      "true\ntouch F\n)",             REQUIREMENT_FORBIDDEN     },
+        {"bash",      "echo {touch,F}",               REQUIREMENT_SKIP          },
+        {"bash",      "echo '{touch,F}' # ; touch F", REQUIREMENT_SKIP          },
+ /* What a rule allows is all that runs. */
+        {"bash",      "make a &>/dev/null",           REQUIREMENT_SKIP          },
+        {"sh",        "make $'\\'; rm -f x #'",       REQUIREMENT_NEEDS_APPROVAL},
+        {"bash",      "make x; rm {-f,x}",            REQUIREMENT_NEEDS_APPROVAL},
+    };
+
+    write_rules(y, "rules:\n  - {program: touch, decision: forbid}\n"
+                   "  - {program: make, decision: allow}\n");
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const char *const argv[] = {rows[i].shell, "-c", rows[i].script, NULL};
+        const struct assess_input in = input(y, mem_unconst(argv));
+        struct assessment a;
+
+        assert_int_equal(assessor_assess(y->a, &a, &in, NULL), SY_E_OK);
+        if (a.need.kind != rows[i].kind) {
+            fail_msg("%s: %s: kind %d: %s", rows[i].shell, rows[i].script, (int)a.need.kind,
+                     a.need.reason);
+        }
+        assessment_fini(&a);
+    }
+}
+
+static void
+what_is_typed_counts_as_its_reader_takes_it(void **state)
+{
+    const struct yard *y = *state;
+    static const struct {
+        const char *line, *reader;
+        bool lacks_comments;
+        enum requirement_kind kind;
+    } rows[] = {
+        {"# see; touch F",    "bash", false, REQUIREMENT_SKIP     },
+        {"# see; touch F",    "bash", true,  REQUIREMENT_FORBIDDEN},
+        {"# see; touch F",    "dash", false, REQUIREMENT_SKIP     },
+        {"# see; touch F",    "zsh",  false, REQUIREMENT_FORBIDDEN},
+        {"# see; touch F",    "",     false, REQUIREMENT_FORBIDDEN},
+        {"ls # a | touch F",  "tcsh", false, REQUIREMENT_FORBIDDEN},
+        {"# touch F",         "zsh",  false, REQUIREMENT_SKIP     },
+        {"true; and touch F", "fish", false, REQUIREMENT_FORBIDDEN},
+        {"true; and touch F", "bash", false, REQUIREMENT_SKIP     },
+    };
+
+    write_rules(y, "rules:\n  - {program: touch, decision: forbid}\n");
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const char *const argv[] = {"bash", "-c", rows[i].line, NULL};
+        struct assess_input in = input(y, mem_unconst(argv));
+        struct assessment a;
+
+        in.typed_to = rows[i].reader;
+        in.lacks_comments = rows[i].lacks_comments;
+        assert_int_equal(assessor_assess(y->a, &a, &in, NULL), SY_E_OK);
+        if (a.need.kind != rows[i].kind) {
+            fail_msg("%s: %s: kind %d", rows[i].reader, rows[i].line, (int)a.need.kind);
+        }
+        assessment_fini(&a);
+    }
+}
+
 static enum sy_code
 assess_once(void *arg)
 {
@@ -479,6 +561,8 @@ main(void)
         TEST(rules_from_elsewhere_follow_their_version),
         TEST(what_asks_for_more_rights_is_known_wherever_it_stands),
         TEST(a_rule_is_offered_for_one_plain_command),
+        TEST(a_rule_counts_as_each_shell_reads_the_script),
+        TEST(what_is_typed_counts_as_its_reader_takes_it),
         TEST(each_allocation_may_fail),
     };
 

@@ -153,6 +153,11 @@
 #define LIMIT_TYPED_BLOCK_MS 500U
 #define LIMIT_TYPED_MS       5000U
 
+/* Processes of a terminal, and threads of each, among which is looked for the one that reads it: 20
+ * and 10 microseconds each, up to a thousand times a second while somebody waits for that. */
+#define LIMIT_STATE_PROCESSES 128U
+#define LIMIT_STATE_THREADS   256U
+
 /* Sessions at once where nothing is configured (MAX_UNIFIED_EXEC_PROCESSES of the specification),
  * from how many running ones on a caller is warned (WARNING_UNIFIED_EXEC_PROCESSES), and the most
  * that can be configured: each has some descriptors. */

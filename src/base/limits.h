@@ -439,6 +439,7 @@
 #define LIMIT_PATTERN_STEPS  1000000U
 #define LIMIT_PATTERN_HEAP   8388608U /* 8 MiB */
 #define LIMIT_PATTERN_WINDOW 65536U   /* 64 KiB */
+#define LIMIT_PATTERN_BEFORE 4096U    /* of the line that an earlier answer gave the beginning of */
 
 /* Findings of one run that are told; more are counted. */
 #define LIMIT_GUARD_FINDINGS 64U

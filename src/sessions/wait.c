@@ -298,7 +298,7 @@ begin(struct live *l, struct live_wait *w)
         orch_renew_deltas(l->call);
     }
     w->was_unheard = live_has_unheard(l);
-    w->scanned = w->has_since ? w->since_seq : transcript_unread(l->transcript);
+    live_tty_scan_from(l, w, w->has_since ? w->since_seq : transcript_unread(l->transcript));
     if (w->begin != NULL && !w->begin(w->arg, l)) {
         return false;
     }

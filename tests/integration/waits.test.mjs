@@ -32,3 +32,16 @@ for (const tty of [false, true]) {
     assert.equal((await line).output.replaceAll('\r', ''), 'def\ndef\n');
   });
 }
+
+test('a screen that is not whole yet is not stable', { timeout: STUCK_MS }, async (t) => {
+  const s = await openDrive(t);
+  const frame = (text) => `printf '\\033[?2026h${text}'; sleep .5; printf ' whole\\033[?2026l'`;
+  const p = await s.run(`${frame('half')}; exec sleep 300`, { until: 'stable', idle_ms: 100, yield_time_ms: 30_000 });
+
+  assert.equal(p.last.reason, 'stable', p.show());
+  assert.match(p.last.output, /half whole/, p.show());
+
+  // A program that never ends its frame keeps nobody waiting.
+  const stuck = await s.run("printf '\\033[?2026hhalf'; exec sleep 300", { until: 'stable', idle_ms: 100, yield_time_ms: 30_000 });
+  assert.equal(stuck.last.reason, 'stable', stuck.show());
+});

@@ -138,8 +138,9 @@
 /* A session's name: any that a program makes (a UUID has 36). */
 #define LIMIT_SESSION_ID 64U
 
-/* Of its command, in lists. */
+/* Of its command, as it is shown. */
 #define LIMIT_SESSION_COMMAND 1024U
+#define LIMIT_SESSION_LISTED  100U /* of it, in the list that a model gets */
 
 /* What became of sessions that are not known any more: one sentence each, 20 KiB in all. */
 #define LIMIT_SESSION_MEMORIES 64U

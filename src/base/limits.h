@@ -138,8 +138,9 @@
 /* A session's name: any that a program makes (a UUID has 36). */
 #define LIMIT_SESSION_ID 64U
 
-/* Of its command, in lists. */
+/* Of its command, as it is shown. */
 #define LIMIT_SESSION_COMMAND 1024U
+#define LIMIT_SESSION_LISTED  100U /* of it, in the list that a model gets */
 
 /* What became of sessions that are not known any more: one sentence each, 20 KiB in all. */
 #define LIMIT_SESSION_MEMORIES 64U
@@ -154,6 +155,11 @@
 #define LIMIT_TYPED_MS       5000U
 /* So long at once; then whoever else has something to do is served. */
 #define LIMIT_TYPED_SLICE_MS 10U
+
+/* Processes of a terminal, and threads of each, among which is looked for the one that reads it: 20
+ * and 10 microseconds each, up to a thousand times a second while somebody waits for that. */
+#define LIMIT_STATE_PROCESSES 128U
+#define LIMIT_STATE_THREADS   256U
 
 /* Sessions at once where nothing is configured (MAX_UNIFIED_EXEC_PROCESSES of the specification),
  * from how many running ones on a caller is warned (WARNING_UNIFIED_EXEC_PROCESSES), and the most
@@ -436,6 +442,7 @@
 #define LIMIT_PATTERN_STEPS  1000000U
 #define LIMIT_PATTERN_HEAP   8388608U /* 8 MiB */
 #define LIMIT_PATTERN_WINDOW 65536U   /* 64 KiB */
+#define LIMIT_PATTERN_BEFORE 4096U    /* of the line that an earlier answer gave the beginning of */
 
 /* Findings of one run that are told; more are counted. */
 #define LIMIT_GUARD_FINDINGS 64U

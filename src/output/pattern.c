@@ -33,9 +33,10 @@ struct pattern_scan {
     struct pattern *p;
     pcre2_match_data *data;
     struct buf window;
-    uint64_t base; /* offset of the window in the stream */
-    size_t from;   /* where in the window the search goes on */
-    bool is_fresh; /* something came since nothing was found */
+    uint64_t base;   /* offset of the window in the stream, from what stands before it on */
+    uint64_t before; /* how much that is: a match ends behind it */
+    size_t from;     /* where in the window the search goes on */
+    bool is_fresh;   /* something came since nothing was found */
     bool is_finished;
     uint64_t given_up;
 };
@@ -229,6 +230,15 @@ pattern_scan_feed(struct pattern_scan *s, const char *bytes, size_t n)
     return rc;
 }
 
+enum sy_code
+pattern_scan_begin(struct pattern_scan *s, const char *bytes, size_t n)
+{
+    enum sy_code rc = n > LIMIT_PATTERN_WINDOW ? SY_E_LIMIT : buf_add(&s->window, bytes, n);
+
+    s->before = s->window.len;
+    return rc;
+}
+
 void
 pattern_scan_finish(struct pattern_scan *s)
 {
@@ -305,16 +315,18 @@ pattern_scan_next(struct pattern_scan *s, struct pattern_match *ret, bool *ret_f
     if (!s->is_fresh || s->from >= n) {
         return SY_E_OK;
     }
-    rc = match(s, n);
-    if (rc > 0) {
-        /* \K in an assertion may set the start behind the end. */
-        size_t start = ends[0] < ends[1] ? ends[0] : ends[1];
-
-        ret->start = s->base + start;
-        ret->end = s->base + ends[1];
-        *ret_found = true;
+    while ((rc = match(s, n)) > 0) {
         s->from = ends[1] > s->from ? ends[1] : s->from + 1;
-        return SY_E_OK;
+        if (s->base + ends[1] > s->before) {
+            /* \K in an assertion may set the start behind the end. */
+            size_t start = ends[0] < ends[1] ? ends[0] : ends[1];
+
+            start = s->base + start > s->before ? start : (size_t)(s->before - s->base);
+            ret->start = s->base + start - s->before;
+            ret->end = s->base + ends[1] - s->before;
+            *ret_found = true;
+            return SY_E_OK;
+        }
     }
     s->is_fresh = false;
     if (rc != PCRE2_ERROR_NOMATCH && rc != PCRE2_ERROR_PARTIAL) {

@@ -24,13 +24,16 @@ void pattern_free(struct pattern *p);
 struct pattern_scan;
 
 struct pattern_match {
-    uint64_t start; /* offsets in the stream */
+    uint64_t start; /* offsets in the stream; 0 where it began before that */
     uint64_t end;
 };
 
 struct pattern_scan *pattern_scan_new(struct pattern *p);
 void pattern_scan_free(struct pattern_scan *s);
 
+/* What stands before the stream, at most LIMIT_PATTERN_WINDOW bytes: it says whether a line or word
+ * begins there, and a match may begin in it, but ends behind it. Before all else. */
+enum sy_code pattern_scan_begin(struct pattern_scan *s, const char *bytes, size_t n) SY_NODISCARD;
 /* More of the stream: at most LIMIT_PATTERN_WINDOW bytes (SY_E_LIMIT), and not before
  * pattern_scan_next has found nothing more in what was there. */
 enum sy_code pattern_scan_feed(struct pattern_scan *s, const char *bytes, size_t n) SY_NODISCARD;

@@ -85,11 +85,17 @@ add_hidden(struct strv *ret, const struct sandbox_policy *p)
     const struct deny_default *d = NULL;
     enum sy_code rc = SY_E_OK;
 
-    ret->max = p->deny_read.n + (p->deny_homes.n + 1) * DENY_ROWS_MAX;
+    ret->max = p->own_dirs.n + p->deny_read.n + (p->deny_homes.n + 1) * DENY_ROWS_MAX;
     if (!sandbox_mode_is_enforced(p->mode)) {
         return SY_E_OK;
     }
-    rc = strv_add_all(ret, strv_view(&p->deny_read));
+    for (size_t i = 0; i < p->own_dirs.n && rc == SY_E_OK; i++) {
+        SY_AUTO(buf_fini) struct buf pattern = {.max = (size_t)LIMIT_PATH * 4};
+
+        rc = path_pattern_quote(&pattern, p->own_dirs.v[i]);
+        rc = rc == SY_E_OK ? strv_add(ret, buf_view(&pattern)) : rc;
+    }
+    rc = rc == SY_E_OK ? strv_add_all(ret, strv_view(&p->deny_read)) : rc;
     for (size_t h = 0; h < p->deny_homes.n; h++) {
         const char *home = p->deny_homes.v[h];
 

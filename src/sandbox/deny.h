@@ -30,7 +30,8 @@ size_t deny_home_defaults(void); /* how many there are */
 bool deny_has_plain_names(const struct deny_default *d);
 
 /*
- * Rules by number: the patterns of a policy, then from DENY_SYSTEM on the rows of
+ * Rules by number: the patterns of a plan (Shellyard's own places, defaults that variables name,
+ * the configuration's), then from DENY_SYSTEM on the rows of
  * the system, then from DENY_HOME on for each home DENY_ROWS_MAX numbers, for its rows.
  */
 #define DENY_ROWS_MAX ((size_t)1024)
@@ -47,6 +48,11 @@ struct deny_sources {
 
 /* Whether allow_read takes a default out, which is `below` a home ("" : of the system). */
 bool deny_is_left_out(char *const *allow_read, const char *home, const char *below);
+
+/* SY_E_CONFIG for an entry of allow_read that is, or lies in, a directory of Shellyard's own:
+ * nothing shows these to commands, and who names one believes that it would. */
+enum sy_code deny_check_own(char *const *allow_read, char *const *own_dirs,
+                            struct sy_error *err) SY_NODISCARD;
 
 /*
  * Adds those places of defaults that variables name, as patterns. SY_E_CONFIG for

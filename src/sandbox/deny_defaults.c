@@ -1,7 +1,8 @@
 /*
  * What people keep secret in well-known places. What a program can't work without
  * and that need not hold a secret must not be here: ~/.gitconfig, ~/.m2/settings.xml,
- * ~/.gradle/gradle.properties, ~/.yarnrc.yml.
+ * ~/.gradle/gradle.properties, ~/.yarnrc.yml. Nor Shellyard's own places: no key opens these, so
+ * they are no defaults (own_dirs of a policy).
  */
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +18,6 @@
 #define STORE   "stored passwords"
 #define BROWSER "cookies and passwords of a browser"
 #define HISTORY "what was typed, passwords among it"
-#define OURS    "Shellyard's own state and configuration"
 #define SYSTEM  "credentials of the machine and its users"
 #define DEVICES "terminals, cameras, microphones and disks of others"
 
@@ -65,7 +65,6 @@ static const struct deny_default of_home[] = {
     {".config/opera",                      NULL,                          "",                 BROWSER},
     {".config/pypoetry/auth.toml",         NULL,                          "",                 TOKEN  },
     {".config/rclone",                     "RCLONE_CONFIG",               "",                 CLOUD  },
-    {".config/shellyard",                  NULL,                          "",                 OURS   },
     {".config/sops/age",                   "SOPS_AGE_KEY_FILE",           "",                 KEYS   },
     {".config/vivaldi",                    NULL,                          "",                 BROWSER},
     {".docker/config.json",                "DOCKER_CONFIG",               "config.json",      TOKEN  },
@@ -87,7 +86,6 @@ static const struct deny_default of_home[] = {
     {".local/share/keyrings",              NULL,                          "",                 STORE  },
     {".local/share/kwalletd",              NULL,                          "",                 STORE  },
     {".local/share/password-store",        NULL,                          "",                 STORE  },
-    {".local/state/shellyard",             NULL,                          "",                 OURS   },
     {".m2/settings-security.xml",          NULL,                          "",                 TOKEN  },
     {".mariadb_history",                   NULL,                          "",                 HISTORY},
     {".mongosh",                           NULL,                          "",                 HISTORY},
@@ -231,6 +229,22 @@ check_allowed(char *const *allow_read, const char *home, const char *below, stru
                               "sandbox.allow_read: '%.80s' is a part of '%.80s', which is hidden "
                               "as a whole: name that",
                               *v, path);
+        }
+    }
+    return SY_E_OK;
+}
+
+enum sy_code
+deny_check_own(char *const *allow_read, char *const *own_dirs, struct sy_error *err)
+{
+    for (; allow_read != NULL && *allow_read != NULL; allow_read++) {
+        for (char *const *own = own_dirs; own != NULL && *own != NULL; own++) {
+            if (path_is_below(*allow_read, *own)) {
+                return sy_err_set(err, SY_E_CONFIG,
+                                  "sandbox.allow_read: '%.80s' is Shellyard's own state or "
+                                  "configuration, which no sandbox shows: take it out",
+                                  *allow_read);
+            }
         }
     }
     return SY_E_OK;

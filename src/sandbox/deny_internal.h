@@ -11,6 +11,10 @@ enum sy_code deny_plan_fill(struct sandbox_plan *plan, const struct sandbox_poli
                             struct sy_error *err) SY_NODISCARD;
 /* Something is denied, if it exists. */
 bool deny_plan_has_any(const struct sandbox_plan *plan);
+/* Something that is not Shellyard's own: what the feature deny_read tells of. */
+bool deny_plan_has_secrets(const struct sandbox_plan *plan);
+/* Is a rule one of Shellyard's own places, which nothing opens? */
+bool deny_plan_is_own(const struct sandbox_plan *plan, size_t rule);
 /* The text of a rule by its number (deny.h), and whether it is a default. */
 enum sy_code deny_plan_rule(struct buf *ret, bool *ret_is_default, const struct sandbox_plan *plan,
                             size_t rule) SY_NODISCARD;

@@ -68,21 +68,39 @@ add_pattern(struct sandbox_plan *plan, const struct sandbox_policy *policy, cons
     return rc == SY_E_OK ? rc : sy_err_nomem(err);
 }
 
+/* In front of all others, so that the number of a rule says whose it is. */
+static enum sy_code
+add_own(struct sandbox_plan *plan, const struct sandbox_policy *policy, struct sy_error *err)
+{
+    for (size_t i = 0; i < policy->own_dirs.n; i++) {
+        SY_AUTO(buf_fini) struct buf pattern = {.max = (size_t)LIMIT_PATH * 4};
+
+        if (path_pattern_quote(&pattern, policy->own_dirs.v[i]) != SY_E_OK ||
+            strv_add(&plan->deny_read, buf_view(&pattern)) != SY_E_OK) {
+            return sy_err_nomem(err);
+        }
+    }
+    plan->n_own_deny_read = policy->own_dirs.n;
+    return SY_E_OK;
+}
+
 enum sy_code
 deny_plan_fill(struct sandbox_plan *plan, const struct sandbox_policy *policy, struct sy_error *err)
 {
     enum sy_code rc = SY_E_OK;
+    size_t n_defaults = policy->n_default_deny_read;
 
     if (policy->deny_read.n > LIMIT_DENY_PATTERNS) {
         return sy_err_set(err, SY_E_CONFIG,
                           "sandbox.deny_read: %zu patterns, at most %u are possible",
                           policy->deny_read.n, LIMIT_DENY_PATTERNS);
     }
-    SY_ASSERT(policy->n_default_deny_read <= policy->deny_read.n);
-    plan->deny_read.max = policy->deny_read.n;
-    plan->n_default_deny_read = policy->n_default_deny_read;
+    SY_ASSERT(n_defaults <= policy->deny_read.n);
+    plan->deny_read.max = policy->own_dirs.n + policy->deny_read.n;
+    rc = add_own(plan, policy, err);
+    plan->n_default_deny_read = n_defaults;
     for (size_t i = 0; i < policy->deny_read.n && rc == SY_E_OK; i++) {
-        if (i >= policy->n_default_deny_read) {
+        if (i >= n_defaults) {
             rc = add_pattern(plan, policy, policy->deny_read.v[i], err);
         } else if (strv_add(&plan->deny_read, policy->deny_read.v[i]) != SY_E_OK) {
             rc = sy_err_nomem(err); /* ours need no check */
@@ -170,14 +188,36 @@ sandbox_policy_needs_mounts(const struct sandbox_policy *p)
 bool
 deny_plan_has_any(const struct sandbox_plan *plan)
 {
-    return plan->deny_read.n > 0 || plan->deny_homes.n > 0 || plan->denies_system ||
-           plan->closes_devices;
+    return plan->n_own_deny_read > 0 || deny_plan_has_secrets(plan);
+}
+
+bool
+deny_plan_has_secrets(const struct sandbox_plan *plan)
+{
+    return plan->deny_read.n > plan->n_own_deny_read || plan->deny_homes.n > 0 ||
+           plan->denies_system || plan->closes_devices;
+}
+
+/* Where a pattern comes from, as the dump says it. */
+static const char *
+origin(const struct sandbox_plan *plan, size_t i)
+{
+    if (deny_plan_is_own(plan, i)) {
+        return "own";
+    }
+    return i < plan->n_own_deny_read + plan->n_default_deny_read ? "default" : "deny_read";
+}
+
+bool
+deny_plan_is_own(const struct sandbox_plan *plan, size_t rule)
+{
+    return rule < plan->n_own_deny_read;
 }
 
 enum sy_code
 deny_plan_rule(struct buf *ret, bool *ret_is_default, const struct sandbox_plan *plan, size_t rule)
 {
-    *ret_is_default = rule >= DENY_SYSTEM || rule < plan->n_default_deny_read;
+    *ret_is_default = rule >= DENY_SYSTEM || str_eq(origin(plan, rule), "default");
     if (rule < DENY_SYSTEM) {
         return buf_add_str(ret, plan->deny_read.v[rule]);
     }
@@ -221,7 +261,7 @@ deny_plan_dump(struct jw *w, const struct sandbox_plan *plan)
     for (size_t i = 0; i < plan->deny_read.n; i++) {
         jw_object(w);
         jw_key_str(w, "pattern", plan->deny_read.v[i]);
-        jw_key_str(w, "origin", i < plan->n_default_deny_read ? "default" : "deny_read");
+        jw_key_str(w, "origin", origin(plan, i));
         jw_end_object(w);
     }
     jw_end_array(w);

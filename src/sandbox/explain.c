@@ -552,6 +552,10 @@ sandbox_explain(struct sandbox_explanation *ret, const struct sandbox_plan *plan
         op != OPERATION_CONNECT) {
         rc = explain_covered(&made, plan, op == OPERATION_DELETE || op == OPERATION_RENAME, err);
     }
+    if (rc == SY_E_OK && op == OPERATION_CONNECT && str_starts(object, "unix:") &&
+        !str_starts(object, "unix:@")) {
+        rc = explain_socket(&made, plan, object + strlen("unix:"), err);
+    }
     if (rc == SY_E_OK && !made.is_allowed && op != OPERATION_READ && op != OPERATION_CONNECT) {
         rc = explain_own(&made, plan, err);
     }

@@ -37,6 +37,10 @@ enum sy_code explain_covered(struct sandbox_explanation *ret, const struct sandb
  * directories of Shellyard's own. */
 enum sy_code explain_own(struct sandbox_explanation *ret, const struct sandbox_plan *plan,
                          struct sy_error *err) SY_NODISCARD;
+/* Changes an explanation about a named socket, which lies where something is hidden: mounts leave
+ * none there, and no line of configuration leads to one of Shellyard's own. */
+enum sy_code explain_socket(struct sandbox_explanation *ret, const struct sandbox_plan *plan,
+                            const char *object, struct sy_error *err) SY_NODISCARD;
 /* Does one of these lie below a directory (absolute, without links)? */
 bool explain_holds_own(const struct sandbox_plan *plan, const char *dir);
 enum sy_code explain_read(struct sandbox_explanation *ret, const struct sandbox_plan *plan,

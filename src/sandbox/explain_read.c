@@ -35,6 +35,7 @@ find_object(const struct deny_view *v, const struct file_id *id)
 }
 
 #define OWN_RULE "%.80s: commands can't change what Shellyard believes"
+#define OWN_READ "%.80s is Shellyard's own, which no sandbox shows"
 
 /* A mount holds for a name, not for others of the same file. */
 static const struct deny_object *
@@ -139,6 +140,11 @@ tell_hidden(struct sandbox_explanation *ret, const struct sandbox_plan *plan,
 
     if (explain_is_terminal(ret->resolved)) {
         RULE(ret, "%s", EXPLAIN_TERMINALS);
+        return SY_E_OK;
+    }
+
+    if (deny_plan_is_own(plan, o->rule)) {
+        RULE(ret, OWN_READ, o->path);
         return SY_E_OK;
     }
 
@@ -285,6 +291,34 @@ explain_own(struct sandbox_explanation *ret, const struct sandbox_plan *plan, st
     return rc;
 }
 
+enum sy_code
+explain_socket(struct sandbox_explanation *ret, const struct sandbox_plan *plan, const char *object,
+               struct sy_error *err)
+{
+    SY_AUTO(walk_fini) struct walk walk = {0};
+    SY_AUTO(deny_view_fini) struct deny_view view = {0};
+    enum sy_code rc = explain_resolve(&walk, plan, object, err);
+
+    if (rc == SY_E_OK && deny_plan_has_any(plan)) {
+        rc = explain_find_denied(&view, plan, err);
+    }
+    if (rc != SY_E_OK) {
+        return rc;
+    }
+
+    const struct deny_object *hidden = search(&view, plan, walk.path.data).hidden;
+
+    if (hidden == NULL || (ret->is_allowed && !plan->denies_by_mount)) {
+        return SY_E_OK; /* what Landlock hides can't be read, and can be connected to */
+    }
+    if (ret->is_allowed || deny_plan_is_own(plan, hidden->rule)) {
+        ret->is_allowed = false;
+        ret->fix[0] = '\0';
+        rc = tell_hidden(ret, plan, hidden);
+    }
+    return rc == SY_E_OK ? rc : sy_err_nomem(err);
+}
+
 bool
 explain_holds_own(const struct sandbox_plan *plan, const char *dir)
 {
@@ -398,6 +432,9 @@ sandbox_explain_hider(struct buf *ret, bool *ret_is_default, const struct sandbo
     v = search(&view, plan, copy.data);
     if (v.hidden == NULL) {
         return sy_err_set(err, SY_E_NOTFOUND, "nothing that is named hides it");
+    }
+    if (deny_plan_is_own(plan, v.hidden->rule)) {
+        return sy_err_set(err, SY_E_DENIED, OWN_READ, v.hidden->path);
     }
     rc = deny_plan_rule(ret, ret_is_default, plan, v.hidden->rule);
     return rc == SY_E_OK ? rc : sy_err_nomem(err);

@@ -205,7 +205,7 @@ set_features(struct sandbox_plan *plan, const struct sandbox_caps *caps)
     /* Where nobody set one it is that of every tmpfs, half of the memory. */
     f[FEATURE_TEMP_LIMIT] = state_if(is_full);
     /* What exists and can't be held is known once it is ready: deny_plan.c. */
-    f[FEATURE_DENY_READ] = state_if(is_on && deny_plan_has_any(plan));
+    f[FEATURE_DENY_READ] = state_if(is_on && deny_plan_has_secrets(plan));
     f[FEATURE_PROTECTED_NAMES] = protection(plan);
     f[FEATURE_AUDIT_RECORDS] = state_if(plan->is_logged);
     if (plan->is_refused) {

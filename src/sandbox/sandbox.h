@@ -65,7 +65,8 @@ struct sandbox_policy {
     bool denies_system;         /* also those defaults that are in no home */
     bool closes_devices;        /* where /dev is everybody's: its nodes but for the common ones */
     struct strv own_dirs; /* of Shellyard itself, absolute: what a command writes there would be
-                             believed later (linux/own.h) */
+                             believed later (linux/own.h), and none reads there, whatever
+                             allow_read says */
     bool reports_all;     /* report: full */
     enum sandbox_tier max_tier;  /* not above, of what is there; TIER_NONE counts as no-namespace */
     enum sandbox_tier min_tier;  /* refuse below */
@@ -410,7 +411,8 @@ bool sandbox_hidden_may_hold(const struct sandbox_hidden *h, const struct sandbo
 
 /*
  * Which entry of sandbox.deny_read, or default of it, hides a file: appends it as an explanation
- * names it. `path` is absolute and without links. SY_E_NOTFOUND: none.
+ * names it. `path` is absolute and without links. SY_E_NOTFOUND: none. SY_E_DENIED: it is
+ * Shellyard's own, which nothing takes back.
  */
 enum sy_code sandbox_explain_hider(struct buf *ret, bool *ret_is_default,
                                    const struct sandbox_plan *plan, const char *path,

@@ -68,8 +68,9 @@ struct sandbox_plan {
     struct landlock_ruleset ruleset;
     struct plan_rule *rules;
     size_t n_rules;
-    struct strv deny_read; /* patterns; a "**" at the end is left out */
-    size_t n_default_deny_read;
+    struct strv deny_read;      /* patterns; a "**" at the end is left out */
+    size_t n_own_deny_read;     /* so many of them, the first, are Shellyard's own places */
+    size_t n_default_deny_read; /* and so many behind those are defaults */
     struct strv deny_homes;
     struct strv allow_read;
     bool denies_system;

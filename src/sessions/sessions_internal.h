@@ -251,6 +251,9 @@ size_t live_tty_line(const struct live *l, const char *bytes, size_t n, bool *re
 /* Is what is typed now a password, or may it be one by what stands before the cursor? It is told to
  * nobody then. */
 bool live_tty_hides(const struct live *l, const struct live_terminal *t);
+/* The wait looks for its pattern in what comes from there on; the line before it counts as what
+ * stands before. */
+void live_tty_scan_from(struct live *l, struct live_wait *w, uint64_t seq);
 /* Has anything been written since the last look that the wait looks for? */
 bool live_tty_matches(struct live *l, struct live_wait *w);
 /* Is something that was typed not read yet? */

@@ -326,6 +326,42 @@ scan(struct live_wait *w, const char *bytes, size_t n)
     return is_found;
 }
 
+/* The line that the first new bytes go on with. */
+static enum sy_code
+read_before(struct buf *ret, const struct live *l, uint64_t seq)
+{
+    SY_AUTO(buf_fini) struct buf raw = {.max = (size_t)LIMIT_PATTERN_BEFORE * 2};
+    struct strip strip = {.rc = SY_E_OK};
+    uint64_t from = seq > LIMIT_PATTERN_BEFORE ? seq - LIMIT_PATTERN_BEFORE : 0;
+    uint64_t omitted = 0;
+    enum sy_code rc = transcript_read(l->transcript, from, seq, &raw, &omitted);
+    size_t at = raw.len;
+
+    while (at > 0 && raw.data[at - 1] != '\n') {
+        at--;
+    }
+    if (rc == SY_E_OK && at < raw.len) {
+        rc = strip_feed(&strip, raw.data + at, raw.len - at, ret);
+    }
+    if (rc == SY_E_OK) {
+        rc = strip_finish(&strip, ret);
+    }
+    strip_fini(&strip);
+    return rc;
+}
+
+void
+live_tty_scan_from(struct live *l, struct live_wait *w, uint64_t seq)
+{
+    SY_AUTO(buf_fini) struct buf before = {.max = (size_t)LIMIT_PATTERN_BEFORE * 12 + 64};
+
+    w->scanned = seq;
+    if (w->scan != NULL && seq > 0) {
+        w->has_scan_failed = read_before(&before, l, seq) != SY_E_OK ||
+                             pattern_scan_begin(w->scan, buf_view(&before), before.len) != SY_E_OK;
+    }
+}
+
 bool
 live_tty_matches(struct live *l, struct live_wait *w)
 {

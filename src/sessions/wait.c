@@ -207,6 +207,20 @@ has_to_begin(struct live *l)
     return l->screen != NULL && (live_has_typed_ahead(l) || is_blank(l));
 }
 
+/* A program says that its screen is not whole yet. One that never says so again is not believed for
+ * ever. */
+static bool
+is_drawing(const struct live *l, const struct live_wait *w, uint64_t now_ns, uint64_t *ret_next)
+{
+    uint64_t until = later(l->heard_ns, w->began_ns) + LIVE_BLANK_MS * NS_PER_MS;
+
+    if (l->screen == NULL || !terminal_state(l->screen)->is_in_frame || now_ns >= until) {
+        return false;
+    }
+    *ret_next = until;
+    return true;
+}
+
 /* Has the screen been the same for so long? Otherwise *ret_next is when to look again, at the
  * latest. */
 static bool
@@ -232,6 +246,9 @@ is_stable(struct live *l, struct live_wait *w, uint64_t now_ns, uint64_t *ret_ne
         w->screen_seq = is_drawn ? screen.seq : w->screen_seq;
         w->looked_ns = now_ns;
         quiet_ns = w->changed_ns;
+    }
+    if (is_drawing(l, w, now_ns, ret_next)) {
+        return false;
     }
     *ret_next = quiet_ns + w->idle_ms * NS_PER_MS;
     if (now_ns >= *ret_next && w->idle_ms < LIVE_BLANK_MS &&
@@ -298,7 +315,9 @@ begin(struct live *l, struct live_wait *w)
         orch_renew_deltas(l->call);
     }
     w->was_unheard = live_has_unheard(l);
-    w->scanned = w->has_since ? w->since_seq : transcript_unread(l->transcript);
+    if (!w->is_beginning) {
+        live_tty_scan_from(l, w, w->has_since ? w->since_seq : transcript_unread(l->transcript));
+    }
 
     enum live_turn turn = w->begin != NULL ? w->begin(w->arg, l) : LIVE_TURN_TAKEN;
 

@@ -60,12 +60,13 @@ typedef int state_peek_fn(pid_t pid, uintptr_t there, void *ret, size_t n);
  * /proc/PID/syscall and the descriptor that it names: STATE_UNKNOWN where the kernel does not
  * tell (another user's process, one that may not be traced, a kernel without that file), and for
  * one that waits for several descriptors by poll or select where `peek` is NULL or fails. It waits
- * for the terminal if that is one of them. It looks at the first thread alone; what it saw may be
- * over when it returns.
+ * for the terminal if that is one of them. Each thread is looked at, up to LIMIT_STATE_THREADS;
+ * with more it is STATE_UNKNOWN, not no. What it saw may be over when it returns.
  */
 enum state_answer state_reads_terminal(pid_t pid, const char *name, state_peek_fn *peek);
-/* The same of a process group's leader and what it has started, down to a few: a shell that runs a
- * script waits for the one that reads. */
+/* The same of a process group's leader and all that it has started, up to LIMIT_STATE_PROCESSES,
+ * the nearest first: a shell that runs a script waits for the one that reads. Who is in the
+ * background is in no read of a terminal. */
 enum state_answer state_group_reads(pid_t leader, const char *name, state_peek_fn *peek);
 /*
  * Does this process, a shell without a line editor, wait for a command on the terminal `name`?

@@ -1,5 +1,6 @@
 #include "terminal/state.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -9,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/limits.h"
 #include "base/str.h"
 #include "terminal/state_internal.h"
 
@@ -100,12 +102,62 @@ read_call(char *ret, size_t size, pid_t pid)
     return read_file(ret, size, path);
 }
 
+/* The threads of a process, with itself in front; at most `max`, and *ret_is_cut where it has more.
+ * What the kernel has below /proc/PID is there for a thread's number too. */
+static size_t
+list_threads(pid_t *ret, size_t max, pid_t pid, bool *ret_is_cut)
+{
+    char path[64];
+    size_t n = 0;
+    DIR *tasks = NULL;
+
+    ret[n++] = pid;
+    (void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+    tasks = opendir(path);
+    if (tasks == NULL) {
+        return n;
+    }
+    for (struct dirent *e = readdir(tasks); e != NULL; e = readdir(tasks)) {
+        uint64_t thread = 0;
+
+        if (!str_to_u64(&thread, e->d_name, 1, INT32_MAX) || (pid_t)thread == pid) {
+            continue;
+        }
+        if (n == max) {
+            *ret_is_cut = true;
+            break;
+        }
+        ret[n++] = (pid_t)thread;
+    }
+    (void)closedir(tasks);
+    return n;
+}
+
 enum state_answer
 state_reads_terminal(pid_t pid, const char *name, state_peek_fn *peek)
 {
+    pid_t threads[LIMIT_STATE_THREADS];
     char text[256];
+    bool is_cut = false;
+    enum state_answer ret = STATE_NO;
+    size_t n = 0;
 
-    return read_call(text, sizeof(text), pid) ? by_call(pid, text, name, peek) : STATE_UNKNOWN;
+    if (!read_call(text, sizeof(text), pid)) {
+        return STATE_UNKNOWN;
+    }
+    n = list_threads(threads, LIMIT_STATE_THREADS, pid, &is_cut);
+    for (size_t i = 0; i < n; i++) {
+        /* One that has ended meanwhile reads nothing. */
+        enum state_answer one = i == 0 || read_call(text, sizeof(text), threads[i])
+                                    ? by_call(threads[i], text, name, peek)
+                                    : STATE_NO;
+
+        if (one == STATE_YES) {
+            return one;
+        }
+        ret = one == STATE_UNKNOWN ? one : ret;
+    }
+    return is_cut ? STATE_UNKNOWN : ret;
 }
 
 /* How much the call asks for: its third argument. 0: it says nothing of it. */
@@ -165,37 +217,52 @@ state_reads_commands(pid_t pid, const char *name)
     return wanted == 1 || wanted == BASH_READ ? STATE_NO : STATE_UNKNOWN;
 }
 
-/* How many processes are looked at, and how deep: the one that reads is near. */
-#define GROUP_LOOKS 16U
-#define GROUP_DEPTH 4U
+#define GROUP_LOOKS LIMIT_STATE_PROCESSES
 
 struct looks {
     pid_t pids[GROUP_LOOKS];
     unsigned depths[GROUP_LOOKS];
     size_t n;
+    bool is_cut; /* there are more */
 };
 
-/* Those that this one has started, as long as there is room. */
+/* Each number has a blank behind it; one that was cut has none. */
 static void
-add_children(struct looks *todo, pid_t pid, unsigned depth)
+add_numbers(struct looks *todo, char *text, unsigned depth)
 {
-    char path[64];
-    char text[256];
     char *at = text;
 
-    (void)snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid, (int)pid);
-    if (depth > GROUP_DEPTH || !read_file(text, sizeof(text), path)) {
-        return;
-    }
-    /* Each number has a blank behind it; one that was cut has none. */
-    for (char *end = strchr(at, ' '); end != NULL && todo->n < GROUP_LOOKS;
-         at = end + 1, end = strchr(at, ' ')) {
+    for (char *end = strchr(at, ' '); end != NULL; at = end + 1, end = strchr(at, ' ')) {
         uint64_t child = 0;
 
         *end = '\0';
-        if (str_to_u64(&child, at, 1, INT32_MAX)) {
-            todo->pids[todo->n] = (pid_t)child;
-            todo->depths[todo->n++] = depth;
+        if (!str_to_u64(&child, at, 1, INT32_MAX)) {
+            continue;
+        }
+        if (todo->n == GROUP_LOOKS) {
+            todo->is_cut = true;
+            return;
+        }
+        todo->pids[todo->n] = (pid_t)child;
+        todo->depths[todo->n++] = depth;
+    }
+    todo->is_cut = todo->is_cut || *at != '\0';
+}
+
+/* Those that this one's threads have started, as long as there is room. */
+static void
+add_children(struct looks *todo, pid_t pid, unsigned depth)
+{
+    pid_t threads[LIMIT_STATE_THREADS];
+    size_t n = list_threads(threads, LIMIT_STATE_THREADS, pid, &todo->is_cut);
+
+    for (size_t i = 0; i < n; i++) {
+        char path[64];
+        char text[GROUP_LOOKS * 16];
+
+        (void)snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid, (int)threads[i]);
+        if (read_file(text, sizeof(text), path)) {
+            add_numbers(todo, text, depth);
         }
     }
 }
@@ -215,7 +282,7 @@ state_group_reads(pid_t leader, const char *name, state_peek_fn *peek)
         ret = one == STATE_UNKNOWN ? one : ret;
         add_children(&todo, todo.pids[i], todo.depths[i] + 1);
     }
-    return ret;
+    return todo.is_cut ? STATE_UNKNOWN : ret;
 }
 
 /* What is behind the name in "PID (NAME) STATE PARENT GROUP ...": the name may hold anything, a
@@ -266,7 +333,7 @@ state_group_works(pid_t leader)
             add_children(&todo, todo.pids[i], 1);
         }
     }
-    return todo.n == GROUP_LOOKS;
+    return todo.is_cut;
 }
 
 bool
@@ -439,5 +506,5 @@ state_may_read_commands(pid_t root)
                      (has_script && state_reads_terminal(todo.pids[i], input, NULL) == STATE_YES);
         add_children(&todo, todo.pids[i], 1);
     }
-    return todo.n == GROUP_LOOKS || (has_script && !has_reader);
+    return todo.is_cut || todo.n == GROUP_LOOKS || (has_script && !has_reader);
 }

@@ -278,6 +278,10 @@ fill(struct turn_context *ret, const struct config *config, const char *cwd,
     if (rc == SY_E_OK) {
         rc = fill_own(&ret->sandbox, cwd, environ_list, err);
     }
+    if (rc == SY_E_OK) {
+        rc = deny_check_own(strv_view(&config->sandbox.allow_read),
+                            strv_view(&ret->sandbox.own_dirs), err);
+    }
     return rc == SY_E_OK ? fill_env(&ret->env, config) : rc;
 }
 

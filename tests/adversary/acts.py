@@ -31,6 +31,7 @@ WALLS = {
     "deny_read": ("read-secret", "read-secret-by-link", "read-secret-by-proc", "read-secret-by-cwd", "link-secret",
                   "move-secret"),
     # Those that no feature of an answer names.
+    "own-state": ("read-own-state",),
     "processes": ("memory-of-victim", "environment-of-victim", "root-of-victim"),
     "variables": ("secret-variables",),
     "ipc": ("attach-shared",),

@@ -131,6 +131,12 @@ act_read_private(void)
 }
 
 static int
+act_read_own_state(void)
+{
+    return read_secret(at(path_a, "PROBE_HOME", ".local/state/shellyard/key"));
+}
+
+static int
 act_chmod_outside(void)
 {
     return probe_result(chmod(at(path_a, "PROBE_OUTSIDE", "victim"), 0600));
@@ -538,6 +544,7 @@ const struct probe_act probe_wall_acts[] = {
     {"link-secret",         act_link_secret        },
     {"move-secret",         act_move_secret        },
     {"read-private",        act_read_private       },
+    {"read-own-state",      act_read_own_state     },
     {"chmod-outside",       act_chmod_outside      },
     {"chown-outside",       act_chown_outside      },
     {"times-outside",       act_times_outside      },

@@ -17,7 +17,7 @@ from harness import Suite
 # The acts of these runs: few of each wall, all of ordinary work.
 TRIED = ("create-outside", "overwrite-outside", "truncate-outside", "unlink-outside", "mkdir-outside",
          "rename-outwards", "link-inwards", "through-link", "through-proc", "read-secret", "read-secret-by-link",
-         "read-secret-by-proc", "link-secret", "move-secret", "read-private", "tcp", "udp", "abstract",
+         "read-secret-by-proc", "link-secret", "move-secret", "read-private", "read-own-state", "tcp", "udp", "abstract",
          "unix-outside", "kill", "pidfd-signal", "signal-by-owner", "see-victim", "ptrace", "unshare-user", "bpf", "tiocsti",
          "new-privileges", "capabilities", "descriptors", "core-dumps", "hook", "git-moved", "git-config-linked",
          "git-config", "git-config-replaced", "agent-directory", "envrc", "chmod-outside", "secret-variables")
@@ -31,6 +31,8 @@ FEATURES = {
                      ("tcp", "udp", "unix-outside", "host:internet-heard", "host:named-heard"), ()),
     "network allow": ("network", {"network.allow": "[127.0.0.1:@PORT]"}, (), ()),
     "deny_read": ("deny", {"sandbox.deny_read": "[@O/private]"}, (), ("read-private",)),
+    "allow_read all": ("deny", {"sandbox.allow_read": "[@home]"},
+                       ("read-secret", "read-secret-by-link", "read-secret-by-proc"), ()),
     "protect off": ("protect", {"sandbox.protect": "false"},
                     ("hook", "git-moved", "git-config-linked", "git-config", "git-config-replaced", "agent-directory",
                      "envrc", "host:hook", "host:git-config", "host:agent-directory", "host:envrc"), ()),
@@ -87,7 +89,7 @@ def settings_of(world, names, port):
     for name in names:
         for key, value in FEATURES[name][1].items():
             merged[key] = (value.replace("@PORT", str(port)).replace("@O", world.path("O"))
-                           .replace("@notes", world.path("notes")))
+                           .replace("@notes", world.path("notes")).replace("@home", world.path("home")))
     return merged
 
 

@@ -241,13 +241,15 @@ class World:
         os.chmod(self.path(name), mode)
 
     def _make_tree(self):
-        for name in ("W", "O", "O/empty", "O/private", "home", "home/.ssh", "tmp", "notes"):
+        for name in ("W", "O", "O/empty", "O/private", "home", "home/.ssh",
+                     "home/.local/state/shellyard", "tmp", "notes"):
             os.makedirs(self.path(name), exist_ok=True)
             os.chmod(self.path(name), 0o755)
         for name in ("O/victim", "O/removable", "O/movable", "W/movable"):
             self._write(name, "precious")
         self._write("home/.ssh/id", "secret")
         self._write("O/private/key", "secret")
+        self._write("home/.local/state/shellyard/key", "secret")
         for name, to in (("W/to-outside", "../O"), ("W/to-secret", "../home/.ssh/id")):
             if not os.path.lexists(self.path(name)):
                 os.symlink(to, self.path(name))

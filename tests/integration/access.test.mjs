@@ -267,7 +267,7 @@ test('a person says no, and what is never granted is not asked about', limit, as
     ['write', yard.home, /whole home/],
     ['write', yard.dir, /whole home/],
     ['write', state, /granted to nobody/],
-    ['read', state, /granted to nobody/],
+    ['read', state, /Shellyard's own, which no sandbox shows/],
     ['write', path.dirname(program), /granted to nobody|protected/],
     ['write', path.join(yard.ws, '.git/hooks'), /protected/],
     ['write', path.join(yard.outside, '.vscode'), /protected name/],

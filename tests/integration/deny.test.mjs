@@ -1,6 +1,7 @@
 // What can't be read (P02): by every way, with the neighbour and the same act outside as controls.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
+import net from 'node:net';
 import path from 'node:path';
 import { eachFront, has, hasFull, mustRun } from './lib/client.mjs';
 
@@ -105,6 +106,48 @@ eachFront('one line lets a default out, one line hides more', async (t, { yard, 
   const r = await none.run('cat ~/.netrc');
   assert.equal(r.output, SECRET);
   assert.equal(r.sandbox.features.deny_read, 'absent');
+});
+
+// The daemon's socket would answer for the person, its database tells of all other agents.
+eachFront("Shellyard's own state is hidden whatever is allowed to be read", async (t, { yard, open }) => {
+  const wide = [
+    { 'sandbox.allow_read': JSON.stringify([path.join(yard.home, '.local')]) },
+    { 'sandbox.allow_read': JSON.stringify([yard.home]) },
+    { 'sandbox.default_deny_read': false },
+  ];
+  const ring = path.join(yard.home, '.local/share/keyrings/ring');
+  fill(yard);
+  fs.mkdirSync(path.dirname(ring), { recursive: true });
+  fs.writeFileSync(ring, 'a default');
+  for (const tier of hasFull(t, yard) ? ['full', 'no-namespace'] : ['no-namespace']) {
+    for (const mode of ['read-only', 'workspace-write']) {
+      for (const settings of wide) {
+        const front = await open({ settings: { ...settings, 'sandbox.mode': mode, 'sandbox.tier': tier } });
+        const r = await front.run('cat ~/.local/state/shellyard/state ~/.local/share/keyrings/ring');
+        assert.ok(!r.output.includes(SECRET), r.text);
+        assert.ok(r.output.includes('a default'), r.text);
+        assert.ok(!r.text.includes('allow_read'), r.text);
+      }
+    }
+  }
+});
+
+eachFront("Shellyard's own socket answers no command of the full tier", async (t, { yard, open }) => {
+  if (!hasFull(t, yard)) {
+    return;
+  }
+  const socket = path.join(yard.home, '.local/state/shellyard/own.sock');
+  fill(yard);
+  const server = net.createServer((c) => c.end('reached'));
+  await new Promise((resolve) => server.listen(socket, resolve));
+  const settings = { 'sandbox.tier': 'full', 'sandbox.network_access': true, 'sandbox.default_deny_read': false };
+  const way = `python3 -c 'import socket; s = socket.socket(socket.AF_UNIX); s.connect("${socket}"); print(s.recv(9))'`;
+  try {
+    assert.ok(!(await (await open({ settings })).run(way)).output.includes('reached'));
+    assert.ok((await (await open(UNSANDBOXED)).run(way)).output.includes('reached'));
+  } finally {
+    server.close();
+  }
 });
 
 eachFront('a secret that appears between two calls is hidden in the second', async (t, { yard, open }) => {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import test from 'node:test';
-import { has, makeYard, mustRun, processesOf, waitFor } from './lib/client.mjs';
+import { call, has, makeYard, mustRun, processesOf, waitFor } from './lib/client.mjs';
 import { open, readUntil } from './lib/live.mjs';
 import { openProto } from './lib/proto.mjs';
 
@@ -315,6 +315,26 @@ test('sessions end with the server', async (t) => {
   assert.equal(list.running, 2);
   await s.server.close();
   await waitFor(() => processesOf(s.yard.mark).length === 0, 'the end of both');
+});
+
+test('a list of many sessions has a bound, and says what it leaves out', async (t) => {
+  const s = await open(t);
+  const running = await s.exec('exec sleep 300', { tty: true, yield_time_ms: 250 });
+
+  for (let i = 0; i < 50; i++) {
+    await s.tool('exec_command', { cmd: `cat >/dev/null <<'E'\n${'line of äöü\n'.repeat(200)}E\n` });
+  }
+
+  const { structuredContent, content } = await call(s.server.client, 'list_sessions', {});
+  const { sessions, omitted } = structuredContent;
+
+  assert.ok(Buffer.byteLength(JSON.stringify(structuredContent)) < 10_500);
+  assert.ok(Buffer.byteLength(content[0].text) < 10_500);
+  assert.equal(sessions[0].session_id, running.session_id);
+  assert.ok(sessions.length > 20 && sessions.length + omitted === 51, `${sessions.length} and ${omitted}`);
+  assert.ok(sessions.every((one) => Buffer.byteLength(one.command) <= 100));
+  assert.ok(sessions[1].command.startsWith('cat >/dev/null') && sessions[1].command.endsWith('...'));
+  assert.match(content[0].text, new RegExp(`\\.\\.\\. and ${omitted} more`));
 });
 
 test('a session can be ended, and is told as ended afterwards', async (t) => {

@@ -77,7 +77,11 @@ ready_check_roots(const struct sandbox_plan *plan, const struct deny_view *v,
     if (plan->denies_by_mount) {
         return SY_E_OK;
     }
-    for (size_t i = 0; i < v->n_objects; i++) {
+    rc = own_find(&own, &plan->own_dirs, roots, err);
+    if (rc == SY_E_OK && own.n > 0) {
+        rc = refuse(plan, own.v[0], ", or set XDG_STATE_HOME, XDG_CONFIG_HOME", err);
+    }
+    for (size_t i = 0; i < v->n_objects && rc == SY_E_OK; i++) {
         if (v->objects[i].is_in_root) {
             return refuse(plan, v->objects[i].path,
                           v->objects[i].rule >= DENY_SYSTEM
@@ -86,12 +90,8 @@ ready_check_roots(const struct sandbox_plan *plan, const struct deny_view *v,
                           err);
         }
     }
-    if (v->unsearched.n > 0) {
-        return refuse(plan, v->unsearched.v[0], ", or take it out of sandbox.deny_read", err);
-    }
-    rc = own_find(&own, &plan->own_dirs, roots, err);
-    if (rc == SY_E_OK && own.n > 0) {
-        rc = refuse(plan, own.v[0], ", or set XDG_STATE_HOME, XDG_CONFIG_HOME", err);
+    if (rc == SY_E_OK && v->unsearched.n > 0) {
+        rc = refuse(plan, v->unsearched.v[0], ", or take it out of sandbox.deny_read", err);
     }
     return rc;
 }

@@ -97,6 +97,47 @@ finds_matches_over_the_borders_of_pieces(void **state)
           "3-4 ");
 }
 
+/* What an earlier search has seen. */
+static void
+check_behind(const char *before, const char *pattern, const char *text, const char *matches)
+{
+    for (size_t piece = 1; piece < 20; piece++) {
+        SY_AUTO(buf_fini) struct buf out = {.max = 4096};
+        struct pattern *p = make(pattern);
+        struct pattern_scan *s = pattern_scan_new(p);
+        size_t n = strlen(text);
+
+        assert_non_null(s);
+        assert_int_equal(pattern_scan_begin(s, before, strlen(before)), SY_E_OK);
+        add_matches(s, &out);
+        for (size_t i = 0; i < n; i += piece) {
+            assert_int_equal(pattern_scan_feed(s, text + i, piece < n - i ? piece : n - i),
+                             SY_E_OK);
+            add_matches(s, &out);
+        }
+        if (strcmp(buf_view(&out), matches) != 0) {
+            fail_msg("%s behind '%s' in pieces of %zu: %s", pattern, before, piece, buf_view(&out));
+        }
+        pattern_scan_free(s);
+        pattern_free(p);
+    }
+}
+
+static void
+a_match_may_begin_before_the_stream_and_ends_in_it(void **state)
+{
+    (void)state;
+    check_behind("Compiling foo... ", "Compiling foo\\.\\.\\. done", "done\nx", "0-4 ");
+    check_behind("abc", "^def", "def\ndef\n", "4-7 ");
+    check_behind("abc", "\\bdef", "def def\n", "4-7 ");
+    check_behind("ab", "(?<=ab)c", "c", "0-1 ");
+    check_behind("$ ", "^\\$ $", "ls\nx\n$ ", "5-7 ");
+    check_behind("foo", "foo", " foo", "1-4 ");
+    check_behind("foo foo f", "foo", "oo", "0-2 ");
+    check_behind("", "x", "x", "0-1 ");
+    check_behind("\xC3", "\xC3\xA4", "\xA4", "0-1 ");
+}
+
 static void
 the_end_of_what_has_come_is_the_end_of_a_line(void **state)
 {
@@ -295,6 +336,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(finds_matches_over_the_borders_of_pieces),
+        cmocka_unit_test(a_match_may_begin_before_the_stream_and_ends_in_it),
         cmocka_unit_test(the_end_of_what_has_come_is_the_end_of_a_line),
         cmocka_unit_test(tells_where_an_expression_is_wrong),
         cmocka_unit_test(a_search_that_takes_too_long_is_an_error_and_no_answer),

@@ -418,6 +418,37 @@ what_is_our_own_lies_below_no_root(void **state)
     assert_non_null(strstr(err.msg, "lies in"));
 }
 
+/* Whatever the policy leaves out of the defaults, and without any. */
+static void
+what_is_our_own_is_hidden_whatever_is_allowed(void **state)
+{
+    struct place *p = *state;
+    const char *name = NULL;
+    struct sandbox_explanation said;
+    struct sy_error err = {0};
+
+    place_mkdir(p, "O/own[1]");
+    place_file(p, "O/own[1]/state", "s");
+    place_file(p, "O/open", "o");
+    p->policy.allow_read.max = 1;
+    assert_int_equal(strv_add(&p->policy.allow_read, place_path(p, "O")), SY_E_OK);
+    p->policy.own_dirs.max = 1;
+    assert_int_equal(strv_add(&p->policy.own_dirs, place_path(p, "O/own[1]")), SY_E_OK);
+    place_ready(p);
+    name = place_path(p, "O/own[1]/state");
+    assert_int_equal(place_run(p, true, act_read, name), EACCES);
+    assert_int_equal(place_run(p, false, act_read, name), 0);
+    assert_int_equal(place_run(p, true, act_read, place_path(p, "O/open")), 0);
+    assert_int_equal(
+        sandbox_explain(&said, p->plan, OPERATION_READ, place_path(p, "O/own[1]/state"), &err),
+        SY_E_OK);
+    assert_false(said.is_allowed);
+    assert_string_equal(said.fix, "");
+    assert_non_null(strstr(said.rule, "Shellyard's own"));
+    /* It is no secret of the user's: that feature tells of those alone. */
+    assert_int_equal(sandbox_plan_feature(p->plan, FEATURE_DENY_READ), FEATURE_ABSENT);
+}
+
 static void
 what_needs_mounts_is_known_by_text(void **state)
 {
@@ -629,6 +660,7 @@ main(void)
         IN_A_PLACE(hard_links_of_a_secret_are_told),
         IN_A_PLACE(what_lies_in_a_root_is_refused_without_mounts),
         IN_A_PLACE(what_is_our_own_lies_below_no_root),
+        IN_A_PLACE(what_is_our_own_is_hidden_whatever_is_allowed),
         IN_A_PLACE(what_needs_mounts_is_known_by_text),
         IN_A_PLACE(mounts_are_given_all_that_there_is_to_hide),
         IN_A_PLACE(what_appears_or_changes_makes_it_stale),

@@ -258,6 +258,8 @@ void live_tty_scan_from(struct live *l, struct live_wait *w, uint64_t seq);
 bool live_tty_matches(struct live *l, struct live_wait *w);
 /* Is something that was typed not read yet? */
 bool live_has_typed_ahead(const struct live *l);
+/* Its own shell has answered all lines with a prompt, so that it is what waits. */
+bool live_is_at_own_prompt(const struct live *l);
 /* Is something that it wrote not read yet? */
 bool live_has_unheard(const struct live *l);
 

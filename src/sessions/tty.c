@@ -204,9 +204,8 @@ asks_password(struct terminal *t)
            state_asks_password(buf_view(&line), line.len);
 }
 
-/* Its own shell has answered all lines with a prompt, so that it is what waits. */
-static bool
-is_at_own_prompt(const struct live *l)
+bool
+live_is_at_own_prompt(const struct live *l)
 {
     return l->prompted_ns != 0 && l->owed == 0;
 }
@@ -236,7 +235,7 @@ look_closer(struct state_facts *facts, int master, const struct live *l)
         /* A shell that runs a script has no line of its own: it asks, or who it has started. */
         const bool is_shell = state_is_shell(facts->foreground);
 
-        const bool is_own = is_at_own_prompt(l) && facts->foreground == facts->shell;
+        const bool is_own = live_is_at_own_prompt(l) && facts->foreground == facts->shell;
 
         facts->asks_password = (!is_shell || (!is_own && state_runs_script(facts->foreground))) &&
                                asks_password(screen);
@@ -295,8 +294,8 @@ bool
 live_tty_hides(const struct live *l, const struct live_terminal *t)
 {
     /* At its own prompt a shell shows what was typed; behind it, who asks can't be known. */
-    return t->echo_off ||
-           (l->screen != NULL && !t->draws && !is_at_own_prompt(l) && asks_password(l->screen));
+    return t->echo_off || (l->screen != NULL && !t->draws && !live_is_at_own_prompt(l) &&
+                           asks_password(l->screen));
 }
 
 /* What was written since the last look, through the filter, into the search. */

@@ -126,7 +126,8 @@ is_prompted(struct live *l, const struct live_wait *w, const struct live_termina
     if (!is_settled && (l->prompted_ns != 0 || !w->saw_running)) {
         return false;
     }
-    return is_behind_text(l) ||
+    /* A job in the background may have written behind the prompt. */
+    return is_behind_text(l) || (is_settled && t->is_shell && live_is_at_own_prompt(l)) ||
            clock_mono_ns() >= later(l->heard_ns, w->began_ns) + LIVE_BLANK_MS * NS_PER_MS;
 }
 

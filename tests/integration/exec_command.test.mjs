@@ -489,6 +489,16 @@ test('what a terminal leaves running is told at its end, and nothing is awaited'
   assert.equal(hung.ended_background, undefined, hung.text);
 });
 
+test('a prompt behind which a job in the background has written is one', async (t) => {
+  const s = await open(t);
+  const of = { tty: true, until: 'prompt', yield_time_ms: 20_000 };
+  const shell = await s.tool('exec_command', { command: ['bash', '--norc', '-i'], ...of });
+
+  await s.type(shell.session_id, 'mkfifo go; (read -r x <go; echo LATE) &\n', { until: 'prompt', yield_time_ms: 20_000 });
+  await s.type(shell.session_id, 'echo >go\n', { pattern: '(?m)^LATE', yield_time_ms: 20_000 });
+  assert.equal((await s.type(shell.session_id, '', { until: 'prompt', idle_ms: 600, yield_time_ms: 20_000 })).reason, 'prompt');
+});
+
 test('a session that never began tells why, later too', async (t) => {
   const s = await open(t);
 

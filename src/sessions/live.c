@@ -10,22 +10,12 @@
 #include "terminal/state.h"
 
 static void
-forget_typed(struct live *l)
-{
-    if (l->typed != NULL) {
-        typed_fini(l->typed);
-        mem_free(l->typed);
-        l->typed = NULL;
-    }
-}
-
-static void
 on_timer_closed(uv_handle_t *handle)
 {
     struct live *l = handle->data;
 
     transcript_free(l->transcript);
-    forget_typed(l);
+    live_forget_input(l);
     terminal_free(l->screen);
     mem_free(l->command);
     mem_free(l->cwd);
@@ -185,7 +175,7 @@ describe(struct live *l, const struct exec_request *request)
     l->command = command_text(request);
     l->cwd = mem_strdup(request->params.cwd);
     l->has_terminal = request->input.kind == INPUT_TERMINAL;
-    forget_typed(l);
+    live_forget_input(l);
     return l->command != NULL && l->cwd != NULL ? SY_E_OK : SY_E_NOMEM;
 }
 
@@ -388,65 +378,6 @@ give_pipe(struct live *l, const char *bytes, size_t n, struct sy_error *err)
     return rc;
 }
 
-/* Less than this is judged in no time. */
-#define MUCH_TYPED 4096U
-
-/* Can't a shell be what reads it? Looked at only where so much comes that it matters. */
-static bool
-takes_long(const struct live *l, const struct live_terminal *t, size_t n)
-{
-    const size_t length = l->typed != NULL ? typed_length(l->typed) : 0;
-    pid_t reader = l->screen != NULL ? t->foreground : orch_root_pid(l->call);
-
-    return length + n > MUCH_TYPED && reader > 0 && !state_may_read_commands(reader);
-}
-
-/* It is kept only while something stands there: most sessions wait, at their prompt. */
-static enum sy_code
-follow_typed(struct live *l, const struct typed_reader *r, const char *bytes, size_t n,
-             struct sy_error *err)
-{
-    if (l->typed == NULL) {
-        l->typed = mem_alloc(sizeof(*l->typed));
-        if (l->typed == NULL) {
-            return sy_err_nomem(err);
-        }
-        typed_init(l->typed, !l->has_terminal);
-    }
-
-    enum sy_code rc = typed_follow(l->typed, r, bytes, n, err);
-
-    if (typed_is_idle(l->typed)) {
-        forget_typed(l);
-    }
-    return rc;
-}
-
-/*
- * Follows what is typed. Of a password that a program reads, or a shell's own `read`, the line is
- * nobody's command and is looked at by nobody; what comes behind it may be one. A shell that reads
- * commands without an echo takes them all the same.
- */
-static enum sy_code
-follow_input(struct live *l, const struct live_terminal *t, struct typed_reader *r,
-             const char *bytes, size_t n, struct sy_error *err)
-{
-    r->knows_paste = l->screen != NULL && terminal_state(l->screen)->keys.bracketed_paste;
-    r->takes_long = takes_long(l, t, n);
-    typed_modes(&r->modes, orch_terminal_fd(l->call));
-    if (t->hides_line && !live_has_typed_ahead(l) &&
-        (t->reads_for_others || !state_may_read_commands(t->foreground))) {
-        size_t at = 0;
-
-        while (at < n && (unsigned char)bytes[at] >= ' ') {
-            at++;
-        }
-        bytes += at;
-        n -= at;
-    }
-    return follow_typed(l, r, bytes, n, err);
-}
-
 /* Those that a prompt is awaited behind. While a program waits they are for that one. */
 static size_t
 count_owed(const struct live *l, const struct live_terminal *t, const char *bytes, size_t n)
@@ -460,6 +391,18 @@ count_owed(const struct live *l, const struct live_terminal *t, const char *byte
         return l->owed + ret;
     }
     return ret > l->owed ? ret : l->owed;
+}
+
+/* A refusal may quote the line: not where nobody is to read it. */
+static enum sy_code
+keep_hidden(enum sy_code rc, struct sy_error *err)
+{
+    return rc != SY_E_DENIED
+               ? rc
+               : sy_err_set(err, rc,
+                            "not typed: what the terminal hides is judged as well, since who reads "
+                            "it may run it, and as a command this would be refused or asked about; "
+                            "it is not quoted here");
 }
 
 static enum sy_code
@@ -476,9 +419,11 @@ write_input(struct live *l, const void *bytes, size_t n, bool is_last, bool is_p
     (void)live_get_terminal(l, &t);
 
     bool is_hidden = live_tty_hides(l, &t);
-    enum sy_code rc = follow_input(l, &t, &reader, bytes, n, err);
+    enum sy_code rc = live_follow_input(l, &t, &reader, bytes, n, err);
     bool is_lost = false;
     size_t line = live_tty_line(l, bytes, n, &is_lost);
+
+    rc = is_hidden ? keep_hidden(rc, err) : rc;
 
     if (rc == SY_E_OK && n > 0) {
         l->dropped = orch_interrupt(l->call, bytes, n);

@@ -143,6 +143,7 @@ struct live {
     uint64_t used_ns;
     uint64_t heard_ns;       /* when it last wrote something */
     struct typed *typed;     /* NULL: nothing was typed that counts yet */
+    struct typed *hidden;    /* the same of lines that are hidden, and no command by what is seen */
     char nonce[MARKS_NONCE]; /* of the marks that count; "": none do */
     enum marks_shell shell;
     uint64_t prompted_ns;    /* when the last mark of a new prompt came; 0: none yet */
@@ -203,6 +204,14 @@ enum sy_code marks_prepare(struct live *l, struct exec_request *request,
                            struct terminal_options *options) SY_NODISCARD;
 enum sy_code marks_environment(struct strv *env, enum marks_shell shell, const char *nonce,
                                const char *dir) SY_NODISCARD;
+
+/* What is typed, followed and judged by who reads it (input.c). SY_E_DENIED as typed_follow; `r`
+ * has call and is_over. */
+enum sy_code live_follow_input(struct live *l, const struct live_terminal *t,
+                               struct typed_reader *r, const char *bytes, size_t n,
+                               struct sy_error *err) SY_NODISCARD;
+/* All that stands in a line. */
+void live_forget_input(struct live *l);
 
 /* Its terminal (tty.c). Begin: before its command is submitted. Feed: what it wrote. */
 enum sy_code live_tty_begin(struct live *l, struct exec_request *request,

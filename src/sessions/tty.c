@@ -213,16 +213,13 @@ is_at_own_prompt(const struct live *l)
 
 /* What its modes alone do not tell. */
 static void
-look_closer(struct state_facts *facts, int master, const struct live *l)
+look_closer(struct state_facts *facts, const char *name, const struct live *l)
 {
     struct terminal *screen = l->screen;
-    char name[32];
-    unsigned number = 0;
 
     bool is_password = facts->canonical && !facts->echo;
 
-    if (facts->canonical && ioctl(master, TIOCGPTN, &number) == 0) {
-        (void)snprintf(name, sizeof(name), "/dev/pts/%u", number);
+    if (facts->canonical && name[0] != '\0') {
         facts->reads = state_group_reads(facts->foreground, name, orch_peek);
         facts->reads_commands = facts->reads == STATE_YES
                                     ? state_reads_commands(facts->foreground, name)
@@ -249,6 +246,7 @@ live_get_terminal(const struct live *l, struct live_terminal *ret)
 {
     int master = l->driver != NULL ? orch_terminal_fd(l->call) : -1;
     struct state_facts facts = {.reads = STATE_UNKNOWN, .reads_commands = STATE_UNKNOWN};
+    unsigned number = 0;
 
     *ret = (struct live_terminal){.is_waiting = false};
     if (master < 0 || l->screen == NULL) {
@@ -259,7 +257,10 @@ live_get_terminal(const struct live *l, struct live_terminal *ret)
         return true;
     }
     facts.shell = leader(master);
-    look_closer(&facts, master, l);
+    if (ioctl(master, TIOCGPTN, &number) == 0) {
+        (void)snprintf(ret->name, sizeof(ret->name), "/dev/pts/%u", number);
+    }
+    look_closer(&facts, ret->name, l);
     ret->foreground = facts.foreground;
     ret->is_shell = facts.is_shell_line;
     ret->key_reader = facts.canonical ? 0 : facts.foreground;

@@ -72,7 +72,7 @@ enum state_answer state_group_reads(pid_t leader, const char *name, state_peek_f
  * STATE_NO: what it reads is for its own `read` and the like. The kernel tells them apart by how
  * much is asked for: dash reads commands by as much as there is, and what its `read` is for byte by
  * byte; bash has a buffer of its own size for each. STATE_UNKNOWN: it is neither, reads nothing, or
- * has sizes that are not known. Best effort, as above.
+ * has sizes that are not known, or a descriptor of its own. Best effort, as above.
  */
 enum state_answer state_reads_commands(pid_t pid, const char *name);
 /*
@@ -88,16 +88,20 @@ bool state_group_works(pid_t leader);
  * A shell with job control gives each command that is typed a group of its own: what is in its own
  * works out its prompt. False where the kernel does not tell. */
 bool state_has_helper(pid_t leader);
-/* Has the process the name of a shell (/proc/PID/comm)? */
+/* Has the process the name of a shell, or its executable (/proc/PID/comm, exe)? */
 bool state_is_shell(pid_t pid);
 /* Is it a shell that was started to run a script (a file, `-c`), and so one that takes what is
  * typed for no command? False in doubt. */
 bool state_runs_script(pid_t pid);
 /*
  * May one read commands for a shell, of this process and all that it has started? It is a shell
- * that runs no script, hands on to shells elsewhere, or is one of too many; or a script runs, which
- * may start such a shell yet, and nobody is in a read of its input. True in doubt.
+ * that runs no script, or one that comes by a terminal or a pipe; hands on to shells elsewhere; or
+ * is one of too many; or a script runs, which may start such a shell yet, and nobody is in a read
+ * of its input. Foreground: the group of those that may read the terminal `name`; 0: there is none.
+ * A job in the background with that as its input counts for nothing. True in doubt. A shell that is
+ * known by neither its name nor its executable's, and what runs a line that it has read (awk,
+ * eval), is not seen.
  */
-bool state_may_read_commands(pid_t root);
+bool state_may_read_commands(pid_t root, pid_t foreground, const char *name);
 
 #endif

@@ -1,5 +1,6 @@
 // What is typed to a real shell comes before the rules, however it is handed over (A31).
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import test from 'node:test';
@@ -9,6 +10,7 @@ import { openProto } from './lib/proto.mjs';
 
 const forbidden = { rules: [{ program: 'touch', decision: 'forbid', reason: 'no new files here' }] };
 const refusal = /not typed: .*no new files here/;
+const unquoted = /not typed: what the terminal hides .*it is not quoted here/;
 const LONG = { yield_time_ms: 30_000 };
 const SHELLS = {
   bash: ['bash', '--norc', '-i'],
@@ -132,14 +134,44 @@ test('a shell that shows nothing of what is typed is judged, and its log has non
     const { session_id: id } = await s.tool('exec_command', { command: SHELLS[name], tty: true, until: 'prompt', ...LONG });
 
     await s.type(id, 'stty -echo\n', { until: 'input', ...LONG });
-    assert.match((await s.type(id, 'touch f1\n')).text, refusal, name);
-    // A password is nobody's command; what is typed behind it is one.
+    assert.match((await s.type(id, 'touch f1\n')).text, unquoted, name);
     await s.type(id, 'echo set; read -r p; echo "<$p>"\n', { until: 'input', pattern: 'set', ...LONG });
-    assert.match((await s.type(id, 'x\ntouch f1\n')).text, refusal, name);
+    assert.match((await s.type(id, 'x\ntouch f1\n')).text, unquoted, name);
     await s.type(id, '', { until: 'input', ...LONG });
-    assert.match((await s.type(id, 'touch f1\n', { pattern: '>', ...LONG })).output, /<touch f1>/, name);
+    // What it may do with a line by eval nobody knows.
+    assert.match((await s.type(id, 'touch f1\n')).text, unquoted, name);
+    // A quote in a password opens none in the commands behind it.
+    assert.match((await s.type(id, "it's\n", { pattern: '>', ...LONG })).output, /<it's>/, name);
+    await s.type(id, 'stty echo\n', { until: 'prompt', ...LONG });
+    assert.match((await s.type(id, 'echo "; touch" 1\n', { pattern: '; touch 1', ...LONG })).output, /; touch 1/, name);
   }
   assert.deepEqual(made(s), []);
+});
+
+test('a line that is hidden is judged whoever seems to read it', async (t) => {
+  const s = await open(t, forbidden);
+  const ways = ['cat | sh', '. /dev/stdin', '. /dev/tty', '. /dev/tty <&-', 'sh ./lt', 'xargs -I{} sh -c "{}"', './foo', 'bash 2>/dev/null', './rdr --norc --noediting',
+    'sh <p & cat >p', 'sh p & cat >p', "awk '{system($0)}'", "python3 -c 'import os; [os.system(line) for line in open(0)]'", 'while read -r x; do eval "$x"; done'];
+
+  fs.symlinkSync('/dev/tty', path.join(s.yard.ws, 'lt'));
+  fs.symlinkSync('/bin/bash', path.join(s.yard.ws, 'rdr'));
+  fs.copyFileSync('/bin/dash', path.join(s.yard.ws, 'foo'));
+  execFileSync('mkfifo', [path.join(s.yard.ws, 'p')]);
+  for (const name of ['bash', 'sh']) {
+    for (const way of [...ways, ...(name === 'bash' ? ['tee >(sh)'] : [])]) {
+      const { session_id: id } = await s.tool('exec_command', { command: SHELLS[name], tty: true, term: 'xterm', until: 'prompt', ...LONG });
+      const began = await s.type(id, `stty -echo; echo "s""et"; ${way}\n`, { pattern: 'set', ...LONG });
+
+      assert.equal(began.reason, 'pattern', `${name} ${way} ${began.text}`);
+      await s.type(id, '', { until: 'input', ...LONG });
+      assert.match((await s.type(id, 'touch f1\n')).text, unquoted, `${name} ${way}`);
+      // Nor in pieces.
+      await s.type(id, 'to\\\n', { idle_ms: 50, yield_time_ms: 1000 });
+      assert.match((await s.type(id, 'uch f1\n')).text, unquoted, `${name} ${way}`);
+      await s.tool('kill_session', { session_id: id });
+    }
+  }
+  assert.deepEqual(made(s).filter((name) => name !== 'foo'), []);
 });
 
 // Each asks for a password by keys, and shows stars.

@@ -414,27 +414,32 @@ write_input(struct live *l, const void *bytes, size_t n, bool is_last, bool is_p
     }
 
     struct typed_reader reader = {.call = is_person ? NULL : l->call, .is_over = is_last};
+    struct sy_error own = {.code = SY_E_OK};
+    struct sy_error *why = err != NULL ? err : &own;
     struct live_terminal t;
 
     (void)live_get_terminal(l, &t);
 
     bool is_hidden = live_tty_hides(l, &t);
-    enum sy_code rc = live_follow_input(l, &t, &reader, bytes, n, err);
+    enum sy_code rc = live_follow_input(l, &t, &reader, bytes, n, why);
     bool is_lost = false;
     size_t line = live_tty_line(l, bytes, n, &is_lost);
 
-    rc = is_hidden ? keep_hidden(rc, err) : rc;
+    rc = is_hidden ? keep_hidden(rc, why) : rc;
 
     if (rc == SY_E_OK && n > 0) {
         l->dropped = orch_interrupt(l->call, bytes, n);
-        rc = l->screen != NULL ? orch_write(l->call, bytes, n, err) : give_pipe(l, bytes, n, err);
+        rc = l->screen != NULL ? orch_write(l->call, bytes, n, why) : give_pipe(l, bytes, n, why);
     }
     if (rc == SY_E_OK && n > 0) {
         l->line = line;
         l->has_lost_input = is_lost;
         l->typed_ns = clock_mono_ns();
         l->owed = count_owed(l, &t, bytes, n);
-        orch_tell_typed(l->call, bytes, n, is_hidden, is_person);
+        orch_tell_typed(l->call, bytes, n, is_hidden, is_person, NULL);
+    }
+    if (rc == SY_E_DENIED) {
+        orch_tell_typed(l->call, bytes, n, is_hidden, is_person, why->msg);
     }
     if (rc == SY_E_OK && is_last) {
         orch_close_input(l->call);

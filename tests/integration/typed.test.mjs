@@ -191,17 +191,54 @@ while IFS= read -r -s -n1 c; do [[ -z $c ]] && break; pw+=$c; printf '*'; done
 echo; echo "\${#pw} letters"
 `;
 
-test('a password that a shell waits for, or asks for itself, is in no event', async (t) => {
+/** A yard, and `proto` in it: send(tool, arguments) is its answer, typed() the last event of what was typed. */
+function openTyped(t, rules) {
   const yard = makeYard();
+
+  if (rules !== undefined) {
+    fs.mkdirSync(path.join(yard.home, '.config/shellyard'), { recursive: true });
+    fs.writeFileSync(path.join(yard.home, '.config/shellyard/rules.yaml'), JSON.stringify(rules));
+  }
+
   const proto = openProto(t, yard);
   let calls = 0;
   const send = async (name, args) => {
     const id = `c${calls += 1}`;
 
     proto.send({ type: 'function_call', name, call_id: id, arguments: JSON.stringify({ yield_time_ms: 30_000, ...args }) });
-    return JSON.parse((await proto.next((m) => m.type === 'function_call_output' && m.call_id === id)).output);
+
+    const { output } = await proto.next((m) => m.type === 'function_call_output' && m.call_id === id);
+
+    return output.startsWith('{') ? JSON.parse(output) : output;
   };
   const typed = () => proto.lines.map((line) => JSON.parse(line)).filter((m) => m.type === 'terminal_interaction').at(-1);
+
+  return { yard, proto, send, typed };
+}
+
+test('what is typed and refused is told with the reason, but for what is hidden', async (t) => {
+  const { proto, send, typed } = openTyped(t, forbidden);
+  const { process_id: id } = await send('exec_command', { command: SHELLS['bash without an editor'], tty: true, until: 'prompt' });
+
+  await send('write_stdin', { process_id: id, input: 'touch f1\r' });
+  assert.deepEqual([typed().stdin, typed().hidden, typed().by], ['touch f1\r', undefined, 'agent']);
+  assert.match(typed().refused, refusal);
+  await send('write_stdin', { process_id: id, input: 'stty -echo\r', until: 'input' });
+  assert.equal(typed().refused, undefined);
+  await send('write_stdin', { process_id: id, input: 'touch f1\r' });
+  assert.deepEqual([typed().stdin, typed().hidden], ['', true]);
+  assert.match(typed().refused, unquoted);
+  assert.equal(proto.lines.map((line) => JSON.parse(line)).filter((m) => m.refused !== undefined).length, 2);
+
+  // Without a terminal.
+  const pipe = await send('exec_command', { command: ['bash'], stdin: 'pipe', yield_time_ms: 250 });
+
+  await send('write_stdin', { process_id: pipe.process_id, input: 'touch f1\n' });
+  assert.match(typed().refused, refusal);
+});
+
+test('a password that a shell waits for, or asks for itself, is in no event', async (t) => {
+  const { yard, proto, send, typed } = openTyped(t);
 
   fs.writeFileSync(path.join(yard.ws, 'asks.py'), ASKS);
   fs.writeFileSync(path.join(yard.ws, 'stars.sh'), STARS);

@@ -229,7 +229,7 @@ look_closer(struct state_facts *facts, const char *name, const struct live *l)
         facts->asks_password = facts->reads == STATE_UNKNOWN && asks_password(screen);
         return;
     }
-    if (!terminal_state(screen)->alt_screen && (!facts->canonical || facts->reads == STATE_YES)) {
+    if (!facts->canonical || facts->reads == STATE_YES) {
         /* A shell that runs a script has no line of its own: it asks, or who it has started. */
         const bool is_shell = state_is_shell(facts->foreground);
 
@@ -237,7 +237,8 @@ look_closer(struct state_facts *facts, const char *name, const struct live *l)
 
         facts->asks_password = (!is_shell || (!is_own && state_runs_script(facts->foreground))) &&
                                asks_password(screen);
-        facts->is_shell_line = is_shell && !facts->asks_password;
+        facts->is_shell_line =
+            is_shell && !facts->asks_password && !terminal_state(screen)->alt_screen;
     }
 }
 
@@ -295,9 +296,9 @@ live_get_terminal(const struct live *l, struct live_terminal *ret)
 bool
 live_tty_hides(const struct live *l, const struct live_terminal *t)
 {
-    /* At its own prompt a shell shows what was typed; behind it, who asks can't be known. */
-    return t->echo_off ||
-           (l->screen != NULL && !t->draws && !is_at_own_prompt(l) && asks_password(l->screen));
+    /* At its own prompt a shell shows what was typed; behind it, who asks can't be known. On the
+     * whole screen it may be one in a window (tmux), or a text that is edited: it is hidden too. */
+    return t->echo_off || (l->screen != NULL && !is_at_own_prompt(l) && asks_password(l->screen));
 }
 
 /* What was written since the last look, through the filter, into the search. */

@@ -43,7 +43,7 @@ enum state_kind state_of(const struct state_facts *facts);
 /* "running", "prompt", "password", "screen", "line". */
 const char *state_name(enum state_kind kind);
 
-/* The last line of the screen asks for a password or passphrase: it has the word, and ends
+/* The last line of the screen asks for a password or the like: it has a word for one, and ends
  * with a colon (and stars). A fallback: a text can say anything. */
 bool state_asks_password(const char *line, size_t n);
 

@@ -1,6 +1,6 @@
 // What is typed to a real shell comes before the rules, however it is handed over (A31).
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import test from 'node:test';
@@ -263,5 +263,33 @@ test('a password that a shell waits for, or asks for itself, is in no event', as
   await send('write_stdin', { process_id: shell.process_id, input: 'echo Password:', pattern: 'word:' });
   await send('write_stdin', { process_id: shell.process_id, input: ' x\r', until: 'prompt' });
   assert.equal(typed().stdin, ' x\r');
+  assert.equal(proto.lines.some((line) => line.includes('hunter2')), false);
+});
+
+test('a password that a program asks for on the whole screen is in no event', async (t) => {
+  const { yard, proto, send, typed } = openTyped(t);
+  const asks = "printf 'Password: '; read -rs x; echo; echo \"${#x} letters\"; cat";
+  const ways = { "printf '\\033[?1049h'": `printf '\\033[?1049h'; stty raw -echo; printf 'Password: '; head -c 8 | wc -c; echo letters; cat` };
+
+  fs.writeFileSync(path.join(yard.ws, 'asks.sh'), asks);
+  if (spawnSync('tmux', ['-V']).status === 0) {
+    ways.tmux = 'tmux -L "$TMUX_NAME" -f /dev/null new "bash asks.sh"';
+  }
+  if (/\+cryptv/.test(spawnSync('vim', ['--version'], { encoding: 'utf8' }).stdout ?? '')) {
+    ways['vim -x'] = 'vim -u NONE -x enc.txt';
+  }
+  for (const [name, cmd] of Object.entries(ways)) {
+    const env = { TMUX_NAME: `yard${process.pid}` };
+    const asked = await send('exec_command', { cmd, env, tty: true, term: 'xterm', pattern: 'Password: |key: ', view: 'screen' });
+
+    assert.equal(asked.reason, 'pattern', `${name} ${JSON.stringify(asked)}`);
+
+    const waits = await send('write_stdin', { process_id: asked.process_id, until: 'input' });
+
+    assert.equal(waits.echo_off, true, `${name} ${JSON.stringify(waits)}`);
+    await send('write_stdin', { process_id: asked.process_id, input: 'hunter2\r', pattern: 'letters|again' });
+    assert.deepEqual([typed().stdin, typed().hidden], ['', true], name);
+    await send('kill_session', { process_id: asked.process_id });
+  }
   assert.equal(proto.lines.some((line) => line.includes('hunter2')), false);
 });

@@ -96,9 +96,12 @@ knows_a_line_that_asks_for_a_password(void **state)
         "Enter passphrase for key '/x': ",
         "Password: ****",
         "PASSWORD:",
+        "Enter encryption key: ***",
+        "Enter same key again: ",
+        "Enter PIN for 'card': ",
     };
-    static const char *const no[] = {"",      "$ ",           "password", "the password was wrong",
-                                     "user:", "a: password b"};
+    static const char *const no[] = {
+        "", "$ ", "password", "the password was wrong", "user:", "a: password b", "key:"};
 
     (void)state;
     for (size_t i = 0; i < sizeof(yes) / sizeof(yes[0]); i++) {

@@ -92,6 +92,7 @@ live_follow_input(struct live *l, const struct live_terminal *t, struct typed_re
     size_t at = 0;
 
     r->knows_paste = l->screen != NULL && terminal_state(l->screen)->keys.bracketed_paste;
+    r->draws = t->draws;
     r->takes_long = takes_long(l, t, n);
     typed_modes(&r->modes, orch_terminal_fd(l->call));
     if (!t->hides_line) {

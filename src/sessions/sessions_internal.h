@@ -94,6 +94,7 @@ struct typed_reader {
     struct orch_call *call; /* for whom it is judged; NULL: it is not */
     bool knows_paste;       /* it has asked for brackets around pastes, in which a control
                                character edits nothing, so that it must hide nothing */
+    bool draws;             /* it uses the whole screen, so that no line of it stands */
     bool takes_long;        /* no shell: a line, or all, may be too long to be judged */
     bool is_over;           /* the input ends behind it */
     uint64_t until_ns;      /* of our thread's work: then it takes too long; typed_follow sets it */

@@ -19,9 +19,11 @@
  * The byte behind a Ctrl-C may be read with the line that goes: line editors have it in hand when
  * they come to the signal, and drop it. So the line behind one is followed without it, too.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/limits.h"
+#include "base/str.h"
 #include "sessions/sessions_internal.h"
 
 void
@@ -478,7 +480,7 @@ parts_ways(const struct typed *t, const struct typed_reader *r, unsigned char c)
 }
 
 static enum sy_code
-follow(struct typed *t, const struct typed_reader *r, const char *bytes, size_t n,
+follow(struct typed *t, const struct typed_reader *r, const char *bytes, size_t n, size_t *ret_at,
        struct sy_error *err)
 {
     enum sy_code rc = SY_E_OK;
@@ -493,6 +495,7 @@ follow(struct typed *t, const struct typed_reader *r, const char *bytes, size_t 
     for (size_t i = 0; i < n && rc == SY_E_OK; i++) {
         const bool is_end = bytes[i] == '\r' || bytes[i] == '\n';
 
+        *ret_at = i + 1;
         if (parts_ways(t, r, (unsigned char)bytes[i]) && part_ways(t) != SY_E_OK) {
             return sy_err_nomem(err);
         }
@@ -512,19 +515,54 @@ follow(struct typed *t, const struct typed_reader *r, const char *bytes, size_t 
     return rc;
 }
 
-/* A refusal of what seems harmless is the fault of what stands before it on the line. */
+/* Of a line in a refusal. */
+#define TOLD_LINE 80U
+
+/* The line that ends at `at`, as far as it was typed now: what stood there may have been hidden. */
 static void
-tell_line(const struct typed *t, const char *bytes, size_t n, struct sy_error *err)
+name_line(struct sy_error *err, const char *bytes, size_t at, const char *note)
 {
-    bool is_first =
-        n == 0 || (memchr(bytes, '\n', n - 1) == NULL && memchr(bytes, '\r', n - 1) == NULL);
+    const struct sy_error why = *err;
+    SY_AUTO(buf_fini) struct buf line = {.max = TOLD_LINE + sizeof("...")};
+    const size_t used = strlen(why.msg) + strlen(note) + strlen("; the line: ...");
+    const size_t room = used < SY_ERR_MSG_MAX - 1 ? SY_ERR_MSG_MAX - 1 - used : 0;
+    const size_t end = at > 0 && (bytes[at - 1] == '\n' || bytes[at - 1] == '\r') ? at - 1 : at;
+    size_t begin = end;
 
-    if (err != NULL && t->v[0].line.len > 0 && is_first) {
-        const struct sy_error why = *err;
-
-        (void)sy_err_set(err, why.code, "%.170s; %zu bytes of it stand there already%s", why.msg,
-                         t->v[0].line.len, t->v[0].is_pipe ? "" : " (Ctrl-U clears)");
+    while (begin > 0 && bytes[begin - 1] != '\n' && bytes[begin - 1] != '\r') {
+        begin--;
     }
+    if (end > begin && room > 8 &&
+        str_add_visible(&line, bytes + begin, end - begin, room < TOLD_LINE ? room : TOLD_LINE) !=
+            SY_E_OK) {
+        buf_reset(&line);
+    }
+    (void)sy_err_set(err, why.code, "%.*s%s%s%s", SY_ERR_MSG_MAX - 1 - (int)strlen(note), why.msg,
+                     line.len > 0 ? "; the line: " : "", buf_view(&line), note);
+}
+
+/*
+ * Says which line was refused, of those up to `at`. That of what seems harmless is the fault of
+ * what stands before it.
+ */
+static void
+tell_line(const struct typed *t, const struct typed_reader *r, const char *bytes, size_t at,
+          struct sy_error *err)
+{
+    const bool is_first =
+        at == 0 || (memchr(bytes, '\n', at - 1) == NULL && memchr(bytes, '\r', at - 1) == NULL);
+    const char *clears = t->v[0].is_pipe ? "" : " (Ctrl-U clears)";
+    char note[64] = "";
+
+    if (err == NULL) {
+        return;
+    }
+    /* What was typed to a program that draws stands in no line. */
+    if (t->v[0].line.len > 0 && is_first && !r->draws) {
+        (void)snprintf(note, sizeof(note), "; %zu bytes of it stand there already%s",
+                       t->v[0].line.len, clears);
+    }
+    name_line(err, bytes, at, note);
 }
 
 enum sy_code
@@ -534,6 +572,7 @@ typed_follow(struct typed *t, const struct typed_reader *r, const char *bytes, s
     /* What is refused leaves no trace. */
     struct typed now = {.n = 0};
     struct typed_reader reader = *r;
+    size_t at = 0;
     enum sy_code rc = SY_E_OK;
 
     reader.until_ns = typed_work_ns() + LIMIT_TYPED_MS * 1000000ULL;
@@ -541,10 +580,10 @@ typed_follow(struct typed *t, const struct typed_reader *r, const char *bytes, s
     for (size_t i = 0; i < t->n && rc == SY_E_OK; i++) {
         rc = copy(&now.v[now.n++], &t->v[i]);
     }
-    rc = rc == SY_E_OK ? follow(&now, &reader, bytes, n, err) : sy_err_nomem(err);
+    rc = rc == SY_E_OK ? follow(&now, &reader, bytes, n, &at, err) : sy_err_nomem(err);
     if (rc != SY_E_OK) {
         if (rc == SY_E_DENIED) {
-            tell_line(t, bytes, n, err);
+            tell_line(t, r, bytes, at, err);
         }
         typed_fini(&now);
         return rc;

@@ -293,3 +293,28 @@ test('a password that a program asks for on the whole screen is in no event', as
   }
   assert.equal(proto.lines.some((line) => line.includes('hunter2')), false);
 });
+
+test('a refusal names the line and what was found in it', async (t) => {
+  const s = await open(t);
+  const pipe = await s.exec('cat; true', { stdin: 'pipe', yield_time_ms: 250 });
+  const long = `: ${'a'.repeat(100)}; rm -rf b`;
+
+  for (const [chars, words] of [
+    ['ok\nreboot = 1\nok\n', /reboot = 1: it stops the machine.*by a call of its own.*; the line: reboot = 1\n.*apply_patch/],
+    [`${long}\n`, /rm -rf b: -rf: it removes without asking.*; the line: : a{4,80}(\.\.\.)?\n/],
+    ['rm -rf "\u0007"\n', /; the line: rm -rf "\\x07"\n/],
+  ]) {
+    assert.match((await s.type(pipe.session_id, chars)).text, words);
+  }
+
+  // What was typed before stands in the line of a shell, but not of one that draws.
+  const draws = await s.exec("printf '\\033[?1049h'; stty raw -echo; echo set; cat", { tty: true, pattern: 'set', ...LONG });
+
+  for (const id of [pipe.session_id, draws.session_id]) {
+    await s.type(id, 'true;');
+    const { text } = await s.type(id, 'reboot\n');
+
+    assert.match(text, /; the line: reboot/);
+    assert.equal(/bytes of it stand there already/.test(text), id === pipe.session_id, text);
+  }
+});

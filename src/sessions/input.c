@@ -1,4 +1,6 @@
 /* Who reads what is typed to a session, and so how it is followed and judged. */
+#include <string.h>
+
 #include "base/mem.h"
 #include "sessions/sessions_internal.h"
 #include "terminal/state.h"
@@ -78,6 +80,42 @@ is_no_command(const struct live *l, const struct live_terminal *t)
            (t->reads_for_others || !may_be_shell(l, t));
 }
 
+bool
+live_is_copy(const struct exec_request *request)
+{
+    const char *at = request->script;
+
+    /* With variables of its own it may run anything. */
+    if (at == NULL || request->input.kind != INPUT_PIPE || request->params.env.n > 0 ||
+        strncmp(at, "cat", 3) != 0) {
+        return false;
+    }
+    at += 3;
+    at += strspn(at, " ");
+    if (*at != '>') {
+        return false;
+    }
+    at += strspn(at, ">") == 1 ? 1 : 2;
+    at += strspn(at, " ");
+
+    const size_t n =
+        strspn(at, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/-");
+
+    return n > 0 && at[n] == '\0';
+}
+
+/*
+ * Is it text for a file? Where nothing but a cat can ever read it. Of no other program can that be
+ * known: an editor and a Python can be told beforehand to run what comes next.
+ */
+static bool
+is_text(const struct live *l)
+{
+    pid_t root = orch_root_pid(l->call);
+
+    return l->is_copy && root > 0 && state_copies_to_file(root);
+}
+
 /*
  * Follows what is typed. A line that the terminal hides is most likely a password: it is judged all
  * the same, since who reads it may hand it to a shell (xargs, eval), or be one under another name.
@@ -93,6 +131,7 @@ live_follow_input(struct live *l, const struct live_terminal *t, struct typed_re
 
     r->knows_paste = l->screen != NULL && terminal_state(l->screen)->keys.bracketed_paste;
     r->draws = t->draws;
+    r->call = is_text(l) ? NULL : r->call;
     r->takes_long = takes_long(l, t, n);
     typed_modes(&r->modes, orch_terminal_fd(l->call));
     if (!t->hides_line) {

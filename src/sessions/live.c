@@ -175,6 +175,7 @@ describe(struct live *l, const struct exec_request *request)
     l->command = command_text(request);
     l->cwd = mem_strdup(request->params.cwd);
     l->has_terminal = request->input.kind == INPUT_TERMINAL;
+    l->is_copy = live_is_copy(request);
     live_forget_input(l);
     return l->command != NULL && l->cwd != NULL ? SY_E_OK : SY_E_NOMEM;
 }

@@ -154,6 +154,7 @@ struct live {
     uint64_t typed_ns;       /* when something was typed last */
     size_t line;             /* bytes of the line that its terminal is being given */
     bool has_lost_input;     /* of what was typed last: live_has_lost_input */
+    bool is_copy;            /* live_is_copy of its command */
     uint64_t seen;           /* live_seen */
     bool was_drawing;        /* live_was_drawing */
     bool has_drawn;          /* live_has_drawn */
@@ -211,6 +212,8 @@ enum sy_code marks_environment(struct strv *env, enum marks_shell shell, const c
 enum sy_code live_follow_input(struct live *l, const struct live_terminal *t,
                                struct typed_reader *r, const char *bytes, size_t n,
                                struct sy_error *err) SY_NODISCARD;
+/* Is it nothing but a `cat > FILE` on a pipe, whose input no shell can read? */
+bool live_is_copy(const struct exec_request *request);
 /* All that stands in a line. */
 void live_forget_input(struct live *l);
 

@@ -103,5 +103,7 @@ bool state_runs_script(pid_t pid);
  * eval), is not seen.
  */
 bool state_may_read_commands(pid_t root, pid_t foreground, const char *name);
+/* Is a cat(1) among this process and what it has started, and is its output a regular file? */
+bool state_copies_to_file(pid_t root);
 
 #endif

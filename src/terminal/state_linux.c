@@ -557,3 +557,22 @@ state_may_read_commands(pid_t root, pid_t foreground, const char *name)
     }
     return todo.n == GROUP_LOOKS || (has_script && !has_reader);
 }
+
+bool
+state_copies_to_file(pid_t root)
+{
+    struct looks todo = {.pids = {root}, .n = 1};
+
+    for (size_t i = 0; i < todo.n; i++) {
+        char path[64];
+        struct statx st;
+
+        (void)snprintf(path, sizeof(path), "/proc/%d/fd/1", (int)todo.pids[i]);
+        if (is_program(todo.pids[i], "cat") &&
+            statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_TYPE, &st) == 0) {
+            return S_ISREG(st.stx_mode);
+        }
+        add_children(&todo, todo.pids[i], 1);
+    }
+    return false;
+}

@@ -273,7 +273,7 @@ test('a password that a program asks for on the whole screen is in no event', as
 
   fs.writeFileSync(path.join(yard.ws, 'asks.sh'), asks);
   if (spawnSync('tmux', ['-V']).status === 0) {
-    ways.tmux = 'tmux -L "$TMUX_NAME" -f /dev/null new "bash asks.sh"';
+    ways.tmux = 'SHELL=/bin/bash tmux -L "$TMUX_NAME" -f /dev/null new "bash asks.sh"';
   }
   if (/\+cryptv/.test(spawnSync('vim', ['--version'], { encoding: 'utf8' }).stdout ?? '')) {
     ways['vim -x'] = 'vim -u NONE -x enc.txt';
@@ -317,4 +317,33 @@ test('a refusal names the line and what was found in it', async (t) => {
     assert.match(text, /; the line: reboot/);
     assert.equal(/bytes of it stand there already/.test(text), id === pipe.session_id, text);
   }
+});
+
+test('what goes into a file by cat alone is text, and no command', async (t) => {
+  const s = await open(t, forbidden);
+
+  for (const cmd of ['cat > text', 'cat >>text']) {
+    const { session_id: id } = await s.exec(cmd, { stdin: 'pipe', yield_time_ms: 250 });
+
+    // Once it is there.
+    await waitFor(async () => !(await s.type(id, 'touch f1\n')).isError, 'text being taken');
+    assert.equal((await s.type(id, 'touch f1', { eof: true, ...LONG })).exit_code, 0, cmd);
+  }
+  assert.equal(fs.readFileSync(path.join(s.yard.ws, 'text'), 'latin1'), 'touch f1\ntouch f1touch f1\ntouch f1');
+
+  // Where anything else may read it, it is judged.
+  execFileSync('mkfifo', [path.join(s.yard.ws, 'pipe')]);
+  for (const [cmd, args] of [['cat > text; sh'], ['cat > text & sh'], ['cat | sh'], ['exec 3<>pipe; cat > pipe'], ['cat <>pipe >&0'], ['cat > text', { env: { A: 'b' } }], ['cat > "$(sh)"'],
+    ['cat > text', { tty: true, stdin: undefined }]]) {
+    const { session_id: id } = await s.exec(cmd, { stdin: 'pipe', yield_time_ms: 500, ...args });
+
+    assert.match((await s.type(id, 'touch f1\n')).text, refusal, cmd);
+  }
+
+  const fifo = await s.exec('sh < pipe', { yield_time_ms: 250 });
+  const { session_id: id } = await s.exec('cat > pipe', { stdin: 'pipe', yield_time_ms: 500 });
+
+  assert.match((await s.type(id, 'touch f1\n')).text, refusal);
+  await s.tool('kill_session', { session_id: fifo.session_id });
+  assert.deepEqual(made(s), []);
 });

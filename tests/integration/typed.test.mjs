@@ -258,6 +258,7 @@ test('a password that a shell waits for, or asks for itself, is in no event', as
   const shell = await send('exec_command', { command: ['bash', '--norc', '-i'], tty: true, until: 'prompt' });
 
   await send('write_stdin', { process_id: shell.process_id, input: 'source stars.sh\r', pattern: 'Password: ' });
+  await send('write_stdin', { process_id: shell.process_id, until: 'input' }); // else the answer counts as a line typed ahead
   await send('write_stdin', { process_id: shell.process_id, input: 'hunter2\r', until: 'prompt' });
   assert.deepEqual([typed().stdin, typed().hidden], ['', true]);
   await send('write_stdin', { process_id: shell.process_id, input: 'echo Password:', pattern: 'word:' });

@@ -17,7 +17,7 @@
 enum event_kind {
     EVENT_EXEC_BEGIN,
     EVENT_EXEC_OUTPUT_DELTA,
-    EVENT_EXEC_INPUT, /* something was typed to it */
+    EVENT_EXEC_INPUT, /* something was typed to it, or refused */
     EVENT_EXEC_END,
     EVENT_APPROVAL_REQUESTED, /* a person is asked about a call */
     EVENT_APPROVAL_COMMENTED, /* a model's comment has come to the question: u.request again */
@@ -50,8 +50,10 @@ struct event_delta {
 struct event_input {
     const char *text; /* valid UTF-8, as it was typed; "" where it is hidden */
     size_t len;
-    bool is_hidden; /* the terminal does not show it: a password, or the like */
-    const char *by; /* "agent", or "person" who has joined its session */
+    bool is_hidden;      /* the terminal does not show it: a password, or the like */
+    const char *by;      /* "agent", or "person" who has joined its session */
+    const char *refusal; /* why nothing of it was typed, without a quote where it is hidden; NULL:
+                            it was */
 };
 
 /* The limit that a command met. */

@@ -112,10 +112,12 @@ orch_renew_deltas(struct orch_call *c)
 }
 
 void
-orch_tell_typed(struct orch_call *c, const char *text, size_t n, bool is_hidden, bool is_person)
+orch_tell_typed(struct orch_call *c, const char *text, size_t n, bool is_hidden, bool is_person,
+                const char *refusal)
 {
     struct event e = event_of(c, EVENT_EXEC_INPUT);
     SY_AUTO(buf_fini) struct buf clean = {.max = n * 3 + 1};
+    SY_AUTO(buf_fini) struct buf why = {.max = (size_t)SY_ERR_MSG_MAX * 3};
     bool is_replaced = false;
 
     if (!event_bus_wants(session_bus(c->session), EVENT_EXEC_INPUT)) {
@@ -125,10 +127,15 @@ orch_tell_typed(struct orch_call *c, const char *text, size_t n, bool is_hidden,
     if (!is_hidden && output_clean_utf8(&clean, text, n, &is_replaced) != SY_E_OK) {
         buf_reset(&clean);
     }
+    if (refusal != NULL &&
+        output_clean_utf8(&why, refusal, strlen(refusal), &is_replaced) != SY_E_OK) {
+        buf_reset(&why);
+    }
     e.u.input = (struct event_input){.text = buf_view(&clean),
                                      .len = clean.len,
                                      .is_hidden = is_hidden,
-                                     .by = is_person ? "person" : "agent"};
+                                     .by = is_person ? "person" : "agent",
+                                     .refusal = refusal != NULL ? buf_view(&why) : NULL};
     event_emit(session_bus(c->session), &e);
 }
 

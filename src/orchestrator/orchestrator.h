@@ -427,9 +427,9 @@ enum sy_code orch_judge_typed(struct orch_call *call, const char *line, bool *re
  * read a line in different ways. */
 void orch_set_reader(struct orch_call *call, const char *shell);
 /* Tells that this was typed (EVENT_EXEC_INPUT); `is_hidden`: the terminal does not show it. By a
- * person, else by the caller. */
+ * person, else by the caller. Refusal: why it was not; NULL: it was. */
 void orch_tell_typed(struct orch_call *call, const char *text, size_t n, bool is_hidden,
-                     bool is_person);
+                     bool is_person, const char *refusal);
 /* Another call has to do with the command: as many deltas are told as for the first. */
 void orch_renew_deltas(struct orch_call *call);
 size_t orch_unwritten(const struct orch_call *call);

@@ -63,7 +63,11 @@ orch_judge_typed(struct orch_call *c, const char *line, bool *ret_is_open, struc
     }
     *ret_is_open = a.is_unreadable;
     if (is_refused(&a.need)) {
-        rc = sy_err_set(err, SY_E_DENIED, "not typed: %.160s%s", a.need.reason,
+        /* What was found names the words; the reason of a class does not. */
+        const bool is_found = a.need.cause == REQUIREMENT_BY_CLASS && a.finding[0] != '\0';
+
+        rc = sy_err_set(err, SY_E_DENIED, "not typed: %.160s%s",
+                        is_found ? a.finding : a.need.reason,
                         a.need.kind == REQUIREMENT_NEEDS_APPROVAL
                             ? "; run it by a call of its own, so that a person can be asked"
                             : "");

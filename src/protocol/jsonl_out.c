@@ -313,6 +313,9 @@ write_input(struct jw *w, const struct event_input *input)
         jw_key_bool(w, "hidden", true);
     }
     jw_key_str(w, "by", input->by);
+    if (input->refusal != NULL) {
+        jw_key_str(w, "refused", input->refusal);
+    }
 }
 
 void

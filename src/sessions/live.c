@@ -10,22 +10,12 @@
 #include "terminal/state.h"
 
 static void
-forget_typed(struct live *l)
-{
-    if (l->typed != NULL) {
-        typed_fini(l->typed);
-        mem_free(l->typed);
-        l->typed = NULL;
-    }
-}
-
-static void
 on_timer_closed(uv_handle_t *handle)
 {
     struct live *l = handle->data;
 
     transcript_free(l->transcript);
-    forget_typed(l);
+    live_forget_input(l);
     terminal_free(l->screen);
     mem_free(l->command);
     mem_free(l->cwd);
@@ -185,7 +175,8 @@ describe(struct live *l, const struct exec_request *request)
     l->command = command_text(request);
     l->cwd = mem_strdup(request->params.cwd);
     l->has_terminal = request->input.kind == INPUT_TERMINAL;
-    forget_typed(l);
+    l->is_copy = live_is_copy(request);
+    live_forget_input(l);
     return l->command != NULL && l->cwd != NULL ? SY_E_OK : SY_E_NOMEM;
 }
 
@@ -388,100 +379,6 @@ give_pipe(struct live *l, const char *bytes, size_t n, struct sy_error *err)
     return rc;
 }
 
-/* Less than this is judged in no time. */
-#define MUCH_TYPED 4096U
-
-/* Can't a shell be what reads it? Looked at only where so much comes that it matters. */
-static bool
-takes_long(const struct live *l, const struct live_terminal *t, size_t n)
-{
-    const size_t length = l->typed != NULL ? typed_length(l->typed) : 0;
-    pid_t reader = l->screen != NULL ? t->foreground : orch_root_pid(l->call);
-
-    return length + n > MUCH_TYPED && reader > 0 && !state_may_read_commands(reader);
-}
-
-/* It is kept only while something stands there: most sessions wait, at their prompt. */
-static enum sy_code
-follow_typed(struct live *l, struct live_typing *typing, const char *bytes, size_t n,
-             bool *ret_later, struct sy_error *err)
-{
-    if (l->typed == NULL) {
-        l->typed = mem_alloc(sizeof(*l->typed));
-        if (l->typed == NULL) {
-            return sy_err_nomem(err);
-        }
-        typed_init(l->typed, !l->has_terminal);
-    }
-
-    enum sy_code rc = typed_follow(l->typed, &typing->work, bytes + typing->skipped,
-                                   n - typing->skipped, ret_later, err);
-
-    l->typings += rc == SY_E_OK && !*ret_later ? 1 : 0;
-    if (typed_is_idle(l->typed)) {
-        forget_typed(l);
-    }
-    return rc;
-}
-
-/* Has its shell read all that was typed, and come back for a new command? It says so by its mark
- * (marks.c), whatever the lines before were to the judge. */
-static bool
-is_at_new_prompt(const struct live *l, const struct live_terminal *t)
-{
-    return l->prompted_ns > l->typed_ns && t->is_at_prompt && orch_unwritten(l->call) == 0 &&
-           !live_has_typed_ahead(l);
-}
-
-/* Which shell reads a line is known for the first one, while it waits for that: who reads another
- * is up to what the one before it starts. */
-static void
-tell_reader(const struct live *l, const struct live_terminal *t, const char *bytes, size_t n)
-{
-    char name[32] = "";
-    bool is_one = t->is_waiting && t->is_shell && t->foreground > 0 && !live_has_typed_ahead(l);
-
-    for (size_t i = 0; i + 1 < n && is_one; i++) {
-        is_one = bytes[i] != '\n' && bytes[i] != '\r' && bytes[i] != 0x0F;
-    }
-    if (is_one) {
-        state_shell_name(name, sizeof(name), t->foreground);
-    }
-    orch_set_reader(l->call, name);
-}
-
-/*
- * Of a password that a program reads, or a shell's own `read`, the line is
- * nobody's command and is looked at by nobody; what comes behind it may be one. A shell that reads
- * commands without an echo takes them all the same.
- */
-static void
-begin_typing(struct live_typing *ret, const struct live *l, const struct live_terminal *t,
-             const char *bytes, size_t n)
-{
-    struct typed_reader *r = &ret->work.reader;
-
-    if (l->typed != NULL && is_at_new_prompt(l, t)) {
-        typed_begin_anew(l->typed);
-    }
-    typed_work_fini(&ret->work);
-    ret->typed_at = l->typings;
-    ret->is_hidden = live_tty_hides(l, t);
-    ret->skipped = 0;
-    r->call = ret->is_person ? NULL : l->call;
-    r->is_over = ret->is_last;
-    r->knows_paste = l->screen != NULL && terminal_state(l->screen)->keys.bracketed_paste;
-    r->takes_long = takes_long(l, t, n);
-    typed_modes(&r->modes, orch_terminal_fd(l->call));
-    tell_reader(l, t, bytes, n);
-    if (t->hides_line && !live_has_typed_ahead(l) &&
-        (t->reads_for_others || !state_may_read_commands(t->foreground))) {
-        while (ret->skipped < n && (unsigned char)bytes[ret->skipped] >= ' ') {
-            ret->skipped++;
-        }
-    }
-}
-
 /* Those that a prompt is awaited behind. While a program waits they are for that one. */
 static size_t
 count_owed(const struct live *l, const struct live_terminal *t, const char *bytes, size_t n)
@@ -497,41 +394,65 @@ count_owed(const struct live *l, const struct live_terminal *t, const char *byte
     return ret > l->owed ? ret : l->owed;
 }
 
+/* A refusal may quote the line: not where nobody is to read it. */
+static enum sy_code
+keep_hidden(enum sy_code rc, struct sy_error *err)
+{
+    return rc != SY_E_DENIED
+               ? rc
+               : sy_err_set(err, rc,
+                            "not typed: what the terminal hides is judged as well, since who reads "
+                            "it may run it, and as a command this would be refused or asked about; "
+                            "it is not quoted here");
+}
+
+/* What was judged is given to it. */
+static enum sy_code
+give(struct live *l, const struct live_terminal *t, const char *bytes, size_t n,
+     struct sy_error *err)
+{
+    bool is_lost = false;
+    size_t line = live_tty_line(l, bytes, n, &is_lost);
+
+    l->dropped = orch_interrupt(l->call, bytes, n);
+
+    enum sy_code rc =
+        l->screen != NULL ? orch_write(l->call, bytes, n, err) : give_pipe(l, bytes, n, err);
+
+    if (rc == SY_E_OK) {
+        l->line = line;
+        l->has_lost_input = is_lost;
+        l->typed_ns = clock_mono_ns();
+        l->owed = count_owed(l, t, bytes, n);
+    }
+    return rc;
+}
+
 static enum sy_code
 write_input(struct live *l, struct live_typing *typing, const void *bytes, size_t n,
             bool *ret_later, struct sy_error *err)
 {
+    struct sy_error own = {.code = SY_E_OK};
+    struct sy_error *why = err != NULL ? err : &own;
     struct live_terminal t;
 
     if (l->driver == NULL || l->is_over) {
         return has_ended(l, err);
     }
     (void)live_get_terminal(l, &t);
-    if (!typing->work.has_begun || typing->typed_at != l->typings) {
-        begin_typing(typing, l, &t, bytes, n);
-    }
 
-    enum sy_code rc = follow_typed(l, typing, bytes, n, ret_later, err);
+    enum sy_code rc = live_follow_input(l, &t, typing, bytes, n, ret_later, why);
+    bool is_hidden = typing->is_hidden || live_tty_hides(l, &t);
+    bool is_refused = rc == SY_E_DENIED;
 
     if (rc == SY_E_OK && *ret_later) {
         return SY_E_OK;
     }
-    typed_work_fini(&typing->work);
-
-    bool is_hidden = typing->is_hidden || live_tty_hides(l, &t);
-    bool is_lost = false;
-    size_t line = live_tty_line(l, bytes, n, &is_lost);
-
-    if (rc == SY_E_OK && n > 0) {
-        l->dropped = orch_interrupt(l->call, bytes, n);
-        rc = l->screen != NULL ? orch_write(l->call, bytes, n, err) : give_pipe(l, bytes, n, err);
-    }
-    if (rc == SY_E_OK && n > 0) {
-        l->line = line;
-        l->has_lost_input = is_lost;
-        l->typed_ns = clock_mono_ns();
-        l->owed = count_owed(l, &t, bytes, n);
-        orch_tell_typed(l->call, bytes, n, is_hidden, typing->is_person);
+    rc = is_hidden ? keep_hidden(rc, why) : rc;
+    rc = rc == SY_E_OK && n > 0 ? give(l, &t, bytes, n, why) : rc;
+    if (is_refused || (rc == SY_E_OK && n > 0)) {
+        orch_tell_typed(l->call, bytes, n, is_hidden, typing->is_person,
+                        is_refused ? why->msg : NULL);
     }
     if (rc == SY_E_OK && typing->is_last) {
         orch_close_input(l->call);
@@ -555,7 +476,7 @@ void
 live_typing_free(struct live_typing *typing)
 {
     if (typing != NULL) {
-        typed_work_fini(&typing->work);
+        live_typing_fini(typing);
         mem_free(typing);
     }
 }

@@ -155,6 +155,7 @@ struct live_terminal {
     bool is_at_prompt;     /* a shell or another reader of lines waits at its prompt */
     bool echo_off;         /* what is typed is not shown: a password */
     bool hides_line;       /* a line is waited for that the terminal does not show */
+    char name[32];         /* /dev/pts/N; "": not known */
     pid_t foreground;      /* process group in the foreground; 0: not known */
     bool is_shell;         /* a shell is what waits */
     pid_t key_reader;      /* process group in the foreground that reads keys; 0: lines are read */

@@ -97,6 +97,7 @@ struct typed_reader {
     struct orch_call *call; /* for whom it is judged; NULL: it is not */
     bool knows_paste;       /* it has asked for brackets around pastes, in which a control
                                character edits nothing, so that it must hide nothing */
+    bool draws;             /* it uses the whole screen, so that no line of it stands */
     bool takes_long;        /* no shell: a line, or all, may be too long to be judged */
     bool is_over;           /* the input ends behind it */
     uint64_t until_ns;      /* of our thread's work: then it takes too long; typed_follow sets it */
@@ -116,10 +117,12 @@ struct typed_work {
 
 /* One call's input to a session (live_write). */
 struct live_typing {
+    bool is_last;   /* the input ends behind it */
+    bool is_person; /* it is not judged */
     struct typed_work work;
-    bool is_last;      /* the input ends behind it */
-    bool is_person;    /* it is not judged */
-    size_t skipped;    /* bytes at its beginning that nobody judges */
+    struct typed_work hidden_work; /* of a line that is followed apart */
+    bool is_apart;
+    size_t skipped;    /* so much of it is that line's alone */
     uint64_t typed_at; /* l->typings when it began: where others have typed since, it begins anew */
     bool is_hidden;
 };
@@ -167,6 +170,7 @@ struct live {
     uint64_t used_ns;
     uint64_t heard_ns;       /* when it last wrote something */
     struct typed *typed;     /* NULL: nothing was typed that counts yet */
+    struct typed *hidden;    /* the same of lines that are hidden, and no command by what is seen */
     char nonce[MARKS_NONCE]; /* of the marks that count; "": none do */
     enum marks_shell shell;
     uint64_t prompted_ns;    /* when the last mark of a new prompt came; 0: none yet */
@@ -177,6 +181,7 @@ struct live {
     uint64_t typings;        /* how often something was followed to its end */
     size_t line;             /* bytes of the line that its terminal is being given */
     bool has_lost_input;     /* of what was typed last: live_has_lost_input */
+    bool is_copy;            /* live_is_copy of its command */
     uint64_t seen;           /* live_seen */
     bool was_drawing;        /* live_was_drawing */
     bool has_drawn;          /* live_has_drawn */
@@ -240,6 +245,15 @@ enum sy_code marks_prepare(struct live *l, struct exec_request *request,
                            struct terminal_options *options) SY_NODISCARD;
 enum sy_code marks_environment(struct strv *env, enum marks_shell shell, const char *nonce,
                                const char *dir) SY_NODISCARD;
+
+/* What is typed, followed and judged by who reads it (input.c). SY_E_DENIED and *ret_later as of
+ * typed_follow. */
+enum sy_code live_follow_input(struct live *l, const struct live_terminal *t,
+                               struct live_typing *typing, const char *bytes, size_t n,
+                               bool *ret_later, struct sy_error *err) SY_NODISCARD;
+void live_typing_fini(struct live_typing *typing);
+/* All that stands in a line. */
+void live_forget_input(struct live *l);
 
 /* Its terminal (tty.c). Begin: before its command is submitted. Feed: what it wrote. */
 enum sy_code live_tty_begin(struct live *l, struct exec_request *request,

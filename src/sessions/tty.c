@@ -212,16 +212,13 @@ live_is_at_own_prompt(const struct live *l)
 
 /* What its modes alone do not tell. */
 static void
-look_closer(struct state_facts *facts, int master, const struct live *l)
+look_closer(struct state_facts *facts, const char *name, const struct live *l)
 {
     struct terminal *screen = l->screen;
-    char name[32];
-    unsigned number = 0;
 
     bool is_password = facts->canonical && !facts->echo;
 
-    if (facts->canonical && ioctl(master, TIOCGPTN, &number) == 0) {
-        (void)snprintf(name, sizeof(name), "/dev/pts/%u", number);
+    if (facts->canonical && name[0] != '\0') {
         facts->reads = state_group_reads(facts->foreground, name, orch_peek);
         facts->reads_commands = facts->reads == STATE_YES
                                     ? state_reads_commands(facts->foreground, name)
@@ -231,7 +228,7 @@ look_closer(struct state_facts *facts, int master, const struct live *l)
         facts->asks_password = facts->reads == STATE_UNKNOWN && asks_password(screen);
         return;
     }
-    if (!terminal_state(screen)->alt_screen && (!facts->canonical || facts->reads == STATE_YES)) {
+    if (!facts->canonical || facts->reads == STATE_YES) {
         /* A shell that runs a script has no line of its own: it asks, or who it has started. */
         const bool is_shell = state_is_shell(facts->foreground);
 
@@ -239,7 +236,8 @@ look_closer(struct state_facts *facts, int master, const struct live *l)
 
         facts->asks_password = (!is_shell || (!is_own && state_runs_script(facts->foreground))) &&
                                asks_password(screen);
-        facts->is_shell_line = is_shell && !facts->asks_password;
+        facts->is_shell_line =
+            is_shell && !facts->asks_password && !terminal_state(screen)->alt_screen;
     }
 }
 
@@ -248,6 +246,7 @@ live_get_terminal(const struct live *l, struct live_terminal *ret)
 {
     int master = l->driver != NULL ? orch_terminal_fd(l->call) : -1;
     struct state_facts facts = {.reads = STATE_UNKNOWN, .reads_commands = STATE_UNKNOWN};
+    unsigned number = 0;
 
     *ret = (struct live_terminal){.is_waiting = false};
     if (master < 0 || l->screen == NULL) {
@@ -258,7 +257,10 @@ live_get_terminal(const struct live *l, struct live_terminal *ret)
         return true;
     }
     facts.shell = leader(master);
-    look_closer(&facts, master, l);
+    if (ioctl(master, TIOCGPTN, &number) == 0) {
+        (void)snprintf(ret->name, sizeof(ret->name), "/dev/pts/%u", number);
+    }
+    look_closer(&facts, ret->name, l);
     ret->foreground = facts.foreground;
     ret->is_shell = facts.is_shell_line;
     ret->key_reader = facts.canonical ? 0 : facts.foreground;
@@ -293,9 +295,10 @@ live_get_terminal(const struct live *l, struct live_terminal *ret)
 bool
 live_tty_hides(const struct live *l, const struct live_terminal *t)
 {
-    /* At its own prompt a shell shows what was typed; behind it, who asks can't be known. */
-    return t->echo_off || (l->screen != NULL && !t->draws && !live_is_at_own_prompt(l) &&
-                           asks_password(l->screen));
+    /* At its own prompt a shell shows what was typed; behind it, who asks can't be known. On the
+     * whole screen it may be one in a window (tmux), or a text that is edited: it is hidden too. */
+    return t->echo_off ||
+           (l->screen != NULL && !live_is_at_own_prompt(l) && asks_password(l->screen));
 }
 
 /* What was written since the last look, through the filter, into the search. */

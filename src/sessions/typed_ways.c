@@ -2,11 +2,13 @@
  * What is typed, in all the ways to take it (typed.c), as far as judging it takes no longer than a
  * slice: other sessions are served before it goes on.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "sessions/sessions_internal.h"
 
 static enum sy_code
@@ -168,19 +170,54 @@ begin(struct typed_work *w, const struct typed *t)
     return rc;
 }
 
-/* A refusal of what seems harmless is the fault of what stands before it on the line. */
+/* Of a line in a refusal. */
+#define TOLD_LINE 80U
+
+/* The line that ends at `at`, as far as it was typed now: what stood there may have been hidden. */
 static void
-tell_line(const struct typed *t, const char *bytes, size_t n, struct sy_error *err)
+name_line(struct sy_error *err, const char *bytes, size_t at, const char *note)
 {
-    bool is_first =
-        n == 0 || (memchr(bytes, '\n', n - 1) == NULL && memchr(bytes, '\r', n - 1) == NULL);
+    const struct sy_error why = *err;
+    SY_AUTO(buf_fini) struct buf line = {.max = TOLD_LINE + sizeof("...")};
+    const size_t used = strlen(why.msg) + strlen(note) + strlen("; the line: ...");
+    const size_t room = used < SY_ERR_MSG_MAX - 1 ? SY_ERR_MSG_MAX - 1 - used : 0;
+    const size_t end = at > 0 && (bytes[at - 1] == '\n' || bytes[at - 1] == '\r') ? at - 1 : at;
+    size_t begin = end;
 
-    if (err != NULL && t->v[0].line.len > 0 && is_first) {
-        const struct sy_error why = *err;
-
-        (void)sy_err_set(err, why.code, "%.170s; %zu bytes of it stand there already%s", why.msg,
-                         t->v[0].line.len, t->v[0].is_pipe ? "" : " (Ctrl-U clears)");
+    while (begin > 0 && bytes[begin - 1] != '\n' && bytes[begin - 1] != '\r') {
+        begin--;
     }
+    if (end > begin && room > 8 &&
+        str_add_visible(&line, bytes + begin, end - begin, room < TOLD_LINE ? room : TOLD_LINE) !=
+            SY_E_OK) {
+        buf_reset(&line);
+    }
+    (void)sy_err_set(err, why.code, "%.*s%s%s%s", SY_ERR_MSG_MAX - 1 - (int)strlen(note), why.msg,
+                     line.len > 0 ? "; the line: " : "", buf_view(&line), note);
+}
+
+/*
+ * Says which line was refused, of those up to `at`. That of what seems harmless is the fault of
+ * what stands before it.
+ */
+static void
+tell_line(const struct typed *t, const struct typed_reader *r, const char *bytes, size_t at,
+          struct sy_error *err)
+{
+    const bool is_first =
+        at == 0 || (memchr(bytes, '\n', at - 1) == NULL && memchr(bytes, '\r', at - 1) == NULL);
+    const char *clears = t->v[0].is_pipe ? "" : " (Ctrl-U clears)";
+    char note[64] = "";
+
+    if (err == NULL) {
+        return;
+    }
+    /* What was typed to a program that draws stands in no line. */
+    if (t->v[0].line.len > 0 && is_first && !r->draws) {
+        (void)snprintf(note, sizeof(note), "; %zu bytes of it stand there already%s",
+                       t->v[0].line.len, clears);
+    }
+    name_line(err, bytes, at, note);
 }
 
 void
@@ -212,7 +249,7 @@ typed_follow(struct typed *t, struct typed_work *w, const char *bytes, size_t n,
     }
     if (rc != SY_E_OK) {
         if (rc == SY_E_DENIED) {
-            tell_line(t, bytes, n, err);
+            tell_line(t, &w->reader, bytes, w->at, err);
         }
         return rc;
     }

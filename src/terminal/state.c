@@ -52,7 +52,8 @@ state_name(enum state_kind kind)
 bool
 state_asks_password(const char *line, size_t n)
 {
-    static const char *const words[] = {"password", "passphrase"};
+    static const char *const words[] = {"password",  "passphrase", "encryption key",
+                                        "key again", "passcode",   "enter pin"};
 
     while (n > 0 && (line[n - 1] == ' ' || line[n - 1] == '*')) {
         n--;

@@ -43,7 +43,7 @@ enum state_kind state_of(const struct state_facts *facts);
 /* "running", "prompt", "password", "screen", "line". */
 const char *state_name(enum state_kind kind);
 
-/* The last line of the screen asks for a password or passphrase: it has the word, and ends
+/* The last line of the screen asks for a password or the like: it has a word for one, and ends
  * with a colon (and stars). A fallback: a text can say anything. */
 bool state_asks_password(const char *line, size_t n);
 
@@ -73,7 +73,7 @@ enum state_answer state_group_reads(pid_t leader, const char *name, state_peek_f
  * STATE_NO: what it reads is for its own `read` and the like. The kernel tells them apart by how
  * much is asked for: dash reads commands by as much as there is, and what its `read` is for byte by
  * byte; bash has a buffer of its own size for each. STATE_UNKNOWN: it is neither, reads nothing, or
- * has sizes that are not known. Best effort, as above.
+ * has sizes that are not known, or a descriptor of its own. Best effort, as above.
  */
 enum state_answer state_reads_commands(pid_t pid, const char *name);
 /*
@@ -89,7 +89,7 @@ bool state_group_works(pid_t leader);
  * A shell with job control gives each command that is typed a group of its own: what is in its own
  * works out its prompt. False where the kernel does not tell. */
 bool state_has_helper(pid_t leader);
-/* Has the process the name of a shell (/proc/PID/comm)? */
+/* Has the process the name of a shell, or its executable (/proc/PID/comm, exe)? */
 bool state_is_shell(pid_t pid);
 /* That name; "" when it has none, or not room enough. */
 void state_shell_name(char *ret, size_t size, pid_t pid);
@@ -98,9 +98,15 @@ void state_shell_name(char *ret, size_t size, pid_t pid);
 bool state_runs_script(pid_t pid);
 /*
  * May one read commands for a shell, of this process and all that it has started? It is a shell
- * that runs no script, hands on to shells elsewhere, or is one of too many; or a script runs, which
- * may start such a shell yet, and nobody is in a read of its input. True in doubt.
+ * that runs no script, or one that comes by a terminal or a pipe; hands on to shells elsewhere; or
+ * is one of too many; or a script runs, which may start such a shell yet, and nobody is in a read
+ * of its input. Foreground: the group of those that may read the terminal `name`; 0: there is none.
+ * A job in the background with that as its input counts for nothing. True in doubt. A shell that is
+ * known by neither its name nor its executable's, and what runs a line that it has read (awk,
+ * eval), is not seen.
  */
-bool state_may_read_commands(pid_t root);
+bool state_may_read_commands(pid_t root, pid_t foreground, const char *name);
+/* Is a cat(1) among this process and what it has started, and is its output a regular file? */
+bool state_copies_to_file(pid_t root);
 
 #endif

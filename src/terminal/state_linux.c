@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -173,12 +174,12 @@ wanted_bytes(const char *text)
     return text != NULL && to_number(&ret, text) ? ret : 0;
 }
 
-/* Is it that shell? By its executable, since one may be called sh, as others are. */
+/* The name of its executable's file, since a program may be called by any. */
 static bool
-is_program(pid_t pid, const char *shell)
+read_program(char *ret, size_t size, pid_t pid)
 {
     char path[64];
-    char target[256];
+    char target[4096];
     ssize_t n = 0;
     const char *name = NULL;
 
@@ -189,7 +190,42 @@ is_program(pid_t pid, const char *shell)
     }
     target[n] = '\0';
     name = strrchr(target, '/');
-    return name != NULL && str_eq(name + 1, shell);
+    return name != NULL && snprintf(ret, size, "%s", name + 1) < (int)size;
+}
+
+static bool
+is_program(pid_t pid, const char *shell)
+{
+    char name[32];
+
+    return read_program(name, sizeof(name), pid) && str_eq(name, shell);
+}
+
+/*
+ * Is the descriptor that it reads the one that it was given as input? What `source` opens, as
+ * /dev/stdin, can only be read, even where it gets that number.
+ */
+static bool
+reads_own_input(pid_t pid, const char *text)
+{
+    char path[64];
+    char info[256];
+    unsigned fd = 1;
+    const char *arguments = strchr(text, ' ');
+    const char *flags = NULL;
+    size_t n = 0;
+
+    if (arguments == NULL || !to_number(&fd, arguments + 1) || fd != 0) {
+        return false;
+    }
+    (void)snprintf(path, sizeof(path), "/proc/%d/fdinfo/0", (int)pid);
+    flags = read_file(info, sizeof(info), path) ? strstr(info, "flags:\t") : NULL;
+    if (flags == NULL) {
+        return false;
+    }
+    flags += strlen("flags:\t");
+    n = strspn(flags, "01234567");
+    return n > 0 && ((unsigned)(flags[n - 1] - '0') & O_ACCMODE) == O_RDWR;
 }
 
 /* What bash 5.1 and 5.2 ask for: of commands without a line editor, and for `read` and `select`. */
@@ -202,6 +238,8 @@ state_reads_commands(pid_t pid, const char *name)
     char text[256];
     unsigned wanted = read_call(text, sizeof(text), pid) ? wanted_bytes(text) : 0;
 
+    const bool is_own = wanted > 0 && reads_own_input(pid, text);
+
     if (wanted == 0 || by_call(pid, text, name, NULL) != STATE_YES) {
         return STATE_UNKNOWN;
     }
@@ -213,6 +251,11 @@ state_reads_commands(pid_t pid, const char *name)
     }
     if (wanted == BASH_COMMANDS) {
         return STATE_YES;
+    }
+    /* `source` of a terminal asks for as much as `read`; byte by byte reads a bash that is not
+     * interactive (2>/dev/null) its commands, too. */
+    if (!is_own || (wanted == 1 && !state_runs_script(pid))) {
+        return STATE_UNKNOWN;
     }
     return wanted == 1 || wanted == BASH_READ ? STATE_NO : STATE_UNKNOWN;
 }
@@ -385,8 +428,10 @@ is_in(const char *const *names, size_t n, const char *name)
 static bool
 is_shell_name(const char *name)
 {
-    static const char *const names[] = {"bash",  "sh",   "dash", "zsh",     "ksh", "mksh", "fish",
-                                        "rbash", "pwsh", "ash",  "busybox", "csh", "tcsh", "yash"};
+    static const char *const names[] = {
+        "bash", "sh",      "dash",  "zsh",    "ksh",  "mksh",  "fish", "rbash", "pwsh",
+        "ash",  "busybox", "yash",  "lksh",   "tcsh", "csh",   "nu",   "osh",   "rc",
+        "es",   "posh",    "ksh93", "elvish", "oksh", "loksh", "rzsh", "rksh",  "xonsh"};
 
     return is_in(names, sizeof(names) / sizeof(names[0]), name);
 }
@@ -396,7 +441,10 @@ state_is_shell(pid_t pid)
 {
     char text[32];
 
-    return read_name(text, sizeof(text), pid) && is_shell_name(text);
+    /* A busybox may be any program: there the name tells. */
+    return (read_name(text, sizeof(text), pid) && is_shell_name(text)) ||
+           (read_program(text, sizeof(text), pid) && is_shell_name(text) &&
+            !str_eq(text, "busybox"));
 }
 
 void
@@ -452,7 +500,7 @@ state_runs_script(pid_t pid)
     SY_FD fd = -1;
     ssize_t n = 0;
 
-    if (!read_name(name, sizeof(name), pid) || !is_shell_name(name) ||
+    if (!read_name(name, sizeof(name), pid) || !state_is_shell(pid) ||
         is_in(others, sizeof(others) / sizeof(others[0]), name)) {
         return false;
     }
@@ -479,32 +527,126 @@ read_input(char *ret, size_t size, pid_t pid)
     return n > 0;
 }
 
-bool
-state_may_read_commands(pid_t root)
+/* Is that a pipe or the like, or (`or_device`) a terminal, and no file that stays as it is? */
+static bool
+is_stream(const char *path, bool or_device)
 {
-    /* What is typed to them is read by shells elsewhere. */
-    static const char *const relays[] = {"tmux: client", "screen", "ssh", "mosh-client",
-                                         "docker",       "podman", "su",  "sudo"};
+    struct statx st;
+
+    /* Who serves the file may never answer. In doubt it is. */
+    if (statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_TYPE, &st) != 0) {
+        return true;
+    }
+    return !S_ISREG(st.stx_mode) && !S_ISDIR(st.stx_mode) && (or_device || !S_ISCHR(st.stx_mode));
+}
+
+/*
+ * May the script that a shell runs be what is typed? It can have any name (a link to /dev/tty), but
+ * the shell holds it open, behind the three descriptors that all have.
+ */
+static bool
+reads_stream(pid_t pid, bool or_device)
+{
+    char path[64];
+    char fd_path[sizeof(path) + 32];
+    DIR *fds = NULL;
+    bool ret = false;
+
+    (void)snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+    fds = opendir(path);
+    if (fds == NULL) {
+        return true;
+    }
+    for (const struct dirent *e = readdir(fds); e != NULL && !ret; e = readdir(fds)) {
+        uint64_t number = 0;
+
+        if (str_to_u64(&number, e->d_name, 3, INT32_MAX)) {
+            (void)snprintf(fd_path, sizeof(fd_path), "%s/%u", path, (unsigned)number);
+            ret = is_stream(fd_path, or_device);
+        }
+    }
+    (void)closedir(fds);
+    return ret;
+}
+
+/* Is what is typed to it read by shells elsewhere, or handed to some that it starts? */
+static bool
+is_relay(const char *name)
+{
+    static const char *const names[] = {
+        "tmux: client", "screen",   "ssh",     "mosh-client", "docker", "podman", "su",
+        "sudo",         "doas",     "runuser", "pkexec",      "script", "expect", "xargs",
+        "parallel",     "at",       "batch",   "kubectl",     "lxc",    "telnet", "nsenter",
+        "socat",        "nc",       "ncat",    "zellij",      "dtach",  "abduco", "machinectl",
+        "unshare",      "unbuffer", "rlwrap"};
+
+    return is_in(names, sizeof(names) / sizeof(names[0]), name);
+}
+
+/* Is it kept from the terminal, as a job in the background is, and given nothing else? */
+static bool
+is_kept_away(pid_t pid, pid_t foreground, const char *name)
+{
+    char text[128];
+    char input[64];
+    const char *state = read_state(text, sizeof(text), pid);
+    const char *group = state != NULL && state[0] != '\0' ? strchr(state + 2, ' ') : NULL;
+    char wanted[16];
+
+    (void)snprintf(wanted, sizeof(wanted), " %d ", (int)foreground);
+    return foreground > 0 && group != NULL && strncmp(group, wanted, strlen(wanted)) != 0 &&
+           (state_is_terminal(pid, 0, name) == STATE_YES ||
+            (read_input(input, sizeof(input), pid) && str_eq(input, "/dev/null")));
+}
+
+bool
+state_may_read_commands(pid_t root, pid_t foreground, const char *name)
+{
     struct looks todo = {.pids = {root}, .n = 1};
     bool has_script = false;
     bool has_reader = false;
     char input[64] = "";
 
     for (size_t i = 0; i < todo.n; i++) {
-        char name[32];
-        bool is_shell = state_is_shell(todo.pids[i]);
+        const pid_t pid = todo.pids[i];
+        char called[32];
+        bool is_shell = state_is_shell(pid);
 
-        if (!read_name(name, sizeof(name), todo.pids[i]) ||
-            is_in(relays, sizeof(relays) / sizeof(relays[0]), name) ||
-            (is_shell && !state_runs_script(todo.pids[i]))) {
+        add_children(&todo, pid, 1);
+        if (is_kept_away(pid, foreground, name)) {
+            if (is_shell && reads_stream(pid, false)) {
+                return true;
+            }
+            continue;
+        }
+        if (!read_name(called, sizeof(called), pid) || is_relay(called) ||
+            (is_shell && (!state_runs_script(pid) || reads_stream(pid, true)))) {
             return true;
         }
         if (is_shell && !has_script) {
-            has_script = read_input(input, sizeof(input), todo.pids[i]);
+            has_script = read_input(input, sizeof(input), pid);
         }
-        has_reader = has_reader ||
-                     (has_script && state_reads_terminal(todo.pids[i], input, NULL) == STATE_YES);
-        add_children(&todo, todo.pids[i], 1);
+        has_reader =
+            has_reader || (has_script && state_reads_terminal(pid, input, NULL) == STATE_YES);
     }
     return todo.is_cut || todo.n == GROUP_LOOKS || (has_script && !has_reader);
+}
+
+bool
+state_copies_to_file(pid_t root)
+{
+    struct looks todo = {.pids = {root}, .n = 1};
+
+    for (size_t i = 0; i < todo.n; i++) {
+        char path[64];
+        struct statx st;
+
+        (void)snprintf(path, sizeof(path), "/proc/%d/fd/1", (int)todo.pids[i]);
+        if (is_program(todo.pids[i], "cat") &&
+            statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_TYPE, &st) == 0) {
+            return S_ISREG(st.stx_mode);
+        }
+        add_children(&todo, todo.pids[i], 1);
+    }
+    return false;
 }

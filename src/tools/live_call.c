@@ -612,7 +612,7 @@ live_call_result(struct tool_output *ret, struct tool_call *call)
     struct exec_output answer;
 
     if (call->live->refused.code != SY_E_OK) {
-        return result_build_error(ret, &call->live->refused);
+        return result_build_untyped(ret, &call->live->refused);
     }
     live_call_output(&answer, call);
     return call->live->live == NULL ? result_build(ret, call, &answer) : build(ret, call, &answer);

@@ -519,6 +519,23 @@ result_build_error(struct tool_output *ret, const struct sy_error *err)
     return rc;
 }
 
+enum sy_code
+result_build_untyped(struct tool_output *ret, const struct sy_error *err)
+{
+    static const char hint[] = "\nIf it is no command but text for a file: apply_patch writes it.";
+    enum sy_code rc = result_build_error(ret, err);
+
+    if (rc != SY_E_OK || err->code != SY_E_DENIED) {
+        return rc;
+    }
+    rc = buf_add(&ret->text, hint, sizeof(hint) - 1);
+    rc = rc == SY_E_OK ? buf_add(&ret->content, hint, sizeof(hint) - 1) : rc;
+    if (rc != SY_E_OK) {
+        tool_output_fini(ret);
+    }
+    return rc;
+}
+
 void
 result_begin(struct tool_output *ret, const struct exec_output *output, size_t max)
 {

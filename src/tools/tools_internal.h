@@ -73,6 +73,9 @@ extern const char result_session_schema[];
 extern const char result_any_schema[];
 /* The same for a call that was refused before it became one. */
 enum sy_code result_build_error(struct tool_output *ret, const struct sy_error *err) SY_NODISCARD;
+/* The same of what could not be typed: where that was judged as a command, what can be done for a
+ * text. */
+enum sy_code result_build_untyped(struct tool_output *ret, const struct sy_error *err) SY_NODISCARD;
 /* The member "approval" of an answer; nothing where nobody was asked (NULL). */
 void result_write_review(struct jw *w, const struct review_answer *a);
 /*

@@ -1,5 +1,6 @@
 // What is typed to a real shell comes before the rules, however it is handed over (A31).
 import assert from 'node:assert/strict';
+import { execFileSync, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import test from 'node:test';
@@ -9,6 +10,7 @@ import { openProto } from './lib/proto.mjs';
 
 const forbidden = { rules: [{ program: 'touch', decision: 'forbid', reason: 'no new files here' }] };
 const refusal = /not typed: .*no new files here/;
+const unquoted = /not typed: what the terminal hides .*it is not quoted here/;
 const LONG = { yield_time_ms: 30_000 };
 const SHELLS = {
   bash: ['bash', '--norc', '-i'],
@@ -164,14 +166,44 @@ test('a shell that shows nothing of what is typed is judged, and its log has non
     const { session_id: id } = await s.tool('exec_command', { command: SHELLS[name], tty: true, until: 'prompt', ...LONG });
 
     await s.type(id, 'stty -echo\n', { until: 'input', ...LONG });
-    assert.match((await s.type(id, 'touch f1\n')).text, refusal, name);
-    // A password is nobody's command; what is typed behind it is one.
+    assert.match((await s.type(id, 'touch f1\n')).text, unquoted, name);
     await s.type(id, 'echo set; read -r p; echo "<$p>"\n', { until: 'input', pattern: 'set', ...LONG });
-    assert.match((await s.type(id, 'x\ntouch f1\n')).text, refusal, name);
+    assert.match((await s.type(id, 'x\ntouch f1\n')).text, unquoted, name);
     await s.type(id, '', { until: 'input', ...LONG });
-    assert.match((await s.type(id, 'touch f1\n', { pattern: '>', ...LONG })).output, /<touch f1>/, name);
+    // What it may do with a line by eval nobody knows.
+    assert.match((await s.type(id, 'touch f1\n')).text, unquoted, name);
+    // A quote in a password opens none in the commands behind it.
+    assert.match((await s.type(id, "it's\n", { pattern: '>', ...LONG })).output, /<it's>/, name);
+    await s.type(id, 'stty echo\n', { until: 'prompt', ...LONG });
+    assert.match((await s.type(id, 'echo "; touch" 1\n', { pattern: '; touch 1', ...LONG })).output, /; touch 1/, name);
   }
   assert.deepEqual(made(s), []);
+});
+
+test('a line that is hidden is judged whoever seems to read it', async (t) => {
+  const s = await open(t, forbidden);
+  const ways = ['cat | sh', '. /dev/stdin', '. /dev/tty', '. /dev/tty <&-', 'sh ./lt', 'xargs -I{} sh -c "{}"', './foo', 'bash 2>/dev/null', './rdr --norc --noediting',
+    'sh <p & cat >p', 'sh p & cat >p', "awk '{system($0)}'", "python3 -c 'import os; [os.system(line) for line in open(0)]'", 'while read -r x; do eval "$x"; done'];
+
+  fs.symlinkSync('/dev/tty', path.join(s.yard.ws, 'lt'));
+  fs.symlinkSync('/bin/bash', path.join(s.yard.ws, 'rdr'));
+  fs.copyFileSync('/bin/dash', path.join(s.yard.ws, 'foo'));
+  execFileSync('mkfifo', [path.join(s.yard.ws, 'p')]);
+  for (const name of ['bash', 'sh']) {
+    for (const way of [...ways, ...(name === 'bash' ? ['tee >(sh)'] : [])]) {
+      const { session_id: id } = await s.tool('exec_command', { command: SHELLS[name], tty: true, term: 'xterm', until: 'prompt', ...LONG });
+      const began = await s.type(id, `stty -echo; echo "s""et"; ${way}\n`, { pattern: 'set', ...LONG });
+
+      assert.equal(began.reason, 'pattern', `${name} ${way} ${began.text}`);
+      await s.type(id, '', { until: 'input', ...LONG });
+      assert.match((await s.type(id, 'touch f1\n')).text, unquoted, `${name} ${way}`);
+      // Nor in pieces.
+      await s.type(id, 'to\\\n', { idle_ms: 50, yield_time_ms: 1000 });
+      assert.match((await s.type(id, 'uch f1\n')).text, unquoted, `${name} ${way}`);
+      await s.tool('kill_session', { session_id: id });
+    }
+  }
+  assert.deepEqual(made(s).filter((name) => name !== 'foo'), []);
 });
 
 // Each asks for a password by keys, and shows stars.
@@ -191,17 +223,54 @@ while IFS= read -r -s -n1 c; do [[ -z $c ]] && break; pw+=$c; printf '*'; done
 echo; echo "\${#pw} letters"
 `;
 
-test('a password that a shell waits for, or asks for itself, is in no event', async (t) => {
+/** A yard, and `proto` in it: send(tool, arguments) is its answer, typed() the last event of what was typed. */
+function openTyped(t, rules) {
   const yard = makeYard();
+
+  if (rules !== undefined) {
+    fs.mkdirSync(path.join(yard.home, '.config/shellyard'), { recursive: true });
+    fs.writeFileSync(path.join(yard.home, '.config/shellyard/rules.yaml'), JSON.stringify(rules));
+  }
+
   const proto = openProto(t, yard);
   let calls = 0;
   const send = async (name, args) => {
     const id = `c${calls += 1}`;
 
     proto.send({ type: 'function_call', name, call_id: id, arguments: JSON.stringify({ yield_time_ms: 30_000, ...args }) });
-    return JSON.parse((await proto.next((m) => m.type === 'function_call_output' && m.call_id === id)).output);
+
+    const { output } = await proto.next((m) => m.type === 'function_call_output' && m.call_id === id);
+
+    return output.startsWith('{') ? JSON.parse(output) : output;
   };
   const typed = () => proto.lines.map((line) => JSON.parse(line)).filter((m) => m.type === 'terminal_interaction').at(-1);
+
+  return { yard, proto, send, typed };
+}
+
+test('what is typed and refused is told with the reason, but for what is hidden', async (t) => {
+  const { proto, send, typed } = openTyped(t, forbidden);
+  const { process_id: id } = await send('exec_command', { command: SHELLS['bash without an editor'], tty: true, until: 'prompt' });
+
+  await send('write_stdin', { process_id: id, input: 'touch f1\r' });
+  assert.deepEqual([typed().stdin, typed().hidden, typed().by], ['touch f1\r', undefined, 'agent']);
+  assert.match(typed().refused, refusal);
+  await send('write_stdin', { process_id: id, input: 'stty -echo\r', until: 'input' });
+  assert.equal(typed().refused, undefined);
+  await send('write_stdin', { process_id: id, input: 'touch f1\r' });
+  assert.deepEqual([typed().stdin, typed().hidden], ['', true]);
+  assert.match(typed().refused, unquoted);
+  assert.equal(proto.lines.map((line) => JSON.parse(line)).filter((m) => m.refused !== undefined).length, 2);
+
+  // Without a terminal.
+  const pipe = await send('exec_command', { command: ['bash'], stdin: 'pipe', yield_time_ms: 250 });
+
+  await send('write_stdin', { process_id: pipe.process_id, input: 'touch f1\n' });
+  assert.match(typed().refused, refusal);
+});
+
+test('a password that a shell waits for, or asks for itself, is in no event', async (t) => {
+  const { yard, proto, send, typed } = openTyped(t);
 
   fs.writeFileSync(path.join(yard.ws, 'asks.py'), ASKS);
   fs.writeFileSync(path.join(yard.ws, 'stars.sh'), STARS);
@@ -221,10 +290,93 @@ test('a password that a shell waits for, or asks for itself, is in no event', as
   const shell = await send('exec_command', { command: ['bash', '--norc', '-i'], tty: true, until: 'prompt' });
 
   await send('write_stdin', { process_id: shell.process_id, input: 'source stars.sh\r', pattern: 'Password: ' });
+  await send('write_stdin', { process_id: shell.process_id, until: 'input' }); // else the answer counts as a line typed ahead
   await send('write_stdin', { process_id: shell.process_id, input: 'hunter2\r', until: 'prompt' });
   assert.deepEqual([typed().stdin, typed().hidden], ['', true]);
   await send('write_stdin', { process_id: shell.process_id, input: 'echo Password:', pattern: 'word:' });
   await send('write_stdin', { process_id: shell.process_id, input: ' x\r', until: 'prompt' });
   assert.equal(typed().stdin, ' x\r');
   assert.equal(proto.lines.some((line) => line.includes('hunter2')), false);
+});
+
+test('a password that a program asks for on the whole screen is in no event', async (t) => {
+  const { yard, proto, send, typed } = openTyped(t);
+  const asks = "printf 'Password: '; read -rs x; echo; echo \"${#x} letters\"; cat";
+  const ways = { "printf '\\033[?1049h'": `printf '\\033[?1049h'; stty raw -echo; printf 'Password: '; head -c 8 | wc -c; echo letters; cat` };
+
+  fs.writeFileSync(path.join(yard.ws, 'asks.sh'), asks);
+  if (spawnSync('tmux', ['-V']).status === 0) {
+    ways.tmux = 'SHELL=/bin/bash tmux -L "$TMUX_NAME" -f /dev/null new "bash asks.sh"';
+  }
+  if (/\+cryptv/.test(spawnSync('vim', ['--version'], { encoding: 'utf8' }).stdout ?? '')) {
+    ways['vim -x'] = 'vim -u NONE -x enc.txt';
+  }
+  for (const [name, cmd] of Object.entries(ways)) {
+    const env = { TMUX_NAME: `yard${process.pid}` };
+    const asked = await send('exec_command', { cmd, env, tty: true, term: 'xterm', pattern: 'Password: |key: ', view: 'screen' });
+
+    assert.equal(asked.reason, 'pattern', `${name} ${JSON.stringify(asked)}`);
+
+    const waits = await send('write_stdin', { process_id: asked.process_id, until: 'input' });
+
+    assert.equal(waits.echo_off, true, `${name} ${JSON.stringify(waits)}`);
+    await send('write_stdin', { process_id: asked.process_id, input: 'hunter2\r', pattern: 'letters|again' });
+    assert.deepEqual([typed().stdin, typed().hidden], ['', true], name);
+    await send('kill_session', { process_id: asked.process_id });
+  }
+  assert.equal(proto.lines.some((line) => line.includes('hunter2')), false);
+});
+
+test('a refusal names the line and what was found in it', async (t) => {
+  const s = await open(t);
+  const pipe = await s.exec('cat; true', { stdin: 'pipe', yield_time_ms: 250 });
+  const long = `: ${'a'.repeat(100)}; rm -rf b`;
+
+  for (const [chars, words] of [
+    ['ok\nreboot = 1\nok\n', /reboot = 1: it stops the machine.*by a call of its own.*; the line: reboot = 1\n.*apply_patch/],
+    [`${long}\n`, /rm -rf b: -rf: it removes without asking.*; the line: : a{4,80}(\.\.\.)?\n/],
+    ['rm -rf "\u0007"\n', /; the line: rm -rf "\\x07"\n/],
+  ]) {
+    assert.match((await s.type(pipe.session_id, chars)).text, words);
+  }
+
+  // What was typed before stands in the line of a shell, but not of one that draws.
+  const draws = await s.exec("printf '\\033[?1049h'; stty raw -echo; echo set; cat", { tty: true, pattern: 'set', ...LONG });
+
+  for (const id of [pipe.session_id, draws.session_id]) {
+    await s.type(id, 'true;');
+    const { text } = await s.type(id, 'reboot\n');
+
+    assert.match(text, /; the line: reboot/);
+    assert.equal(/bytes of it stand there already/.test(text), id === pipe.session_id, text);
+  }
+});
+
+test('what goes into a file by cat alone is text, and no command', async (t) => {
+  const s = await open(t, forbidden);
+
+  for (const cmd of ['cat > text', 'cat >>text']) {
+    const { session_id: id } = await s.exec(cmd, { stdin: 'pipe', yield_time_ms: 250 });
+
+    // Once it is there.
+    await waitFor(async () => !(await s.type(id, 'touch f1\n')).isError, 'text being taken');
+    assert.equal((await s.type(id, 'touch f1', { eof: true, ...LONG })).exit_code, 0, cmd);
+  }
+  assert.equal(fs.readFileSync(path.join(s.yard.ws, 'text'), 'latin1'), 'touch f1\ntouch f1touch f1\ntouch f1');
+
+  // Where anything else may read it, it is judged.
+  execFileSync('mkfifo', [path.join(s.yard.ws, 'pipe')]);
+  for (const [cmd, args] of [['cat > text; sh'], ['cat > text & sh'], ['cat | sh'], ['exec 3<>pipe; cat > pipe'], ['cat <>pipe >&0'], ['cat > text', { env: { A: 'b' } }], ['cat > "$(sh)"'],
+    ['cat > text', { tty: true, stdin: undefined }]]) {
+    const { session_id: id } = await s.exec(cmd, { stdin: 'pipe', yield_time_ms: 500, ...args });
+
+    assert.match((await s.type(id, 'touch f1\n')).text, refusal, cmd);
+  }
+
+  const fifo = await s.exec('sh < pipe', { yield_time_ms: 250 });
+  const { session_id: id } = await s.exec('cat > pipe', { stdin: 'pipe', yield_time_ms: 500 });
+
+  assert.match((await s.type(id, 'touch f1\n')).text, refusal);
+  await s.tool('kill_session', { session_id: fifo.session_id });
+  assert.deepEqual(made(s), []);
 });

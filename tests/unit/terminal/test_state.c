@@ -98,9 +98,12 @@ knows_a_line_that_asks_for_a_password(void **state)
         "Enter passphrase for key '/x': ",
         "Password: ****",
         "PASSWORD:",
+        "Enter encryption key: ***",
+        "Enter same key again: ",
+        "Enter PIN for 'card': ",
     };
-    static const char *const no[] = {"",      "$ ",           "password", "the password was wrong",
-                                     "user:", "a: password b"};
+    static const char *const no[] = {
+        "", "$ ", "password", "the password was wrong", "user:", "a: password b", "key:"};
 
     (void)state;
     for (size_t i = 0; i < sizeof(yes) / sizeof(yes[0]); i++) {
@@ -562,13 +565,16 @@ tells_a_shell_that_waits_from_its_read(void **state)
 {
     static const struct {
         const char *words[6];
-        bool is_prompt;
+        enum state_answer answer;
     } rows[] = {
-        {{"/bin/dash", NULL},                                true },
-        {{"/bin/dash", "-c", "read x", NULL},                false},
-        {{"/bin/bash", "--noediting", "--norc", "-i", NULL}, true },
-        {{"/bin/bash", "-c", "read x", NULL},                false},
-        {{"/bin/bash", "-c", "read -n 9 x", NULL},           false},
+        {{"/bin/dash", NULL},                                STATE_YES    },
+        {{"/bin/dash", "-c", "read x", NULL},                STATE_NO     },
+        {{"/bin/bash", "--noediting", "--norc", "-i", NULL}, STATE_YES    },
+        {{"/bin/bash", "-c", "read x", NULL},                STATE_NO     },
+        {{"/bin/bash", "-c", "read -n 9 x", NULL},           STATE_NO     },
+ /* Commands, by as much as `read` asks for. */
+        {{"/bin/bash", "-c", ". /dev/stdin", NULL},          STATE_UNKNOWN},
+        {{"/bin/bash", "-c", ". /dev/stdin <&-", NULL},      STATE_UNKNOWN},
     };
 
     (void)state;
@@ -593,12 +599,58 @@ tells_a_shell_that_waits_from_its_read(void **state)
         /* A kernel that does not tell, or a bash of other sizes. */
         answer = state_reads_commands(pid, p.name);
         if (answer != STATE_UNKNOWN) {
-            assert_int_equal(answer, rows[i].is_prompt ? STATE_YES : STATE_NO);
+            assert_int_equal(answer, rows[i].answer);
         }
         assert_int_equal(state_reads_commands(pid, "/dev/pts/none"), STATE_UNKNOWN);
         assert_int_equal(kill(pid, SIGKILL), 0);
         assert_int_equal(waitpid(pid, NULL, 0), pid);
         assert_int_equal(state_reads_commands(pid, p.name), STATE_UNKNOWN);
+        pty_close(&p);
+    }
+}
+
+/* What may read commands, started with the terminal as its input. */
+static void
+finds_the_shells_that_may_read_commands(void **state)
+{
+    static const struct {
+        const char *words[6];
+        bool may_read;
+    } rows[] = {
+        {{"/bin/sh", "-c", "exec cat", NULL},                                   false},
+        {{"/bin/sh", "-c", "read x", NULL},                                     false},
+        {{"/bin/sh", "-c", "cat | /bin/sh", NULL},                              true },
+        {{"/bin/sh", "/dev/stdin", NULL},                                       true },
+        {{"/bin/sh", "-c", "exec xargs -I{} echo {}", NULL},                    true },
+        {{"/bin/bash", "-c", "cat > >(/bin/sh)", NULL},                         true },
+        {{"/bin/bash", "-c", "exec -a rdr /bin/bash --norc --noediting", NULL}, true },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct pty p;
+        bool may_read = !rows[i].may_read;
+        pid_t pid = 0;
+
+        if (access(rows[i].words[0], X_OK) != 0) {
+            continue;
+        }
+        pty_open(&p);
+        pid = fork();
+        assert_true(pid >= 0);
+        if (pid == 0) {
+            (void)setpgid(0, 0);
+            child_is_shell(p.slave, rows[i].words);
+        }
+        (void)setpgid(pid, pid); /* whoever comes first */
+        /* It comes to that. */
+        while (may_read != rows[i].may_read) {
+            may_read = state_may_read_commands(pid, pid, p.name);
+            (void)sched_yield();
+        }
+        assert_int_equal(kill(-pid, SIGKILL), 0);
+        assert_int_equal(waitpid(pid, NULL, 0), pid);
+        assert_true(state_may_read_commands(pid, pid, p.name));
         pty_close(&p);
     }
 }
@@ -617,6 +669,7 @@ main(void)
         cmocka_unit_test(does_not_know_of_too_many),
         cmocka_unit_test(tells_whether_a_shell_waits_for_one_of_its_own_group),
         cmocka_unit_test(tells_a_shell_that_waits_from_its_read),
+        cmocka_unit_test(finds_the_shells_that_may_read_commands),
         cmocka_unit_test(tells_work_from_rest),
     };
 

@@ -165,18 +165,19 @@ static const struct mark *
 other_mark(const struct dialect_walk *w, unsigned dialect, bool is_start, bool is_command)
 {
     static const struct mark rows[] = {
-        {"$'",   "\\$",  "",               1, DIALECT_DASH | DIALECT_CSH, false, false},
-        {"$[",   "\\$[", "",               2, DIALECT_DASH,               false, false},
-        {"&>",   "& >",  "",               2, DIALECT_DASH,               false, false},
-        {"((",   "( (",  "",               2, DIALECT_DASH,               true,  false},
-        {"[[ ",  ": ",   "",               3, DIALECT_DASH,               true,  false},
-        {"[[\t", ": ",   "",               3, DIALECT_DASH,               true,  false},
-        {"&|",   "&\n",  "",               2, DIALECT_ZSH,                false, false},
-        {"&!",   "&\n",  "",               2, DIALECT_ZSH,                false, false},
-        {">!",   ">|",   "",               2, DIALECT_ZSH | DIALECT_CSH,  false, false},
-        {"=",    "",     "=~ \t\n;&|)\"'", 1, DIALECT_ZSH,                true,  false},
-        {"{",    "{ ",   " \t\n;&|)}",     1, DIALECT_ZSH,                true,  true },
-        {"#",    "\\#",  "",               1, DIALECT_BARE,               true,  false},
+        {"$\"",  "",     "",            1, DIALECT_BASH,               false, false},
+        {"$'",   "\\$",  "",            1, DIALECT_DASH | DIALECT_CSH, false, false},
+        {"$[",   "\\$[", "",            2, DIALECT_DASH,               false, false},
+        {"&>",   "& >",  "",            2, DIALECT_DASH,               false, false},
+        {"((",   "( (",  "",            2, DIALECT_DASH,               true,  false},
+        {"[[ ",  ": ",   "",            3, DIALECT_DASH,               true,  false},
+        {"[[\t", ": ",   "",            3, DIALECT_DASH,               true,  false},
+        {"&|",   "&\n",  "",            2, DIALECT_ZSH,                false, false},
+        {"&!",   "&\n",  "",            2, DIALECT_ZSH,                false, false},
+        {">!",   ">|",   "",            2, DIALECT_ZSH | DIALECT_CSH,  false, false},
+        {"=",    "",     "=~ \t\n;&|)", 1, DIALECT_ZSH,                true,  false},
+        {"{",    "{ ",   " \t\n;&|)}",  1, DIALECT_ZSH,                true,  true },
+        {"#",    "\\#",  "",            1, DIALECT_BARE,               true,  false},
     };
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -253,6 +254,7 @@ has_marks(const char *text, size_t len, unsigned dialect)
         unsigned dialects;
         const char *bytes;
     } rows[] = {
+        {DIALECT_BASH, "$"   },
         {DIALECT_DASH, "$&(["},
         {DIALECT_ZSH,  "&>={"},
         {DIALECT_CSH,  "$>\\"},

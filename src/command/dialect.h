@@ -14,7 +14,7 @@
  * each command which that shell would run stands in it.
  */
 enum dialect {
-    DIALECT_BASH = 1U << 0, /* {a,b} alone */
+    DIALECT_BASH = 1U << 0, /* {a,b} and $"..." */
     DIALECT_DASH = 1U << 1, /* sh that is no bash: $'', &>, ((, [[, $[ are none */
     DIALECT_ZSH = 1U << 2,
     DIALECT_FISH = 1U << 3,

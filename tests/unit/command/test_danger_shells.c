@@ -72,6 +72,32 @@ each_shell_reads_in_its_own_way(void **state)
     }
 }
 
+/* Builtins that take a script, and what stands before a command. */
+static void
+what_a_shell_runs_by_itself_is_known(void **state)
+{
+    static const char *const scripts[] = {
+        "$\"rm\" -f x",
+        "coproc X { rm -f x; }",
+        ". /dev/stdin <<< 'rm -f x'",
+        "source /dev/stdin <<E\nrm -f x\nE",
+        "bash /dev/stdin <<< 'rm -f x'",
+        "compgen -C 'rm -f x'",
+        "mapfile -c 1 -C 'rm -f x #' y <<< a",
+        "test -v 'a[$(rm -f x)]'",
+        "printf -v 'a[`rm -f x`]' y",
+        "emulate sh -c 'rm -f x'",
+        "repeat 1; do rm -f x; done",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(scripts) / sizeof(scripts[0]); i++) {
+        expect(scripts[i], DANGER_DANGEROUS, "rm.forced");
+    }
+    expect("echo 'a[$(rm -f x)]'", DANGER_NONE, NULL);
+    expect(". /dev/stdin <<< 'ls'", DANGER_NONE, NULL);
+}
+
 /* Wherever the script stands among a shell's words. */
 static void
 each_option_that_brings_a_script_is_known(void **state)
@@ -170,6 +196,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_cannot_be_read_is_judged_by_its_pieces),
         cmocka_unit_test(each_shell_reads_in_its_own_way),
+        cmocka_unit_test(what_a_shell_runs_by_itself_is_known),
         cmocka_unit_test(each_option_that_brings_a_script_is_known),
         cmocka_unit_test(what_is_typed_behind_a_mark_may_be_no_comment),
         cmocka_unit_test(each_allocation_may_fail),

@@ -42,6 +42,13 @@ enum sy_code dialect_differs(bool *ret, const char *text, size_t len,
                              unsigned dialects) SY_NODISCARD;
 
 /*
+ * Adds what the grammar takes for text though the shell runs it, a line each: substitutions inside
+ * of ${...}; `is_document`: of a here-document's text what stands between backticks.
+ */
+enum sy_code dialect_add_hidden(struct buf *ret, const char *text, size_t len,
+                                bool is_document) SY_NODISCARD;
+
+/*
  * Of a script that no grammar reads: each mark of the syntax ends a line, no text is quoted, and no
  * keyword stands before a command. `is_fine`: so do marks inside of words.
  */

@@ -134,20 +134,6 @@ skip_escape(struct typed_reading *t, bool knows_paste, unsigned char c)
     return false;
 }
 
-static void
-erase_word(struct buf *line, size_t given)
-{
-    size_t n = line->len;
-
-    while (n > given && line->data[n - 1] == ' ') {
-        n--;
-    }
-    while (n > given && line->data[n - 1] != ' ') {
-        n--;
-    }
-    line->len = n;
-}
-
 /* Some of the line is gone. */
 static void
 shorten(struct typed_reading *t)
@@ -208,7 +194,7 @@ edit(struct typed_reading *t, unsigned char c)
         t->is_quoted = t->kind != TYPED_TWO;
         break;
     case 0x17: /* Ctrl-W */
-        erase_word(line, 0);
+        typed_erase_word(t);
         break;
     default:
         add_start(t); /* other control characters move the cursor, or nothing */
@@ -356,7 +342,7 @@ follow_line(struct typed_reading *t, const struct typed_reader *r, char c, struc
     } else if (u == m->erase) {
         erase_character(t);
     } else if (u == m->word_erase) {
-        erase_word(&t->line, t->given);
+        typed_erase_word(t);
     } else if (!t->is_quoted) {
         return add(t, &c, 1, err);
     }

@@ -56,6 +56,12 @@ judge_input(struct danger *d, struct words w)
     }
 }
 
+static bool
+is_input(const char *file)
+{
+    return judge_in_list("/dev/stdin /dev/fd/0 /proc/self/fd/0", file);
+}
+
 /* How many of the next words belong to bundled letters of a shell; `-oNAME` has its own. */
 static size_t
 option_words(const char *word)
@@ -100,7 +106,7 @@ judge_bourne(struct danger *d, struct words w)
     }
     if (has_c && i < w.n) {
         danger_script(d, w, w.v[i].text, w.v[i].len);
-    } else if (!has_c && (i >= w.n || reads_input)) {
+    } else if (!has_c && (i >= w.n || reads_input || is_input(w.v[i].text))) {
         judge_input(d, w);
     }
 }
@@ -206,6 +212,43 @@ judge_option_script(struct danger *d, struct words w, char letter)
     return false;
 }
 
+/* A shell works out what stands between the brackets of `NAME[...]` where it takes a variable's
+ * name, quoted or not. */
+static void
+judge_index(struct danger *d, struct words w)
+{
+    for (size_t i = 1; i < w.n; i++) {
+        const char *word = w.v[i].text;
+        const size_t n =
+            strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
+
+        if (n > 0 && word[n] == '[' && strpbrk(word, "$`") != NULL &&
+            (w.v[i].flags & WORD_DYNAMIC) == 0) {
+            danger_script(d, w, word, w.v[i].len);
+        }
+    }
+}
+
+/* What a shell has in itself that takes a script. */
+static bool
+judge_builtin(struct danger *d, const char *name, struct words w)
+{
+    if (judge_in_list("compgen complete mapfile readarray", name)) {
+        (void)judge_option_script(d, w, 'C');
+    }
+    if (str_eq(name, "emulate")) {
+        (void)judge_option_script(d, w, 'c');
+    }
+    if (judge_in_list(". source", name) && w.n > 1 && is_input(w.v[1].text)) {
+        judge_input(d, w);
+    }
+    if (judge_in_list("test [ printf read unset let declare typeset local mapfile readarray wait",
+                      name)) {
+        judge_index(d, w);
+    }
+    return judge_in_list("compgen complete emulate", name);
+}
+
 /* Commands whose words are scripts. True: that is all they do. */
 static bool
 judge_script_words(struct danger *d, const char *name, struct words w)
@@ -224,6 +267,9 @@ judge_script_words(struct danger *d, const char *name, struct words w)
         if (i + 1 < w.n && !str_eq(w.v[i].text, "-")) {
             danger_script(d, w, w.v[i].text, w.v[i].len);
         }
+        return true;
+    }
+    if (judge_builtin(d, name, w)) {
         return true;
     }
     d->dialects = DIALECT_ALL; /* which shell they take is not known */

@@ -136,6 +136,34 @@ judge_pieces(struct danger *d, const char *text, size_t len)
     script_fini(&script);
 }
 
+/* What the shell runs of a script though the grammar takes it for text. */
+static void
+judge_hidden(struct danger *d, struct words w, const char *text, size_t len,
+             const struct script *first)
+{
+    SY_AUTO(buf_fini) struct buf hidden = {.max = (size_t)LIMIT_SCRIPT * 4};
+    enum sy_code rc = dialect_add_hidden(&hidden, text, len, false);
+
+    for (size_t i = 0; i < first->n_inputs && rc == SY_E_OK; i++) {
+        const struct script_word *input = &first->inputs[i];
+
+        if ((input->flags & WORD_BACKTICKS) != 0) {
+            rc = dialect_add_hidden(&hidden, input->text, input->len, true);
+        }
+    }
+    if (rc == SY_E_NOMEM) {
+        d->rc = rc;
+    } else if (rc != SY_E_OK) {
+        danger_found(d, DANGER_UNKNOWN, "script.refused", w, NULL, "it is too intricate");
+    } else if (hidden.len > 0) {
+        d->layers++;
+        d->depth++;
+        danger_script(d, w, buf_view(&hidden), hidden.len);
+        d->depth--;
+        d->layers--;
+    }
+}
+
 /* One reading: of bash's, or of another one's (`first` is bash's then). */
 static void
 judge_reading(struct danger *d, struct words w, const char *text, size_t len, struct script *script,
@@ -212,6 +240,7 @@ danger_script(struct danger *d, struct words w, const char *text, size_t len)
     judge_reading(d, w, text, len, &script, NULL);
     if (d->rc == SY_E_OK && len <= LIMIT_SCRIPT && memchr(text, '\0', len) == NULL) {
         judge_others(d, w, text, len, &script);
+        judge_hidden(d, w, text, len, &script);
     }
     script_fini(&script);
 }

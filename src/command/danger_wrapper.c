@@ -40,6 +40,13 @@ static const struct wrapper wrappers[] = {
     {"-",           "",             "",                                                                    "",      0, false},
     {"{",           "",             "",                                                                    "",      0, false},
     {"!",           "",             "",                                                                    "",      0, false},
+    {"if",          "",             "",                                                                    "",      0, false},
+    {"elif",        "",             "",                                                                    "",      0, false},
+    {"then",        "",             "",                                                                    "",      0, false},
+    {"else",        "",             "",                                                                    "",      0, false},
+    {"while",       "",             "",                                                                    "",      0, false},
+    {"until",       "",             "",                                                                    "",      0, false},
+    {"do",          "",             "",                                                                    "",      0, false},
     {"repeat",      "",             "",                                                                    "",      1, false},
     {"chroot",      "",             "userspec groups",                                                     "",      1, false},
     {"unshare",     "RwSG",         "root wd setuid setgid map-users",                                     "",      0, false},
@@ -115,6 +122,9 @@ danger_wrapper(const char *name, struct words w)
     }
     while (wrapper->has_assignments && i < w.n && is_assignment(w.v[i].text)) {
         i++;
+    }
+    if (str_eq(name, "coproc") && i + 1 < w.n && str_eq(w.v[i + 1].text, "{")) {
+        i++; /* its name */
     }
     i += wrapper->operands;
     return i < w.n ? i : 0;

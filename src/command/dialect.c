@@ -105,6 +105,61 @@ next_nested(struct dialect_walk *w, enum dialect_token *ret, size_t *ret_len)
     return is_in(w, '"');
 }
 
+#define WITHOUT_END_MAX 16U
+
+/* At <<, what ends the document. Between (( it moves bits. */
+static void
+note_mark(struct dialect_walk *w)
+{
+    size_t at = w->at + 2;
+    size_t n = 0;
+
+    w->mark[0] = '\0';
+    if (w->without_end > WITHOUT_END_MAX ||
+        (w->depth > 1 && is_in(w, '(') && w->in[w->depth - 2] == '(')) {
+        return;
+    }
+    w->strips_tabs = at < w->len && w->text[at] == '-';
+    at += w->strips_tabs ? 1 : 0;
+    while (at < w->len && (w->text[at] == ' ' || w->text[at] == '\t')) {
+        at++;
+    }
+    for (; at < w->len && strchr(" \t\n;&|<>()", w->text[at]) == NULL; at++) {
+        if (n + 1 >= sizeof(w->mark)) {
+            n = 0;
+            break;
+        }
+        if (strchr("'\"\\", w->text[at]) == NULL) {
+            w->mark[n++] = w->text[at];
+        }
+    }
+    w->mark[n] = '\0';
+}
+
+/* At the end of a line: the document that begins behind it, with its mark. */
+static void
+find_document(struct dialect_walk *w)
+{
+    const size_t n = strlen(w->mark);
+    size_t at = w->at + 1;
+
+    while (n > 0 && at < w->len) {
+        const char *end = memchr(w->text + at, '\n', w->len - at);
+        const size_t next = end != NULL ? (size_t)(end - w->text) : w->len;
+
+        while (w->strips_tabs && at < next && w->text[at] == '\t') {
+            at++;
+        }
+        if (next - at == n && memcmp(w->text + at, w->mark, n) == 0) {
+            w->document = next - w->at - 1;
+            break;
+        }
+        at = next + 1;
+    }
+    w->without_end += n > 0 && w->document == 0 ? 1 : 0;
+    w->mark[0] = '\0';
+}
+
 static enum dialect_token
 next_bare(struct dialect_walk *w, size_t *ret_len)
 {
@@ -121,6 +176,17 @@ next_bare(struct dialect_walk *w, size_t *ret_len)
         *ret_len = end != NULL ? (size_t)(end - w->text) - w->at : w->len - w->at;
         return TOKEN_COMMENT;
     }
+    if (starts(w, "<<")) {
+        *ret_len = starts(w, "<<<") ? 3 : 2;
+        if (*ret_len == 2) {
+            note_mark(w);
+        }
+        return TOKEN_PLAIN;
+    }
+    if (c == '\n') {
+        find_document(w);
+        return TOKEN_END;
+    }
     if (starts(w, "<(") || starts(w, ">(")) {
         *ret_len = 2;
         return open_one(w, '(');
@@ -135,7 +201,7 @@ next_bare(struct dialect_walk *w, size_t *ret_len)
     if (c == ' ' || c == '\t') {
         return TOKEN_BLANK;
     }
-    return strchr(";&|\n", c) != NULL && c != '\0' ? TOKEN_END : TOKEN_PLAIN;
+    return strchr(";&|", c) != NULL && c != '\0' ? TOKEN_END : TOKEN_PLAIN;
 }
 
 enum dialect_token
@@ -143,6 +209,12 @@ dialect_next(struct dialect_walk *w, size_t *ret_len)
 {
     enum dialect_token ret = TOKEN_PLAIN;
 
+    if (w->document > 0) {
+        *ret_len = w->document;
+        w->document = 0;
+        w->is_word = false;
+        return TOKEN_COMMENT;
+    }
     if (!next_nested(w, &ret, ret_len)) {
         ret = next_bare(w, ret_len);
     }
@@ -165,18 +237,19 @@ static const struct mark *
 other_mark(const struct dialect_walk *w, unsigned dialect, bool is_start, bool is_command)
 {
     static const struct mark rows[] = {
-        {"$'",   "\\$",  "",               1, DIALECT_DASH | DIALECT_CSH, false, false},
-        {"$[",   "\\$[", "",               2, DIALECT_DASH,               false, false},
-        {"&>",   "& >",  "",               2, DIALECT_DASH,               false, false},
-        {"((",   "( (",  "",               2, DIALECT_DASH,               true,  false},
-        {"[[ ",  ": ",   "",               3, DIALECT_DASH,               true,  false},
-        {"[[\t", ": ",   "",               3, DIALECT_DASH,               true,  false},
-        {"&|",   "&\n",  "",               2, DIALECT_ZSH,                false, false},
-        {"&!",   "&\n",  "",               2, DIALECT_ZSH,                false, false},
-        {">!",   ">|",   "",               2, DIALECT_ZSH | DIALECT_CSH,  false, false},
-        {"=",    "",     "=~ \t\n;&|)\"'", 1, DIALECT_ZSH,                true,  false},
-        {"{",    "{ ",   " \t\n;&|)}",     1, DIALECT_ZSH,                true,  true },
-        {"#",    "\\#",  "",               1, DIALECT_BARE,               true,  false},
+        {"$\"",  "",     "",            1, DIALECT_BASH,               false, false},
+        {"$'",   "\\$",  "",            1, DIALECT_DASH | DIALECT_CSH, false, false},
+        {"$[",   "\\$[", "",            2, DIALECT_DASH,               false, false},
+        {"&>",   "& >",  "",            2, DIALECT_DASH,               false, false},
+        {"((",   "( (",  "",            2, DIALECT_DASH,               true,  false},
+        {"[[ ",  ": ",   "",            3, DIALECT_DASH,               true,  false},
+        {"[[\t", ": ",   "",            3, DIALECT_DASH,               true,  false},
+        {"&|",   "&\n",  "",            2, DIALECT_ZSH,                false, false},
+        {"&!",   "&\n",  "",            2, DIALECT_ZSH,                false, false},
+        {">!",   ">|",   "",            2, DIALECT_ZSH | DIALECT_CSH,  false, false},
+        {"=",    "",     "=~ \t\n;&|)", 1, DIALECT_ZSH,                true,  false},
+        {"{",    "{ ",   " \t\n;&|)}",  1, DIALECT_ZSH,                true,  true },
+        {"#",    "\\#",  "",            1, DIALECT_BARE,               true,  false},
     };
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -253,6 +326,7 @@ has_marks(const char *text, size_t len, unsigned dialect)
         unsigned dialects;
         const char *bytes;
     } rows[] = {
+        {DIALECT_BASH, "$"   },
         {DIALECT_DASH, "$&(["},
         {DIALECT_ZSH,  "&>={"},
         {DIALECT_CSH,  "$>\\"},

@@ -14,7 +14,7 @@
  * each command which that shell would run stands in it.
  */
 enum dialect {
-    DIALECT_BASH = 1U << 0, /* {a,b} alone */
+    DIALECT_BASH = 1U << 0, /* {a,b} and $"..." */
     DIALECT_DASH = 1U << 1, /* sh that is no bash: $'', &>, ((, [[, $[ are none */
     DIALECT_ZSH = 1U << 2,
     DIALECT_FISH = 1U << 3,
@@ -40,6 +40,13 @@ enum sy_code dialect_read(struct buf *ret, bool *ret_differs, const char *text, 
 /* Does any of these read it differently? Braces of bash aside, which only make words. */
 enum sy_code dialect_differs(bool *ret, const char *text, size_t len,
                              unsigned dialects) SY_NODISCARD;
+
+/*
+ * Adds what the grammar takes for text though the shell runs it, a line each: substitutions inside
+ * of ${...}; `is_document`: of a here-document's text what stands between backticks.
+ */
+enum sy_code dialect_add_hidden(struct buf *ret, const char *text, size_t len,
+                                bool is_document) SY_NODISCARD;
 
 /*
  * Of a script that no grammar reads: each mark of the syntax ends a line, no text is quoted, and no

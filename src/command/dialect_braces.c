@@ -282,7 +282,8 @@ dialect_add_braces(struct buf *ret, const char *text, size_t len)
 
     while (w.at < len && rc == SY_E_OK) {
         const bool is_bare = w.depth == 0 || w.in[w.depth - 1] != '"';
-        const size_t n = !w.is_word && is_bare ? word_length(text + w.at, len - w.at) : 0;
+        const bool is_start = !w.is_word && is_bare && w.document == 0;
+        const size_t n = is_start ? word_length(text + w.at, len - w.at) : 0;
         struct pair p = {0};
         size_t used = 1;
 

@@ -34,7 +34,8 @@ enum script_word_flag {
     WORD_BRACE = 1U << 4,         /* {a,b} or {1..9}: becomes several words */
     WORD_QUOTED = 1U << 5,        /* some of it was quoted or escaped */
     WORD_DYNAMIC_START = 1U << 6, /* with DYNAMIC: nothing literal stands before it */
-    WORD_ANSI_C = 1U << 7         /* some is $'...': `text` is as bash and zsh read it, nearly */
+    WORD_ANSI_C = 1U << 7,        /* some is $'...': `text` is as bash and zsh read it, nearly */
+    WORD_BACKTICKS = 1U << 8      /* of a here-document: what stands between these is run */
 };
 
 struct script_word {

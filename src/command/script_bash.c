@@ -218,14 +218,38 @@ read_redirect(struct script_walk *w)
     return w->has_inner;
 }
 
-/* A here-document's text or a here-string's word, as input that a shell may be given. */
+/* Is nothing of the document computed, since its mark is quoted? */
+static bool
+is_quoted_document(const struct script_walk *w, TSNode body)
+{
+    TSNode whole = ts_node_parent(body);
+    const uint32_t n = ts_node_is_null(whole) ? 0 : ts_node_child_count(whole);
+
+    for (uint32_t i = 0; i < n; i++) {
+        TSNode part = ts_node_child(whole, i);
+
+        if (str_eq(ts_node_type(part), "heredoc_start")) {
+            return strchr("'\"\\", w->text[ts_node_start_byte(part)]) != NULL;
+        }
+    }
+    return false;
+}
+
+/* A here-document's text or a here-string's word, as input that a shell may be given. The grammar
+ * takes backticks in it for text. */
 static void
 read_input(struct script_walk *w, TSNode n)
 {
     struct word_draft d = script_word_begin(w);
-    uint32_t start = ts_node_start_byte(n);
+    const char *text = w->text + ts_node_start_byte(n);
+    const size_t len = ts_node_end_byte(n) - ts_node_start_byte(n);
 
-    script_word_add(w, w->text + start, ts_node_end_byte(n) - start);
+    if (len > 0 && memchr(text, '`', len) != NULL && !is_quoted_document(w, n)) {
+        d.flags |= WORD_BACKTICKS;
+        script_not_plain(w, n, "something that the shell computes");
+        w->is_heredoc = false;
+    }
+    script_word_add(w, text, len);
     script_word_end(w, &d, LIST_INPUTS);
 }
 

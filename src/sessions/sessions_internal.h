@@ -228,6 +228,8 @@ const size_t *typed_starts(const struct typed_reading *t, size_t *ret_n);
  */
 enum sy_code typed_judge_line(struct typed_reading *t, const struct typed_reader *r,
                               struct sy_error *err) SY_NODISCARD;
+/* The word before the cursor, as who reads so has it. */
+void typed_erase_word(struct typed_reading *t);
 uint64_t typed_work_ns(void); /* that this thread has done so far */
 enum sy_code typed_judge_end(const struct typed_reading *t, const struct typed_reader *r,
                              struct sy_error *err) SY_NODISCARD;

@@ -151,53 +151,6 @@ skip_escape(struct typed_reading *t, bool knows_paste, unsigned char c)
     return false;
 }
 
-/* Where programs differ in what a word is: what belongs to one. */
-static bool
-is_word(enum typed_kind kind, unsigned char c)
-{
-    const bool is_name = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
-                         (c >= 'A' && c <= 'Z') || c == '_' || c >= 0x80;
-
-    if (c == ' ' || c == '\t') {
-        return false;
-    }
-    switch (kind) {
-    case TYPED_BYTES: /* n_tty.c */
-        return is_name;
-    case TYPED_NONE: /* zsh's WORDCHARS */
-        return is_name || strchr("*?-.[]~=/&;!#$%^(){}<>", c) != NULL;
-    case TYPED_TWO: /* fish's bigger punctuation */
-        return is_name || strchr("*?-.[]~!#$%^()<>+,", c) != NULL;
-    case TYPED_KEYS:
-    case TYPED_PASTES:
-    case TYPED_ONE:
-    case TYPED_THREE:
-    case TYPED_NUMBERS:
-    case TYPED_COUNTED:
-    case TYPED_LOST:
-    case TYPED_SHARED:
-    case TYPED_KINDS:
-        break;
-    }
-    return true;
-}
-
-static void
-erase_word(struct typed_reading *t)
-{
-    const char *bytes = t->line.data;
-    const size_t given = t->kind == TYPED_BYTES ? t->given : 0;
-    size_t n = t->line.len;
-
-    while (n > given && !is_word(t->kind, (unsigned char)bytes[n - 1])) {
-        n--;
-    }
-    while (n > given && is_word(t->kind, (unsigned char)bytes[n - 1])) {
-        n--;
-    }
-    t->line.len = n;
-}
-
 /* Some of the line is gone. */
 static void
 shorten(struct typed_reading *t)
@@ -260,7 +213,7 @@ erase(struct typed_reading *t, unsigned char c)
     if (c == 0x7F || c == 0x08) { /* Backspace: a whole character of UTF-8 */
         erase_character(t);
     } else if (c == 0x17) { /* Ctrl-W */
-        erase_word(t);
+        typed_erase_word(t);
     } else { /* Ctrl-U */
         t->line.len = 0;
     }
@@ -501,7 +454,7 @@ follow_line(struct typed_reading *t, const struct typed_reader *r, char c, struc
     } else if (u == m->erase) {
         erase_character(t);
     } else if (u == m->word_erase) {
-        erase_word(t);
+        typed_erase_word(t);
     } else if (!t->is_quoted) {
         return add(t, &c, 1, err);
     }

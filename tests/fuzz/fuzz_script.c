@@ -67,6 +67,7 @@ check_script(const struct script *s, const char *text, size_t len)
 
 /* Whatever a script has, each dialect has a reading of it, and its pieces have no marks. */
 static void
+// NOLINTNEXTLINE(readability-function-cognitive-complexity): each assertion counts as a branch
 check_dialects(const char *text, size_t len)
 {
     struct buf b = {.max = (size_t)LIMIT_SCRIPT * 4};
@@ -77,6 +78,11 @@ check_dialects(const char *text, size_t len)
 
         SY_ASSERT(rc == SY_E_OK || rc == SY_E_LIMIT);
         SY_ASSERT(rc != SY_E_OK || differs || b.len == len);
+    }
+    for (int is_document = 0; is_document < 2; is_document++) {
+        buf_reset(&b);
+        SY_ASSERT(dialect_add_hidden(&b, text, len, is_document != 0) == SY_E_OK);
+        SY_ASSERT(b.len <= len);
     }
     SY_ASSERT(dialect_pieces(&b, text, len, true) == SY_E_OK && b.len <= len);
     SY_ASSERT(strpbrk(buf_view(&b), "\"'`(){};&|#$<>") == NULL);

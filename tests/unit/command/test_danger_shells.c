@@ -72,6 +72,59 @@ each_shell_reads_in_its_own_way(void **state)
     }
 }
 
+/* Builtins that take a script, and what stands before a command. */
+static void
+what_a_shell_runs_by_itself_is_known(void **state)
+{
+    static const char *const scripts[] = {
+        "$\"rm\" -f x",
+        "coproc X { rm -f x; }",
+        ". /dev/stdin <<< 'rm -f x'",
+        "source /dev/stdin <<E\nrm -f x\nE",
+        "bash /dev/stdin <<< 'rm -f x'",
+        "compgen -C 'rm -f x'",
+        "mapfile -c 1 -C 'rm -f x #' y <<< a",
+        "test -v 'a[$(rm -f x)]'",
+        "printf -v 'a[`rm -f x`]' y",
+        "emulate sh -c 'rm -f x'",
+        "repeat 1; do rm -f x; done",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(scripts) / sizeof(scripts[0]); i++) {
+        expect(scripts[i], DANGER_DANGEROUS, "rm.forced");
+    }
+    expect("echo 'a[$(rm -f x)]'", DANGER_NONE, NULL);
+    expect(". /dev/stdin <<< 'ls'", DANGER_NONE, NULL);
+}
+
+/* What the grammar takes for text. */
+static void
+substitutions_are_found_in_whatever_they_stand(void **state)
+{
+    static const char *const scripts[] = {
+        "echo ${x:-`rm -f x`}",
+        "echo \"${x:=`rm -f x`}\"",
+        "echo ${x#$(rm -f x)}",
+        "echo ${x^^`rm -f x`} ${x/a/`ls`}",
+        "echo ${x:-${y:-`rm -f x`}}",
+        "for i in ${x:-`rm -f x`}; do :; done",
+        "y=${x:-`rm -f x`}",
+        "cat <<E\na `rm -f x` b\nE",
+        "cat <<A <<'B'\n`rm -f x`\nA\n`ls`\nB",
+        "cat <<-E\n${x:-`rm -f x`}\nE",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(scripts) / sizeof(scripts[0]); i++) {
+        expect(scripts[i], DANGER_DANGEROUS, "rm.forced");
+    }
+    expect("cat <<'E'\na `rm -f x` ${x:-`rm -f x`} b\nE", DANGER_NONE, NULL);
+    expect("cat <<\\E\na `rm -f x` b\nE", DANGER_NONE, NULL);
+    expect("cat <<E\na \\`rm -f x\\` b\nE", DANGER_NONE, NULL);
+    expect("echo '${x:-`rm -f x`}' ${x} $(ls) # ${x:-`rm -f x`}", DANGER_NONE, NULL);
+}
+
 /* Wherever the script stands among a shell's words. */
 static void
 each_option_that_brings_a_script_is_known(void **state)
@@ -139,7 +192,8 @@ what_is_typed_behind_a_mark_may_be_no_comment(void **state)
 static enum sy_code
 judge_each_reading(void *arg)
 {
-    static const char *const scripts[] = {"a {b,c..d} {1..3}; [[ x ]] &>y # z", "'a\\''; =b (c"};
+    static const char *const scripts[] = {"a {b,c..d} {1..3} ${x:-`y`}; [[ x ]] &>y # z",
+                                          "'a\\''; =b (c"};
     struct script_reader *own = script_reader_new();
     struct judge_world world = test_world(own);
     enum sy_code rc = own != NULL ? SY_E_OK : SY_E_NOMEM;
@@ -170,6 +224,8 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_cannot_be_read_is_judged_by_its_pieces),
         cmocka_unit_test(each_shell_reads_in_its_own_way),
+        cmocka_unit_test(what_a_shell_runs_by_itself_is_known),
+        cmocka_unit_test(substitutions_are_found_in_whatever_they_stand),
         cmocka_unit_test(each_option_that_brings_a_script_is_known),
         cmocka_unit_test(what_is_typed_behind_a_mark_may_be_no_comment),
         cmocka_unit_test(each_allocation_may_fail),

@@ -38,24 +38,28 @@ static void
 braces_are_the_words_that_they_make(void **state)
 {
     static const struct row rows[] = {
-        {"{touch,F}",                  "touch F"             },
-        {"git {push,-f} x",            "git push -f x"       },
-        {"t{ouch,x} F",                "touch tx F"          },
-        {"touc{h..h} F",               "touch F"             },
-        {"echo {1..3} {c..a}",         "echo 1 2 3 c b a"    },
-        {"echo a{1,2}{b,c}",           "echo a1b a1c a2b a2c"},
-        {"echo \"$({rm,x})\"",         "echo \"$(rm x)\""    },
-        {"echo {\"a b\",c}x",          "echo \"a b\"x cx"    },
-        {"{touch,$(echo F)}",          "touch $(echo F)"     },
-        {"cp a{,.bak}",                "cp a a.bak"          },
-        {"a && {rm,-f}|{b,c}",         "a && rm -f|b c"      },
-        {"echo '{a,b}' \"{a,b}\"",     NULL                  },
-        {"echo ${x,,} {} {a} \\{a,b}", NULL                  },
-        {"{ a, b; }",                  NULL                  },
-        {"# {a,b}",                    NULL                  },
-        {"ls",                         NULL                  },
-        {"{{{",                        NULL                  },
-        {"",                           NULL                  },
+        {"{touch,F}",                              "touch F"                           },
+        {"git {push,-f} x",                        "git push -f x"                     },
+        {"t{ouch,x} F",                            "touch tx F"                        },
+        {"touc{h..h} F",                           "touch F"                           },
+        {"echo {1..3} {c..a}",                     "echo 1 2 3 c b a"                  },
+        {"echo a{1,2}{b,c}",                       "echo a1b a1c a2b a2c"              },
+        {"echo \"$({rm,x})\"",                     "echo \"$(rm x)\""                  },
+        {"echo {\"a b\",c}x",                      "echo \"a b\"x cx"                  },
+        {"{touch,$(echo F)}",                      "touch $(echo F)"                   },
+        {"cp a{,.bak}",                            "cp a a.bak"                        },
+        {"a && {rm,-f}|{b,c}",                     "a && rm -f|b c"                    },
+        {"echo '{a,b}' \"{a,b}\"",                 NULL                                },
+        {"echo ${x,,} {} {a} \\{a,b}",             NULL                                },
+        {"{ a, b; }",                              NULL                                },
+        {"cat <<'E'; {a,b}\nit's {a,b}\nE\n{c,d}", "cat <<'E'; a b\nit's {a,b}\nE\nc d"},
+        {"cat <<-E\n\"{a,b}\n\tE\n{c,d}",          "cat <<-E\n\"{a,b}\n\tE\nc d"       },
+        {"echo $((1<<E))\n{a,b}\nE",               "echo $((1<<E))\na b\nE"            },
+        {"cat <<E\n{a,b}",                         "cat <<E\na b"                      },
+        {"# {a,b}",                                NULL                                },
+        {"ls",                                     NULL                                },
+        {"{{{",                                    NULL                                },
+        {"",                                       NULL                                },
     };
 
     (void)state;
@@ -181,8 +185,9 @@ a_name_tells_the_dialects(void **state)
 static void
 what_is_hard_is_refused_in_time(void **state)
 {
-    static const char *const parts[] = {"{a,b}",          "{",   "$(", "\"$(", "`",
-                                        "{1..999999999}", "\\x", "'"};
+    static const char *const parts[] = {"{a,b}",           "{",   "$(",    "\"$(", "`",
+                                        "{1..999999999}",  "\\x", "<<a\n", "${x`", "${x$(",
+                                        "cat <<a\n`\na\n", "'"};
 
     (void)state;
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
@@ -198,6 +203,8 @@ what_is_hard_is_refused_in_time(void **state)
                 dialect_read(&b, &differs, buf_view(&text), text.len, one | DIALECT_BARE);
 
             assert_true(rc == SY_E_OK || rc == SY_E_LIMIT);
+            buf_reset(&b);
+            assert_int_equal(dialect_add_hidden(&b, buf_view(&text), text.len, false), SY_E_OK);
             buf_fini(&b);
         }
         buf_fini(&text);

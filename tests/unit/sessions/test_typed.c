@@ -208,6 +208,19 @@ follows_what_the_terminal_keeps_from_an_editor(void **state)
 }
 
 static void
+follows_what_each_takes_for_a_word(void **state)
+{
+    (void)state;
+    const struct typed_reader r = reader();
+
+    expect(false, &r, ";touch x-y\027\027\n", SY_E_DENIED);
+    expect(false, &r, ";touch x y; \027\027\027\n", SY_E_DENIED);
+    expect(false, &r, ";touch x-\xC3\xA9\027\027\n", SY_E_DENIED);
+    expect(false, &r, ";touch x\027\027\n", SY_E_OK);
+    expect(false, &r, "touch\027\027\027\n", SY_E_OK);
+}
+
+static void
 hides_nothing_behind_the_beginning_of_a_sequence(void **state)
 {
     static const char *const heads[] = {"\033",   "\033[",   "\033[;",  "\033[1;", "\033O",
@@ -449,6 +462,7 @@ main(void)
         cmocka_unit_test(follows_how_the_terminal_is_set),
         cmocka_unit_test(erases_no_more_than_any_program_does),
         cmocka_unit_test(follows_what_the_terminal_keeps_from_an_editor),
+        cmocka_unit_test(follows_what_each_takes_for_a_word),
         cmocka_unit_test(hides_nothing_behind_the_beginning_of_a_sequence),
         cmocka_unit_test(refuses_a_line_that_it_can_not_hold),
         cmocka_unit_test(works_for_the_judge_no_longer_than_it_may),

@@ -178,8 +178,24 @@ names_session(const char *id, const struct js *session)
     return str_eq(id, own) || str_eq(id, full);
 }
 
+/* What a silent host has nobody knows. */
 static enum sy_code
-find_one(const struct js **ret, const struct js *what, const char *id, struct sy_error *err)
+not_found(const char *id, size_t n_silent, struct sy_error *err)
+{
+    if (n_silent > 0) {
+        return sy_err_set(err, SY_E_SYS,
+                          "'%.64s' is not among what answers, and %zu %s not answered within "
+                          "%u s: it may be there",
+                          id, n_silent, n_silent == 1 ? "host has" : "hosts have",
+                          LIMIT_HOSTS_ASKED_MS / 1000U);
+    }
+    return sy_err_set(err, SY_E_NOTFOUND,
+                      "there is no session %.64s ('shellyard list' tells what there is)", id);
+}
+
+static enum sy_code
+find_one(const struct js **ret, const struct js *what, const char *id, size_t n_silent,
+         struct sy_error *err)
 {
     const struct js *clients = js_get(what, "clients");
     const struct js *sessions = js_get(what, "sessions");
@@ -208,8 +224,7 @@ find_one(const struct js **ret, const struct js *what, const char *id, struct sy
         n++;
     }
     if (n == 0) {
-        return sy_err_set(err, SY_E_NOTFOUND,
-                          "there is no session %.64s ('shellyard list' tells what there is)", id);
+        return not_found(id, n_silent, err);
     }
     return n == 1 ? SY_E_OK
                   : sy_err_set(err, SY_E_ARG,
@@ -235,7 +250,7 @@ fill_kill(struct caller *c, const struct js *what, struct jw *w, struct sy_error
     const char *id = c->hello.args[1];
     struct host_message m = {.kind = HOST_KILL};
     const struct js *it = NULL;
-    enum sy_code rc = find_one(&it, what, id, err);
+    enum sy_code rc = find_one(&it, what, id, c->question->n_silent, err);
 
     if (rc == SY_E_NOTFOUND) {
         return sy_err_set(err, rc, "there is no '%.40s' ('shellyard list' tells what there is)",
@@ -260,7 +275,7 @@ join(struct caller *c, const struct js *what, struct sy_error *err)
 {
     char id[HOST_ID];
     const struct js *it = NULL;
-    enum sy_code rc = find_one(&it, what, c->hello.args[0], err);
+    enum sy_code rc = find_one(&it, what, c->hello.args[0], c->question->n_silent, err);
 
     if (rc != SY_E_OK) {
         return rc;

@@ -303,9 +303,10 @@ check_approvals(struct doctor *d)
     struct sy_error err = {0};
 
     if (guard_state_dir(&dir, environ) != SY_E_OK) {
-        doctor_find(d, LEVEL_WARN, "approvals",
-                    "set HOME or XDG_STATE_HOME where shellyard is started",
-                    "no state directory: what needs a person's approval is refused");
+        doctor_find(
+            d, LEVEL_WARN, "approvals",
+            "set HOME, to a directory that is there, or XDG_STATE_HOME where shellyard is started",
+            "no state directory: what needs a person's approval is refused");
         return;
     }
     if (!store_exists(buf_view(&dir))) {

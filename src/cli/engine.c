@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -190,14 +191,45 @@ cli_engine_fini(struct cli_engine *e)
     strv_fini(&e->overrides);
 }
 
+/* Why neither variable names one. */
+static enum sy_code
+no_state_dir(struct sy_error *err)
+{
+    const char *home = strv_env_find(environ, "HOME");
+    SY_AUTO(buf_fini) struct buf shown = {.max = 256};
+    struct stat st;
+    int failed = 0;
+
+    if (home == NULL || home[0] == '\0') {
+        return sy_err_set(err, SY_E_CONFIG,
+                          "there is no state directory: set HOME or XDG_STATE_HOME");
+    }
+    if (str_add_visible(&shown, home, strlen(home), 120) == SY_E_NOMEM) {
+        return sy_err_nomem(err);
+    }
+    if (home[0] != '/') {
+        return sy_err_set(
+            err, SY_E_CONFIG,
+            "there is no state directory: HOME is '%s', which is not absolute; set it "
+            "to a directory, or XDG_STATE_HOME",
+            buf_view(&shown));
+    }
+    failed = stat(home, &st) == 0 ? ENOTDIR : errno;
+    (void)sy_err_sys(err, failed,
+                     "there is no state directory (set XDG_STATE_HOME, or HOME to a directory that "
+                     "is there), since HOME is '%s'",
+                     buf_view(&shown));
+    err->code = SY_E_CONFIG;
+    return SY_E_CONFIG;
+}
+
 enum sy_code
 cli_state_dir(struct buf *ret, struct sy_error *err)
 {
     enum sy_code rc = guard_state_dir(ret, environ);
 
     if (rc == SY_E_NOTFOUND) {
-        return sy_err_set(err, SY_E_CONFIG,
-                          "there is no state directory: set HOME or XDG_STATE_HOME");
+        return no_state_dir(err);
     }
     return rc == SY_E_OK ? rc : sy_err_nomem(err);
 }

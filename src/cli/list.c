@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "base/limits.h"
 #include "base/str.h"
 #include "cli/ask.h"
 #include "cli/verbs.h"
@@ -69,16 +70,23 @@ static enum sy_code
 add_text(struct buf *out, const struct js *answer)
 {
     enum sy_code rc = SY_E_OK;
+    int64_t n_silent = 0;
+    bool is_silent = js_int(&n_silent, js_get(answer, "silent_hosts")) && n_silent > 0;
 
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]) && rc == SY_E_OK; i++) {
         const struct js *list = js_get(answer, parts[i].name);
 
-        if (js_count(list) == 0 && parts[i].none != NULL) {
+        if (js_count(list) == 0 && parts[i].none != NULL && !is_silent) {
             rc = buf_addf(out, "%s\n", parts[i].none);
         }
         for (size_t k = 0; k < js_count(list) && rc == SY_E_OK; k++) {
             rc = parts[i].add(out, js_at(list, k));
         }
+    }
+    if (rc == SY_E_OK && is_silent) {
+        rc = buf_addf(out, "%lld %s not answered within %u s: what is there is not listed\n",
+                      (long long)n_silent, n_silent == 1 ? "host has" : "hosts have",
+                      LIMIT_HOSTS_ASKED_MS / 1000U);
     }
     return rc;
 }

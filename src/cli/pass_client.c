@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "cli/pass.h"
-#include "guard/guard.h"
 #include "transport/local.h"
 
 uint64_t
@@ -110,12 +109,14 @@ pass_open(struct pass_client *ret, const char *protocol, char *const *words,
 
     ret->fd = -1;
     ret->n = 0;
-    if (guard_state_dir(&dir, environ) != SY_E_OK) {
-        return sy_err_set(err, SY_E_NOTFOUND, "there is no state directory");
+
+    enum sy_code rc = cli_state_dir(&dir, err);
+
+    if (rc != SY_E_OK) {
+        err->code = SY_E_NOTFOUND;
+        return SY_E_NOTFOUND;
     }
-
-    enum sy_code rc = local_connect(&ret->fd, buf_view(&dir), err);
-
+    rc = local_connect(&ret->fd, buf_view(&dir), err);
     if (rc == SY_E_OK) {
         rc = write_hello(&frame, protocol, words, program, fds != NULL, err);
     }

@@ -81,6 +81,7 @@ add_part(struct buf *out, const struct part *p, bool *ret_truncated)
         return rc;
     }
 
+    size_t ignored = 0;
     bool is_cut = k.has_gap || head.len > p->max_bytes;
     const struct buf *end = k.has_gap ? &tail : &head;
     const struct middle m = {
@@ -94,7 +95,7 @@ add_part(struct buf *out, const struct part *p, bool *ret_truncated)
     };
 
     *ret_truncated = *ret_truncated || is_cut;
-    return is_cut ? middle_cut(out, &m) : buf_add(out, head.data, head.len);
+    return is_cut ? middle_cut(out, &m, &ignored) : buf_add(out, head.data, head.len);
 }
 
 static enum sy_code
@@ -209,7 +210,7 @@ output_text_bytes(struct buf *out, const char *bytes, size_t n, size_t max_bytes
         rc = render(&text, true, total.columns);
     }
     total.kept = n;
-    return rc == SY_E_OK ? output_truncate_middle(out, buf_view(&text), text.len, max_bytes, total,
-                                                  &ret->is_truncated)
+    return rc == SY_E_OK ? truncate_middle(out, (struct span){buf_view(&text), text.len}, max_bytes,
+                                           total, &ret->is_truncated, &ret->head)
                          : rc;
 }

@@ -135,6 +135,7 @@ struct output_totals {
 struct output_marks {
     bool has_invalid_utf8;
     bool is_truncated;
+    size_t head; /* of the text, before what was left out in its middle */
 };
 
 /* As output_text_model, of bytes that somebody else has kept; `total` is what they are a part of.

@@ -141,6 +141,11 @@ struct middle {
     size_t max_bytes;
 };
 
-enum sy_code middle_cut(struct buf *out, const struct middle *m) SY_NODISCARD;
+/* *ret_head: how many bytes of the text stand before what is left out. */
+enum sy_code middle_cut(struct buf *out, const struct middle *m, size_t *ret_head) SY_NODISCARD;
+/* As output_truncate_middle; *ret_head is all of the text where nothing is left out. */
+enum sy_code truncate_middle(struct buf *out, struct span text, size_t max_bytes,
+                             struct output_totals total, bool *ret_truncated,
+                             size_t *ret_head) SY_NODISCARD;
 
 #endif

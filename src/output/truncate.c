@@ -72,13 +72,6 @@ marker_format(char marker[MARKER_MAX], const struct middle *m, uint64_t bytes, u
                     (unsigned long long)m->total_bytes, (unsigned long long)m->total_lines);
 }
 
-/* No room for a marker: the beginning alone. */
-static enum sy_code
-cut_only(struct buf *out, const struct middle *m)
-{
-    return buf_add(out, m->head.p, utf8_cut(m->head.p, m->head.n, m->max_bytes));
-}
-
 /* How much of `sum` is not shown. Where bytes became longer text (no UTF-8, controls), as much of
  * the bytes as of the text. */
 static uint64_t
@@ -90,7 +83,7 @@ omitted_bytes(const struct middle *m, uint64_t sum, uint64_t shown)
 }
 
 enum sy_code
-middle_cut(struct buf *out, const struct middle *m)
+middle_cut(struct buf *out, const struct middle *m, size_t *ret_head)
 {
     char marker[MARKER_MAX];
     uint64_t sum = m->gap_bytes + m->head.n + (m->has_gap ? m->tail.n : 0);
@@ -99,7 +92,8 @@ middle_cut(struct buf *out, const struct middle *m)
     size_t marker_n = (size_t)marker_format(marker, m, sum, m->total_lines) + 1;
 
     if (m->max_bytes < marker_n) {
-        return cut_only(out, m);
+        *ret_head = utf8_cut(m->head.p, m->head.n, m->max_bytes);
+        return buf_add(out, m->head.p, *ret_head); /* no room for a marker */
     }
 
     size_t budget = m->max_bytes - marker_n;
@@ -124,6 +118,7 @@ middle_cut(struct buf *out, const struct middle *m)
     int len = marker_format(marker, m, omitted_bytes(m, sum, head.n + tail.n), lines);
     enum sy_code rc = buf_add(out, head.p, head.n);
 
+    *ret_head = head.n;
     if (rc == SY_E_OK && head.n > 0 && head.p[head.n - 1] != '\n') {
         rc = buf_add_char(out, '\n');
     }
@@ -137,17 +132,30 @@ enum sy_code
 output_truncate_middle(struct buf *out, const char *text, size_t n, size_t max_bytes,
                        struct output_totals total, bool *ret_truncated)
 {
+    size_t head = 0;
+
+    return truncate_middle(out, (struct span){text, n}, max_bytes, total, ret_truncated, &head);
+}
+
+enum sy_code
+truncate_middle(struct buf *out, struct span text, size_t max_bytes, struct output_totals total,
+                bool *ret_truncated, size_t *ret_head)
+{
+    const size_t n = text.n;
     uint64_t kept = total.kept > 0 ? total.kept : n;
     uint64_t gap = total.bytes > kept ? total.bytes - kept : 0;
     const struct middle m = {
-        .head = {text, n},
-        .tail = {text, n},
+        .head = text,
+        .tail = text,
         .gap_bytes = gap,
         .total_bytes = total.bytes,
         .total_lines = total.lines,
         .max_bytes = max_bytes,
     };
-    enum sy_code rc = n <= max_bytes ? buf_add(out, text, n) : middle_cut(out, &m);
+
+    *ret_head = n;
+
+    enum sy_code rc = n <= max_bytes ? buf_add(out, text.p, n) : middle_cut(out, &m, ret_head);
 
     if (rc == SY_E_OK && ret_truncated != NULL) {
         *ret_truncated = gap > 0 || n > max_bytes;

@@ -13,18 +13,22 @@ static const struct {
     const char *tool;
     const char *text;
 } uses[] = {
-    {"shell_command", "shell_command: one shell command line. "        },
-    {"shell",         "shell: one program with its list of arguments. "},
-    {"apply_patch",   "apply_patch: edit files. "                      },
+    {"shell_command", "shell_command: one shell command line. "                           },
+    {"shell",         "shell: one program with its list of arguments. "                   },
+    {"exec_command",  "exec_command: also what runs on or asks (REPLs; tty: a terminal). "},
+    {"apply_patch",   "apply_patch: edit files. "                                         },
 };
 
-/* When an answer comes: where a tool runs commands to their end, and where only sessions do. */
+/* When an answer comes, from what runs commands to their end and from sessions, and how these are
+ * waited for. */
 static const char answers_at_end[] =
     "A call answers when the command has ended or timeout_ms (default $(timeout_ms)) is over; give "
     "builds and tests more. ";
 static const char answers_early[] =
     "exec_command answers when the command has ended or yield_time_ms is over: then it goes on, "
-    "and write_stdin waits for it. ";
+    "and write_stdin types to it and waits for it (until: prompt, input, stable; pattern). ";
+static const char goes_on_by_shell[] =
+    "What runs on or asks: action spawn, then wait or send_text (until: prompt, input; pattern). ";
 
 static const char instructions[] =
     "A non-zero exit_code is a result, not an error. $(sandbox?Commands run in a sandbox: "
@@ -135,20 +139,22 @@ static enum sy_code
 add_instructions(struct buf *out, const struct mcp *m)
 {
     const struct told_for who = who_is_told(m);
-    const char *answers = "";
+    const bool has_shell = is_offered(m, "shell");
+    const bool has_sessions = is_offered(m, "exec_command");
     enum sy_code rc = SY_E_OK;
 
     for (size_t i = 0; i < sizeof(uses) / sizeof(uses[0]) && rc == SY_E_OK; i++) {
         rc = is_offered(m, uses[i].tool) ? buf_add_str(out, uses[i].text) : rc;
     }
-    if (is_offered(m, "shell") || is_offered(m, "shell_command")) {
-        answers = answers_at_end;
-    } else if (is_offered(m, "exec_command")) {
-        answers = answers_early;
-    } else if (out->len == 0) {
+    if (out->len == 0) {
         return buf_add_str(out, no_tools);
     }
-    rc = rc == SY_E_OK ? tool_add_text(out, answers, &who) : rc;
+    if (rc == SY_E_OK && (has_shell || is_offered(m, "shell_command"))) {
+        rc = tool_add_text(out, answers_at_end, &who);
+    }
+    if (rc == SY_E_OK && (has_sessions || has_shell)) {
+        rc = buf_add_str(out, has_sessions ? answers_early : goes_on_by_shell);
+    }
     return rc == SY_E_OK ? tool_add_text(out, instructions, &who) : rc;
 }
 

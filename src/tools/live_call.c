@@ -545,18 +545,25 @@ add_notes(struct exec_output *o, const struct live_call *lc, const struct live_s
     }
 }
 
-/* The call that goes on, in the words of the tool that was called. */
+/* The call that goes on, and that which reads what was left out, in the words of the tool that was
+ * called. */
 static void
-write_next(char ret[RESULT_NEXT], const struct tool_call *call, const char *id)
+write_next(char ret[RESULT_NEXT], const struct tool_call *call, const struct result_session *s)
 {
-    if (call->handler == tool_find("shell")) {
-        (void)snprintf(ret, RESULT_NEXT,
-                       "shell {\"action\":\"wait\",\"session_id\":\"%s\"} waits for more; "
-                       "send_text and send_keys type",
-                       id);
-    } else {
-        (void)snprintf(ret, RESULT_NEXT,
-                       "write_stdin {\"session_id\":\"%s\"} waits for more; chars types", id);
+    const bool is_shell = call->handler == tool_find("shell");
+    const char *tool = is_shell ? "shell {\"action\":\"wait\"," : "write_stdin {";
+    char cut[96] = "";
+
+    if (s->shown.cut_seq > 0) {
+        (void)snprintf(cut, sizeof(cut), "%s\"since_seq\":%llu%s", s->is_running ? "; with " : ",",
+                       (unsigned long long)s->shown.cut_seq,
+                       s->is_running ? " it reads what was left out" : "} reads what was left out");
+    }
+    if (s->is_running) {
+        (void)snprintf(ret, RESULT_NEXT, "%s\"session_id\":\"%s\"} waits for more; %s%s", tool,
+                       s->id, is_shell ? "send_text and send_keys type" : "chars types", cut);
+    } else if (cut[0] != '\0') {
+        (void)snprintf(ret, RESULT_NEXT, "%s\"session_id\":\"%s\"%s", tool, s->id, cut);
     }
 }
 
@@ -578,9 +585,6 @@ build(struct tool_output *ret, struct tool_call *call, struct exec_output *answe
     if (lc->reason == LIVE_PROMPT || lc->reason == LIVE_INPUT) {
         s.terminal.is_waiting = true; /* a mark is there before its shell reads */
     }
-    if (state.is_running) {
-        write_next(s.next, call, s.id);
-    }
     add_notes(answer, lc, &state);
 
     if (lc->loses_input) {
@@ -597,6 +601,7 @@ build(struct tool_output *ret, struct tool_call *call, struct exec_output *answe
 
     enum sy_code rc = shows_screen(lc, &state) ? read_screen(&s, lc) : read_text(&s, lc);
 
+    write_next(s.next, call, &s);
     live_set_drawing(lc->live, s.terminal.draws);
     if (rc == SY_E_OK) {
         rc = result_build_session(ret, call, answer, &s);

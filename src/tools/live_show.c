@@ -46,6 +46,47 @@ leave_drawing_out(struct buf *raw, bool was_drawing, struct output_totals *total
     }
 }
 
+/*
+ * Where in the bytes the text is cut that was made of them and has `head` before the cut: the same
+ * place where they are the same, else behind as many lines as that has. Rather too early than too
+ * late: what is left out then begins with something that was shown.
+ */
+static size_t
+find_cut(const struct buf *raw, const char *text, size_t head)
+{
+    size_t lines = 0;
+    size_t at = 0;
+
+    if (head <= raw->len && memcmp(buf_view(raw), text, head) == 0) {
+        return head;
+    }
+    for (size_t i = 0; i < head; i++) {
+        lines += text[i] == '\n' ? 1 : 0;
+    }
+    for (size_t i = 0; i < raw->len && lines > 0; i++) {
+        if (raw->data[i] == '\n') {
+            at = i + 1;
+            lines--;
+        }
+    }
+    return lines == 0 ? at : 0;
+}
+
+/* The number of the first byte that was left out in the middle and can be read. */
+static enum sy_code
+number_cut(struct live_shown *ret, const struct transcript *t, uint64_t from, size_t cut)
+{
+    SY_AUTO(buf_fini) struct buf head = {.max = (size_t)LIMIT_SESSION_KEEP_MOST * 2};
+    uint64_t omitted = 0;
+    enum sy_code rc = SY_E_OK;
+
+    if (cut > 0 && ret->omitted > 0) {
+        rc = transcript_read(t, from, from + cut, &head, &omitted);
+    }
+    ret->cut_seq = cut > 0 && omitted == 0 ? from + cut : 0;
+    return rc;
+}
+
 enum sy_code
 live_show_stream(struct live_shown *ret, struct live *l, const struct live_part *part)
 {
@@ -75,12 +116,17 @@ live_show_stream(struct live_shown *ret, struct live *l, const struct live_part 
         .columns = live_screen(l) != NULL ? terminal_columns(live_screen(l)) : 0,
     };
 
+    size_t whole = raw.len;
+
     if (part->leaves_drawing_out) {
         leave_drawing_out(&raw, part->was_drawing, &total);
     }
     rc = output_text_bytes(&ret->text, buf_view(&raw), raw.len, part->max_bytes, total, &marks);
     ret->stats.has_invalid_utf8 = marks.has_invalid_utf8;
     ret->is_truncated = marks.is_truncated || ret->omitted > 0;
+    if (rc == SY_E_OK && marks.is_truncated && raw.len == whole) {
+        rc = number_cut(ret, t, from, find_cut(&raw, buf_view(&ret->text), marks.head));
+    }
     ret->next_seq = to > from || from > transcript_end(t) ? to : from;
     return rc;
 }

@@ -20,6 +20,7 @@ struct live_shown {
     bool is_truncated;
     uint64_t next_seq; /* where the next reading begins */
     uint64_t omitted;  /* bytes that were not kept */
+    uint64_t cut_seq;  /* from where on it was left out and is kept; 0: nothing was, or unknown */
 };
 
 /* What it wrote from number `from` on, without escape sequences, head and tail within `max_bytes`.

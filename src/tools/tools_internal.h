@@ -48,7 +48,7 @@ void tool_call_answer(struct tool_call *call, struct tool_output *answer);
 enum sy_code result_build(struct tool_output *ret, const struct tool_call *call,
                           const struct exec_output *output) SY_NODISCARD;
 /* How far a session has come that a call had to do with. */
-#define RESULT_NEXT 200
+#define RESULT_NEXT 240
 struct result_session {
     const char *id;
     bool is_running;

@@ -48,8 +48,11 @@ test('the list of tools is small, flat and fully annotated', limit, async (t) =>
       ...(tool.annotations.title ? { title: tool.annotations.title } : {}),
     });
   }
-  assert.equal(client.getInstructions(), 'shell_command: one shell command line. shell: one program with its list of arguments. apply_patch: edit files. '
-    + 'A call answers when the command has ended or timeout_ms (default 10000) is over; give builds and tests more. A non-zero exit_code is a result, '
+  assert.equal(client.getInstructions(), 'shell_command: one shell command line. shell: one program with its list of arguments. '
+    + 'exec_command: also what runs on or asks (REPLs; tty: a terminal). apply_patch: edit files. '
+    + 'A call answers when the command has ended or timeout_ms (default 10000) is over; give builds and tests more. '
+    + 'exec_command answers when the command has ended or yield_time_ms is over: then it goes on, and write_stdin types to it and waits for it '
+    + '(until: prompt, input, stable; pattern). A non-zero exit_code is a result, '
     + 'not an error. Commands run in a sandbox: what it denies fails inside the command, e.g. with "Permission denied" or "Operation not permitted". '
     + "isError means that nothing ran, or not to its end; the text says what was refused and what would be allowed: change the call, don't repeat it.");
   assert.equal(client.getServerVersion().name, 'shellyard');
@@ -87,7 +90,11 @@ test('what a client is told is true under its configuration', limit, async (t) =
   assert.match(client.getInstructions(), /timeout_ms \(default 30000\).* Commands run without a sandbox\. /);
 
   const sessionsOnly = await open(t, { 'tools.shell_type': 'unified_exec' });
-  assert.match(sessionsOnly.client.getInstructions(), /exec_command answers when .* yield_time_ms is over/);
+  assert.match(sessionsOnly.client.getInstructions(), /exec_command answers when .* yield_time_ms is over.*write_stdin.*\(until: prompt/);
+  assert.doesNotMatch(sessionsOnly.client.getInstructions(), /shell/);
+  const shellOnly = await open(t, { 'tools.shell_type': 'default' });
+  assert.match(shellOnly.client.getInstructions(), /asks: action spawn, then wait or send_text \(until: prompt, input; pattern\)/);
+  assert.doesNotMatch(shellOnly.client.getInstructions(), /exec_command|write_stdin/);
   const none = await open(t, { 'tools.shell_type': 'disabled' });
   assert.match(none.client.getInstructions(), /^There are no tools here: /);
 });

@@ -208,6 +208,39 @@ test('a signal to the client ends its calls and then itself, with 0', limit, asy
   }
 });
 
+test('who has no state directory is told why', limit, async () => {
+  const yard = makeYard();
+  const { XDG_STATE_HOME, HOME, ...env } = yard.env;
+  for (const [home, says] of [
+    ['/nonexistent', /since HOME is '\/nonexistent': No such file or directory\n$/],
+    ['/dev/null', /since HOME is '\/dev\/null': Not a directory\n$/],
+    ['here', /HOME is 'here', which is not absolute/],
+    [undefined, /there is no state directory: set HOME or XDG_STATE_HOME\n$/],
+  ]) {
+    for (const words of [['serve'], ['list'], ['approvals', 'list']]) {
+      const r = ask(yard, words, { env: home === undefined ? env : { ...env, HOME: home } });
+      assert.match(r.stderr, says, words.join(' '));
+      assert.notEqual(r.status, 0);
+    }
+  }
+});
+
+test('who does not answer is not told as not being there', limit, async (t) => {
+  const yard = makeYard();
+  await startDaemon(t, yard);
+  proto(yard);
+  const [one] = await waitFor(() => clientsOf(yard).length === 1 && clientsOf(yard), 'the client is there');
+  const hosts = hostsOf(yard);
+  hosts.forEach((pid) => process.kill(pid, 'SIGSTOP'));
+  assert.match(ask(yard, ['list']).stdout, /^\d+ hosts? ha(s|ve) not answered within 3 s: what is there is not listed\n$/);
+  const r = ask(yard, ['kill', one.id]);
+  assert.equal(r.status, 125, r.stderr);
+  assert.match(r.stderr, new RegExp(`'${one.id}' is not among what answers, and \\d+ hosts? ha(s|ve) not answered`));
+  hosts.forEach((pid) => process.kill(pid, 'SIGCONT'));
+  await waitFor(() => ask(yard, ['list']).stdout.startsWith(one.id), 'it answers again');
+  assert.doesNotMatch(ask(yard, ['list']).stdout, /answered/);
+});
+
 test('list, kill, status and stop tell what they did, and what is missing', limit, async (t) => {
   const yard = makeYard();
   for (const words of [['list'], ['kill', 'c1'], ['serve', '--status'], ['serve', '--stop']]) {

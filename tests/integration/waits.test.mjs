@@ -1,4 +1,4 @@
-// What a call of a session waits for: patterns over what was answered before, and screens that are whole.
+// What a call of a session waits for: input, wherever it is read, patterns over what was answered before, and screens that are whole; and what it leaves out.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -8,6 +8,28 @@ import { openDrive } from './lib/drive.mjs';
 
 // Goes on once the file is there.
 const WAITS = 'until [ -e go ]; do sleep .05; done';
+
+// Reads below as many shells as its argument says.
+const DEEP = `if [ $1 -gt 0 ]; then bash deep.sh $(($1 - 1)); exit; fi
+read -p 'go? ' x; echo got $x
+`;
+
+for (const [how, cmd] of [
+  ['by another thread', "/usr/bin/python3 -c \"import threading; threading.Thread(target=lambda: print('got', input('go? '))).start()\""],
+  ['as the last of many', "for i in $(seq 20); do sleep 300 & done; bash -c 'read -p \"go? \" x; echo got $x; :'; kill $(jobs -p)"],
+  ['far below others', 'bash deep.sh 8'],
+]) {
+  test(`a program that reads its terminal ${how} waits for input`, { timeout: STUCK_MS }, async (t) => {
+    const s = await openDrive(t);
+
+    fs.writeFileSync(path.join(s.yard.ws, 'deep.sh'), DEEP);
+    const p = await s.run(cmd, { until: 'input', yield_time_ms: 30_000 });
+
+    assert.deepEqual([p.last.reason, p.last.waiting_for_input], ['input', true], p.show());
+    await p.type('on\r', { pattern: 'got on', yield_time_ms: 30_000 });
+    await p.ends();
+  });
+}
 
 for (const tty of [false, true]) {
   test(`a pattern goes on with the line that an earlier answer began (tty ${tty})`, { timeout: STUCK_MS }, async (t) => {
@@ -45,3 +67,30 @@ test('a screen that is not whole yet is not stable', { timeout: STUCK_MS }, asyn
   const stuck = await s.run("printf '\\033[?2026hhalf'; exec sleep 300", { until: 'stable', idle_ms: 100, yield_time_ms: 30_000 });
   assert.equal(stuck.last.reason, 'stable', stuck.show());
 });
+
+for (const [how, cmd, args] of [
+  ['of one that has ended', 'seq 6000', {}],
+  ['of one that runs', 'seq 6000; echo end; exec sleep 300', { pattern: '^end' }],
+  ['of a terminal', "seq 6000 | sed 's/.*/\\x1b[32m&\\x1b[0m/'; echo end; exec sleep 300", { tty: true, pattern: '^end' }],
+  ['without lines', "printf '%s ' $(seq 6000)", {}],
+]) {
+  test(`what was left out in the middle is read by following the hints, ${how}`, { timeout: STUCK_MS }, async (t) => {
+    const { tool } = await openDrive(t);
+    let r = await tool('exec_command', { cmd, yield_time_ms: 30_000, ...args });
+    let text = '';
+
+    for (let i = 0; i < 30; i++) {
+      // Where it has no lines, a word may be cut.
+      text += r.output.split(/\n?\[\.\.\. /)[0] + (cmd.startsWith('seq') ? '\n' : '');
+      const next = r.next?.match(/"session_id":"([^"]+)".*"since_seq":(\d+)/);
+      if (!next) {
+        break;
+      }
+      assert.match(r.text, /^Next: write_stdin .*"since_seq":\d+.* reads what was left out$/m);
+      r = await tool('write_stdin', { session_id: next[1], since_seq: Number(next[2]), yield_time_ms: 250 });
+    }
+    assert.ok(!r.output.includes('omitted of'), r.output);
+    const seen = new Set(text.split(/\s+/));
+    assert.deepEqual(Array.from({ length: 6000 }, (_, i) => String(i + 1)).filter((n) => !seen.has(n)), []);
+  });
+}

@@ -72,17 +72,18 @@ ready_check_roots(const struct sandbox_plan *plan, const struct deny_view *v,
                   const struct strv *roots, struct sy_error *err)
 {
     SY_AUTO(strv_fini) struct strv own = {.max = 1};
+    const char *held = NULL; /* of Shellyard's own: told last, since no key lets it out */
     enum sy_code rc = SY_E_OK;
 
     if (plan->denies_by_mount) {
         return SY_E_OK;
     }
-    rc = own_find(&own, &plan->own_dirs, roots, err);
-    if (rc == SY_E_OK && own.n > 0) {
-        rc = refuse(plan, own.v[0], ", or set XDG_STATE_HOME, XDG_CONFIG_HOME", err);
-    }
-    for (size_t i = 0; i < v->n_objects && rc == SY_E_OK; i++) {
-        if (v->objects[i].is_in_root) {
+    for (size_t i = 0; i < v->n_objects; i++) {
+        const bool is_own = deny_plan_is_own(plan, v->objects[i].rule);
+
+        if (v->objects[i].is_in_root && is_own) {
+            held = v->objects[i].path;
+        } else if (v->objects[i].is_in_root) {
             return refuse(plan, v->objects[i].path,
                           v->objects[i].rule >= DENY_SYSTEM
                               ? ", or name it in sandbox.allow_read"
@@ -90,10 +91,14 @@ ready_check_roots(const struct sandbox_plan *plan, const struct deny_view *v,
                           err);
         }
     }
-    if (rc == SY_E_OK && v->unsearched.n > 0) {
-        rc = refuse(plan, v->unsearched.v[0], ", or take it out of sandbox.deny_read", err);
+    if (v->unsearched.n > 0) {
+        return refuse(plan, v->unsearched.v[0], ", or take it out of sandbox.deny_read", err);
     }
-    return rc;
+    rc = own_find(&own, &plan->own_dirs, roots, err);
+    held = own.n > 0 ? own.v[0] : held;
+    return rc == SY_E_OK && held != NULL
+               ? refuse(plan, held, ", or set XDG_STATE_HOME, XDG_CONFIG_HOME", err)
+               : rc;
 }
 
 enum sy_code

@@ -51,7 +51,7 @@ takes_long(const struct live *l, const struct live_terminal *t, size_t n)
 /* It is kept only while something stands there: most sessions wait, at their prompt. */
 static enum sy_code
 follow(struct live *l, struct typed **t, struct typed_work *w, const char *bytes, size_t n,
-       bool *ret_later, struct sy_error *err)
+       struct sy_error *err)
 {
     if (*t == NULL) {
         *t = mem_alloc(sizeof(**t));
@@ -61,7 +61,7 @@ follow(struct live *l, struct typed **t, struct typed_work *w, const char *bytes
         typed_init(*t, !l->has_terminal);
     }
 
-    enum sy_code rc = typed_follow(*t, w, bytes, n, ret_later, err);
+    enum sy_code rc = typed_follow(*t, w, bytes, n, &w->is_later, err);
 
     if (typed_is_idle(*t)) {
         forget(t);
@@ -188,25 +188,25 @@ begin(struct live_typing *typing, struct live *l, const struct live_terminal *t,
  */
 enum sy_code
 live_follow_input(struct live *l, const struct live_terminal *t, struct live_typing *typing,
-                  const char *bytes, size_t n, bool *ret_later, struct sy_error *err)
+                  const char *bytes, size_t n, struct sy_error *err)
 {
+    const bool has_begun = typing->work.has_begun || typing->hidden_work.has_begun;
     enum sy_code rc = SY_E_OK;
 
-    *ret_later = false;
-    if (!typing->work.has_begun && !typing->hidden_work.has_begun) {
-        begin(typing, l, t, bytes, n);
-    } else if (typing->typed_at != l->typings) {
+    if (!has_begun || typing->typed_at != l->typings) {
         begin(typing, l, t, bytes, n);
     }
+    typing->is_later = false;
     if (typing->is_apart) {
-        rc = follow(l, &l->hidden, &typing->hidden_work, bytes, n, ret_later, err);
-        typing->is_apart = *ret_later;
+        rc = follow(l, &l->hidden, &typing->hidden_work, bytes, n, err);
+        typing->is_apart = typing->hidden_work.is_later;
+        typing->is_later = typing->is_apart;
     }
-    if (rc == SY_E_OK && !*ret_later) {
-        rc = follow(l, &l->typed, &typing->work, bytes + typing->skipped, n - typing->skipped,
-                    ret_later, err);
+    if (rc == SY_E_OK && !typing->is_later) {
+        rc = follow(l, &l->typed, &typing->work, bytes + typing->skipped, n - typing->skipped, err);
+        typing->is_later = typing->work.is_later;
     }
-    if (rc != SY_E_OK || !*ret_later) {
+    if (rc != SY_E_OK || !typing->is_later) {
         l->typings += rc == SY_E_OK ? 1 : 0;
         live_typing_fini(typing);
     }

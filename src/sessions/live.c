@@ -441,11 +441,12 @@ write_input(struct live *l, struct live_typing *typing, const void *bytes, size_
     }
     (void)live_get_terminal(l, &t);
 
-    enum sy_code rc = live_follow_input(l, &t, typing, bytes, n, ret_later, why);
+    enum sy_code rc = live_follow_input(l, &t, typing, bytes, n, why);
     bool is_hidden = typing->is_hidden || live_tty_hides(l, &t);
     bool is_refused = rc == SY_E_DENIED;
 
-    if (rc == SY_E_OK && *ret_later) {
+    *ret_later = rc == SY_E_OK && typing->is_later;
+    if (*ret_later) {
         return SY_E_OK;
     }
     rc = is_hidden ? keep_hidden(rc, why) : rc;

@@ -113,6 +113,7 @@ struct typed_work {
     size_t at;        /* so many bytes have been */
     size_t way;       /* by so many of the ways the next has, or the end */
     uint64_t left_ns; /* of our thread's work that it may still take */
+    bool is_later;    /* it is to go on */
 };
 
 /* One call's input to a session (live_write). */
@@ -122,6 +123,7 @@ struct live_typing {
     struct typed_work work;
     struct typed_work hidden_work; /* of a line that is followed apart */
     bool is_apart;
+    bool is_later;
     size_t skipped;    /* so much of it is that line's alone */
     uint64_t typed_at; /* l->typings when it began: where others have typed since, it begins anew */
     bool is_hidden;
@@ -248,11 +250,11 @@ enum sy_code marks_prepare(struct live *l, struct exec_request *request,
 enum sy_code marks_environment(struct strv *env, enum marks_shell shell, const char *nonce,
                                const char *dir) SY_NODISCARD;
 
-/* What is typed, followed and judged by who reads it (input.c). SY_E_DENIED and *ret_later as of
- * typed_follow. */
+/* What is typed, followed and judged by who reads it (input.c). SY_E_DENIED as of typed_follow;
+ * typing->is_later: it is to go on, with the same bytes. */
 enum sy_code live_follow_input(struct live *l, const struct live_terminal *t,
                                struct live_typing *typing, const char *bytes, size_t n,
-                               bool *ret_later, struct sy_error *err) SY_NODISCARD;
+                               struct sy_error *err) SY_NODISCARD;
 void live_typing_fini(struct live_typing *typing);
 /* All that stands in a line. */
 void live_forget_input(struct live *l);

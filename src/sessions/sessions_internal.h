@@ -256,6 +256,8 @@ enum sy_code live_follow_input(struct live *l, const struct live_terminal *t,
                                struct live_typing *typing, const char *bytes, size_t n,
                                struct sy_error *err) SY_NODISCARD;
 void live_typing_fini(struct live_typing *typing);
+/* Is it nothing but a `cat > FILE` on a pipe, whose input no shell can read? */
+bool live_is_copy(const struct exec_request *request);
 /* All that stands in a line. */
 void live_forget_input(struct live *l);
 

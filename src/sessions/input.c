@@ -30,7 +30,8 @@ static bool
 may_be_shell(const struct live *l, const struct live_terminal *t)
 {
     const bool is_known = l->screen == NULL || t->foreground > 0;
-    pid_t root = orch_root_pid(l->call);
+    pid_t keeper = orch_root_pid(l->call);
+    pid_t root = keeper > 0 ? keeper : t->leader;
 
     return root <= 0 || !is_known || state_may_read_commands(root, t->foreground, t->name);
 }
@@ -117,18 +118,21 @@ is_text(const struct live *l)
 }
 
 /* Which shell reads a line is known for the first one, while it waits for that: who reads another
- * is up to what the one before it starts. */
+ * is up to what the one before it starts. Where no other is named in any, that is the same one. */
 static void
 tell_reader(const struct live *l, const struct live_terminal *t, const char *bytes, size_t n)
 {
     char name[32] = "";
-    bool is_one = t->is_waiting && t->is_shell && t->foreground > 0 && !live_has_typed_ahead(l);
 
-    for (size_t i = 0; i + 1 < n && is_one; i++) {
-        is_one = bytes[i] != '\n' && bytes[i] != '\r' && bytes[i] != 0x0F;
-    }
-    if (is_one) {
-        state_shell_name(name, sizeof(name), t->foreground);
+    if (t->is_waiting && t->is_shell && t->foreground > 0 && !live_has_typed_ahead(l)) {
+        bool is_one = true;
+
+        for (size_t i = 0; i + 1 < n && is_one; i++) {
+            is_one = bytes[i] != '\n' && bytes[i] != '\r' && bytes[i] != 0x0F;
+        }
+        if (is_one || !state_names_shell(bytes, n)) {
+            state_shell_name(name, sizeof(name), t->foreground);
+        }
     }
     orch_set_reader(l->call, name);
 }

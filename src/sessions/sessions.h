@@ -156,6 +156,7 @@ struct live_terminal {
     bool echo_off;         /* what is typed is not shown: a password */
     bool hides_line;       /* a line is waited for that the terminal does not show */
     char name[32];         /* /dev/pts/N; "": not known */
+    pid_t leader;          /* its session's first process; 0: not known */
     pid_t foreground;      /* process group in the foreground; 0: not known */
     bool is_shell;         /* a shell is what waits */
     pid_t key_reader;      /* process group in the foreground that reads keys; 0: lines are read */

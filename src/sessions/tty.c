@@ -261,6 +261,7 @@ live_get_terminal(const struct live *l, struct live_terminal *ret)
         (void)snprintf(ret->name, sizeof(ret->name), "/dev/pts/%u", number);
     }
     look_closer(&facts, ret->name, l);
+    ret->leader = facts.shell;
     ret->foreground = facts.foreground;
     ret->is_shell = facts.is_shell_line;
     ret->key_reader = facts.canonical ? 0 : facts.foreground;

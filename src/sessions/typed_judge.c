@@ -85,24 +85,30 @@ judge_cut(const char *text, size_t n, const struct cut *cut, struct orch_call *c
 
 /*
  * Of what is no whole script and will be no other: whatever may begin a command in it does. So
- * each mark of the syntax ends a line, and no text is quoted. Nor is a word parted by quotes in it.
+ * each mark of the syntax ends a line, and no text is quoted.
  */
 static enum sy_code
 judge_pieces(const char *text, size_t n, struct orch_call *call, struct sy_error *err)
 {
     static const struct cut few = {"\"'`(){};&|#$", "\\"};
     static const struct cut many = {"\"'`(){};&|#$<>[]=*?!~", "\\"};
-    static const struct cut unquoted = {"`(){};&|#$<>", "\\\"'"};
     bool is_open = false;
     enum sy_code rc = judge_cut(text, n, &few, call, &is_open, err);
 
-    if (rc == SY_E_OK && is_open) {
-        rc = judge_cut(text, n, &many, call, &is_open, err);
-    }
-    if (rc == SY_E_OK && (memchr(text, '"', n) != NULL || memchr(text, '\'', n) != NULL)) {
-        rc = judge_cut(text, n, &unquoted, call, &is_open, err);
-    }
-    return rc;
+    return rc == SY_E_OK && is_open ? judge_cut(text, n, &many, call, &is_open, err) : rc;
+}
+
+/* The same where the lines before it are lost: quotes may end there, and part no word. */
+static enum sy_code
+judge_loose(const char *text, size_t n, struct orch_call *call, struct sy_error *err)
+{
+    static const struct cut unquoted = {"`(){};&|#$<>", "\\\"'"};
+    bool ignored = false;
+    enum sy_code rc = judge_pieces(text, n, call, err);
+
+    return rc == SY_E_OK && (memchr(text, '"', n) != NULL || memchr(text, '\'', n) != NULL)
+               ? judge_cut(text, n, &unquoted, call, &ignored, err)
+               : rc;
 }
 
 /* What no bash would read, another shell may: zsh and fish run what stands behind a first `;`. */
@@ -168,12 +174,11 @@ judge_block(struct typed_reading *t, struct orch_call *call, bool is_open, struc
     }
     rc = join(&all, t, err);
     if (rc == SY_E_LIMIT || (rc == SY_E_OK && t->spent_ns > BLOCK_NS)) {
-        /* An open line was judged so with the others, and so is each of what is loose. */
-        const bool is_judged = is_open || t->is_loose;
+        const bool is_judged = t->is_loose;
 
         t->is_loose = true;
         buf_fini(&t->block);
-        rc = is_judged ? SY_E_OK : judge_pieces(buf_view(&t->line), t->line.len, call, err);
+        rc = is_judged ? SY_E_OK : judge_loose(buf_view(&t->line), t->line.len, call, err);
         return rc == SY_E_OK && is_open ? buf_add(&t->block, buf_view(&t->line), t->line.len) : rc;
     }
     if (rc == SY_E_OK && !is_first) {
@@ -232,8 +237,8 @@ typed_judge_line(struct typed_reading *t, const struct typed_reader *r, struct s
         return rc;
     }
     rc = judge_line(t, r->call, &is_open, err);
-    if (rc == SY_E_OK && t->is_loose && !is_open) {
-        rc = judge_pieces(buf_view(&t->line), t->line.len, r->call, err);
+    if (rc == SY_E_OK && t->is_loose) {
+        rc = judge_loose(buf_view(&t->line), t->line.len, r->call, err);
     }
     return rc == SY_E_OK ? judge_block(t, r->call, is_open, err) : rc;
 }

@@ -207,7 +207,7 @@ tell_line(const struct typed *t, const struct typed_reader *r, const char *bytes
     const bool is_first =
         at == 0 || (memchr(bytes, '\n', at - 1) == NULL && memchr(bytes, '\r', at - 1) == NULL);
     const char *clears = t->v[0].is_pipe ? "" : " (Ctrl-U clears)";
-    char note[64] = "";
+    char note[96] = "";
 
     if (err == NULL) {
         return;

@@ -93,6 +93,8 @@ bool state_has_helper(pid_t leader);
 bool state_is_shell(pid_t pid);
 /* That name; "" when it has none, or not room enough. */
 void state_shell_name(char *ret, size_t size, pid_t pid);
+/* Is the name of a shell among the words of that text, bash apart, or of what leads to one? */
+bool state_names_shell(const char *text, size_t n);
 /* Is it a shell that was started to run a script (a file, `-c`), and so one that takes what is
  * typed for no command? False in doubt. */
 bool state_runs_script(pid_t pid);

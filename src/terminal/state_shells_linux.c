@@ -68,6 +68,36 @@ state_shell_name(char *ret, size_t size, pid_t pid)
     }
 }
 
+bool
+state_names_shell(const char *text, size_t n)
+{
+    static const char *const ways[] = {"su",     "sudo",    "doas",   "ssh",        "docker",
+                                       "podman", "lxc",     "chroot", "machinectl", "tmux",
+                                       "screen", "runuser", "env",    "nsenter",    "kubectl"};
+    static const char set[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+    char word[16];
+    size_t len = 0;
+
+    for (size_t i = 0; i <= n; i++) {
+        if (i < n && text[i] != '\0' && strchr(set, text[i]) != NULL) {
+            if (len < sizeof(word) - 1) {
+                word[len] = text[i];
+            }
+            len++;
+            continue;
+        }
+        if (len > 0 && len < sizeof(word)) {
+            word[len] = '\0';
+            if ((is_shell_name(word) && !str_eq(word, "bash")) ||
+                is_in(ways, sizeof(ways) / sizeof(ways[0]), word)) {
+                return true;
+            }
+        }
+        len = 0;
+    }
+    return false;
+}
+
 /* Does an option of a shell have its operand in the next word? */
 static bool
 takes_word(const char *option)

@@ -524,10 +524,28 @@ finds_the_shells_that_may_read_commands(void **state)
     }
 }
 
+static void
+finds_the_names_of_shells_in_a_text(void **state)
+{
+    static const char *const with[] = {"zsh",       "exec fish -N", "a;dash", "ls\nssh host\n",
+                                       "/bin/sh x", "busybox|ash"};
+    static const char *const without[] = {"",          "bash",  "push shutil sh_x",
+                                          "dashboard", "a.b-c", "0123456789abcdefsh sh1"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(with) / sizeof(with[0]); i++) {
+        assert_true(state_names_shell(with[i], strlen(with[i])));
+    }
+    for (size_t i = 0; i < sizeof(without) / sizeof(without[0]); i++) {
+        assert_false(state_names_shell(without[i], strlen(without[i])));
+    }
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(finds_the_names_of_shells_in_a_text),
         cmocka_unit_test(tells_prompts_passwords_and_screens_apart),
         cmocka_unit_test(knows_a_line_that_asks_for_a_password),
         cmocka_unit_test(reads_the_modes_from_the_master),

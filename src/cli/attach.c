@@ -253,7 +253,7 @@ read_daemon(struct joined *j)
         return;
     }
     if (n <= 0) {
-        fail(j, SY_E_SYS, "the daemon has ended without a word");
+        fail(j, SY_E_SYS, "the daemon, or its host for the session, has ended without a word");
         return;
     }
     if (buf_add(&j->in, bytes, (size_t)n) != SY_E_OK) {

@@ -167,8 +167,8 @@ pass_try_read(struct hello_answer *ret, struct pass_client *c, struct sy_error *
             c->n += (size_t)n;
         } else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
             (void)sy_err_set(err, SY_E_SYS,
-                             "the daemon has ended without a word, and what it ran for this "
-                             "client with it");
+                             "the daemon, or its host for this client, has ended without a word, "
+                             "and what it ran for this client with it");
             err->sys = EPIPE;
             return SY_E_SYS;
         } else if (errno == EAGAIN) {

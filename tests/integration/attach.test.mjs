@@ -221,7 +221,7 @@ test('signals and the end of the daemon give the terminal back too', limit, asyn
   process.kill(host, 'SIGKILL');
   const end = await person.ended;
   assert.deepEqual([end.status, end.modes], [125, 'kept']);
-  assert.match(end.last, /^shellyard: the daemon has ended without a word$/m);
+  assert.match(end.last, /^shellyard: the daemon, or its host for the session, has ended without a word$/m);
 });
 
 test('one who has joined is ended by kill and by the stop of the daemon', limit, async (t) => {

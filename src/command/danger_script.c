@@ -114,10 +114,10 @@ judge_pieces(struct danger *d, const char *text, size_t len)
     struct script script = {0};
     enum sy_code rc = SY_E_OK;
 
-    for (int is_fine = 0; is_fine < 2 && rc == SY_E_OK; is_fine++) {
+    for (enum dialect_cut cut = DIALECT_CUT_FEW; cut <= DIALECT_CUT_MANY && rc == SY_E_OK; cut++) {
         struct sy_error ignored = {.code = SY_E_OK};
 
-        rc = dialect_pieces(&pieces, text, len, is_fine != 0);
+        rc = dialect_pieces(&pieces, text, len, cut);
         if (rc == SY_E_OK) {
             rc = script_read(d->world->reader, &script, SCRIPT_BASH, buf_view(&pieces), pieces.len,
                              &ignored);

@@ -435,16 +435,27 @@ blank_keywords(char *text)
 }
 
 enum sy_code
-dialect_pieces(struct buf *ret, const char *text, size_t len, bool is_fine)
+dialect_pieces(struct buf *ret, const char *text, size_t len, enum dialect_cut cut)
 {
-    const char *ends = is_fine ? "\"'`(){};&|#$<>[]=*?!~" : "\"'`(){};&|#$";
+    static const struct {
+        const char *ends;
+        const char *gone;
+    } cuts[] = {
+        [DIALECT_CUT_FEW] = {"\"'`(){};&|#$",          "\\"   },
+        [DIALECT_CUT_MANY] = {"\"'`(){};&|#$<>[]=*?!~", "\\"   },
+        [DIALECT_CUT_UNQUOTED] = {"`(){};&|#$<>",           "\\\"'"},
+    };
     enum sy_code rc = SY_E_OK;
 
     buf_reset(ret);
     for (size_t i = 0; i < len && rc == SY_E_OK; i++) {
-        const char *end = text[i] != '\0' ? strchr(ends, text[i]) : NULL;
+        const bool is_text = text[i] != '\0';
 
-        rc = text[i] == '\\' ? SY_E_OK : buf_add(ret, end != NULL ? "\n" : text + i, 1);
+        if (!is_text || strchr(cuts[cut].gone, text[i]) == NULL) {
+            const bool is_end = is_text && strchr(cuts[cut].ends, text[i]) != NULL;
+
+            rc = buf_add(ret, is_end ? "\n" : text + i, 1);
+        }
     }
     if (rc == SY_E_OK && ret->len > 0) {
         blank_keywords(ret->data);

@@ -48,11 +48,15 @@ enum sy_code dialect_differs(bool *ret, const char *text, size_t len,
 enum sy_code dialect_add_hidden(struct buf *ret, const char *text, size_t len,
                                 bool is_document) SY_NODISCARD;
 
+/* What ends a line where a text is cut: few marks of the syntax; those inside of words, too; or few
+ * but quotes, which are left out, since they part no word. */
+enum dialect_cut { DIALECT_CUT_FEW, DIALECT_CUT_MANY, DIALECT_CUT_UNQUOTED };
+
 /*
  * Of a script that no grammar reads: each mark of the syntax ends a line, no text is quoted, and no
- * keyword stands before a command. `is_fine`: so do marks inside of words.
+ * keyword stands before a command.
  */
 enum sy_code dialect_pieces(struct buf *ret, const char *text, size_t len,
-                            bool is_fine) SY_NODISCARD;
+                            enum dialect_cut cut) SY_NODISCARD;
 
 #endif

@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "command/command.h"
+#include "command/dialect.h"
 #include "command/exec_params.h"
 #include "events/events.h"
 #include "hook/hook.h"
@@ -423,6 +424,10 @@ size_t orch_interrupt(struct orch_call *call, const void *bytes, size_t n);
  */
 enum sy_code orch_judge_typed(struct orch_call *call, const char *line, bool *ret_is_open,
                               struct sy_error *err) SY_NODISCARD;
+/* The same of what may be commands in a text that is no whole script. */
+enum sy_code orch_judge_pieces(struct orch_call *call, const char *text, size_t n,
+                               enum dialect_cut cut, bool *ret_is_open,
+                               struct sy_error *err) SY_NODISCARD;
 /* The shell that reads what is typed next, by its name; "": not known, as at the beginning. Shells
  * read a line in different ways. */
 void orch_set_reader(struct orch_call *call, const char *shell);

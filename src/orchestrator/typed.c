@@ -76,6 +76,19 @@ orch_judge_typed(struct orch_call *c, const char *line, bool *ret_is_open, struc
     return rc;
 }
 
+enum sy_code
+orch_judge_pieces(struct orch_call *c, const char *text, size_t n, enum dialect_cut cut,
+                  bool *ret_is_open, struct sy_error *err)
+{
+    SY_AUTO(buf_fini) struct buf pieces = {.max = (size_t)LIMIT_TYPED_LINE * 2 + 2};
+
+    *ret_is_open = false;
+    if (dialect_pieces(&pieces, text, n, cut) != SY_E_OK) {
+        return sy_err_nomem(err);
+    }
+    return pieces.len > 0 ? orch_judge_typed(c, buf_view(&pieces), ret_is_open, err) : SY_E_OK;
+}
+
 void
 orch_set_reader(struct orch_call *c, const char *shell)
 {

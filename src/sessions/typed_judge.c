@@ -6,7 +6,6 @@
 #include <time.h>
 
 #include "base/limits.h"
-#include "base/str.h"
 #include "sessions/sessions_internal.h"
 
 #define BLOCK_NS (LIMIT_TYPED_BLOCK_MS * 1000000ULL)
@@ -20,69 +19,6 @@ typed_work_ns(void)
     return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
 }
 
-/* What stands before a command that is none itself. */
-static bool
-is_keyword(const char *word, size_t n)
-{
-    static const char *const words[] = {"if",    "then", "else",   "elif", "fi",     "while",
-                                        "until", "do",   "done",   "for",  "select", "case",
-                                        "esac",  "in",   "coproc", "time", "!"};
-
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-        if (str_is(words[i], word, n)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Each word that can only stand before a command is taken away at the beginning of one. */
-static void
-blank_keywords(char *text)
-{
-    for (char *line = text; *line != '\0';) {
-        char *at = line + strspn(line, " \t");
-        size_t n = strcspn(at, " \t\n");
-
-        if (n > 0 && is_keyword(at, n)) {
-            memset(at, ' ', n);
-            line = at + n;
-            continue;
-        }
-        line = at + strcspn(at, "\n");
-        line += *line == '\n' ? 1 : 0;
-    }
-}
-
-/* How a text is cut: each of `ends` ends a line, and what is in `gone` is left out. */
-struct cut {
-    const char *ends;
-    const char *gone;
-};
-
-static enum sy_code
-judge_cut(const char *text, size_t n, const struct cut *cut, struct orch_call *call,
-          bool *ret_is_open, struct sy_error *err)
-{
-    SY_AUTO(buf_fini) struct buf pieces = {.max = (size_t)LIMIT_TYPED_LINE * 2 + 2};
-    enum sy_code rc = SY_E_OK;
-
-    *ret_is_open = false;
-    for (size_t at = 0; at < n && rc == SY_E_OK; at++) {
-        if (strchr(cut->gone, text[at]) == NULL) {
-            rc = buf_add(&pieces, strchr(cut->ends, text[at]) != NULL ? "\n" : text + at, 1);
-        }
-    }
-    if (rc != SY_E_OK) {
-        return sy_err_nomem(err);
-    }
-    if (pieces.len == 0) {
-        return SY_E_OK;
-    }
-    blank_keywords(pieces.data);
-    return orch_judge_typed(call, buf_view(&pieces), ret_is_open, err);
-}
-
 /*
  * Of what is no whole script and will be no other: whatever may begin a command in it does. So
  * each mark of the syntax ends a line, and no text is quoted.
@@ -90,24 +26,23 @@ judge_cut(const char *text, size_t n, const struct cut *cut, struct orch_call *c
 static enum sy_code
 judge_pieces(const char *text, size_t n, struct orch_call *call, struct sy_error *err)
 {
-    static const struct cut few = {"\"'`(){};&|#$", "\\"};
-    static const struct cut many = {"\"'`(){};&|#$<>[]=*?!~", "\\"};
     bool is_open = false;
-    enum sy_code rc = judge_cut(text, n, &few, call, &is_open, err);
+    enum sy_code rc = orch_judge_pieces(call, text, n, DIALECT_CUT_FEW, &is_open, err);
 
-    return rc == SY_E_OK && is_open ? judge_cut(text, n, &many, call, &is_open, err) : rc;
+    return rc == SY_E_OK && is_open
+               ? orch_judge_pieces(call, text, n, DIALECT_CUT_MANY, &is_open, err)
+               : rc;
 }
 
 /* The same where the lines before it are lost: quotes may end there, and part no word. */
 static enum sy_code
 judge_loose(const char *text, size_t n, struct orch_call *call, struct sy_error *err)
 {
-    static const struct cut unquoted = {"`(){};&|#$<>", "\\\"'"};
     bool ignored = false;
     enum sy_code rc = judge_pieces(text, n, call, err);
 
     return rc == SY_E_OK && (memchr(text, '"', n) != NULL || memchr(text, '\'', n) != NULL)
-               ? judge_cut(text, n, &unquoted, call, &ignored, err)
+               ? orch_judge_pieces(call, text, n, DIALECT_CUT_UNQUOTED, &ignored, err)
                : rc;
 }
 

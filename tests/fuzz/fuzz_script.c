@@ -84,7 +84,7 @@ check_dialects(const char *text, size_t len)
         SY_ASSERT(dialect_add_hidden(&b, text, len, is_document != 0) == SY_E_OK);
         SY_ASSERT(b.len <= len);
     }
-    SY_ASSERT(dialect_pieces(&b, text, len, true) == SY_E_OK && b.len <= len);
+    SY_ASSERT(dialect_pieces(&b, text, len, DIALECT_CUT_MANY) == SY_E_OK && b.len <= len);
     SY_ASSERT(strpbrk(buf_view(&b), "\"'`(){};&|#$<>") == NULL);
     buf_fini(&b);
 }

@@ -218,9 +218,9 @@ pieces_have_no_marks(void **state)
     const char *text = "if \"a\" {rm -f x=1}";
 
     (void)state;
-    assert_int_equal(dialect_pieces(&b, text, strlen(text), false), SY_E_OK);
+    assert_int_equal(dialect_pieces(&b, text, strlen(text), DIALECT_CUT_FEW), SY_E_OK);
     assert_string_equal(buf_view(&b), "   \na\n \nrm -f x=1\n");
-    assert_int_equal(dialect_pieces(&b, text, strlen(text), true), SY_E_OK);
+    assert_int_equal(dialect_pieces(&b, text, strlen(text), DIALECT_CUT_MANY), SY_E_OK);
     assert_string_equal(buf_view(&b), "   \na\n \nrm -f x\n1\n");
     buf_fini(&b);
 }

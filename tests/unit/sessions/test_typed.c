@@ -52,6 +52,16 @@ orch_judge_typed(struct orch_call *call, const char *line, bool *ret_is_open, st
                                          : SY_E_OK;
 }
 
+enum sy_code
+orch_judge_pieces(struct orch_call *call, const char *text, size_t n, enum dialect_cut cut,
+                  bool *ret_is_open, struct sy_error *err)
+{
+    SY_AUTO(buf_fini) struct buf pieces = {.max = (size_t)LIMIT_TYPED_LINE * 2 + 2};
+
+    assert_int_equal(dialect_pieces(&pieces, text, n, cut), SY_E_OK);
+    return orch_judge_typed(call, buf_view(&pieces), ret_is_open, err);
+}
+
 static struct typed_reader
 reader(void)
 {

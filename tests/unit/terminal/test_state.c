@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "pty.h"
 #include "terminal/state.h"
 
 #define SHELL 100
@@ -112,31 +113,6 @@ knows_a_line_that_asks_for_a_password(void **state)
     }
 }
 
-struct pty {
-    int master;
-    int slave;
-    char name[64];
-};
-
-static void
-pty_open(struct pty *p)
-{
-    p->master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
-    assert_true(p->master >= 0);
-    assert_int_equal(grantpt(p->master), 0);
-    assert_int_equal(unlockpt(p->master), 0);
-    assert_int_equal(ptsname_r(p->master, p->name, sizeof(p->name)), 0);
-    p->slave = open(p->name, O_RDWR | O_NOCTTY | O_CLOEXEC);
-    assert_true(p->slave >= 0);
-}
-
-static void
-pty_close(struct pty *p)
-{
-    fd_close(&p->master);
-    fd_close(&p->slave);
-}
-
 static void
 reads_the_modes_from_the_master(void **state)
 {
@@ -159,17 +135,6 @@ reads_the_modes_from_the_master(void **state)
     SY_FD none = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
     assert_int_equal(state_read(none, &f, &err), SY_E_SYS);
-}
-
-/* In the child: reads until it is killed. */
-static void
-child_reads(int fd)
-{
-    char c = 0;
-
-    while (read(fd, &c, 1) >= 0) {
-    }
-    _exit(0);
 }
 
 static void

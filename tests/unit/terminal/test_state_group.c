@@ -16,43 +16,8 @@
 
 #include "base/fd.h"
 #include "base/limits.h"
+#include "pty.h"
 #include "terminal/state.h"
-
-struct pty {
-    int master;
-    int slave;
-    char name[64];
-};
-
-static void
-pty_open(struct pty *p)
-{
-    p->master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
-    assert_true(p->master >= 0);
-    assert_int_equal(grantpt(p->master), 0);
-    assert_int_equal(unlockpt(p->master), 0);
-    assert_int_equal(ptsname_r(p->master, p->name, sizeof(p->name)), 0);
-    p->slave = open(p->name, O_RDWR | O_NOCTTY | O_CLOEXEC);
-    assert_true(p->slave >= 0);
-}
-
-static void
-pty_close(struct pty *p)
-{
-    fd_close(&p->master);
-    fd_close(&p->slave);
-}
-
-/* In the child: reads until it is killed. */
-static void
-child_reads(int fd)
-{
-    char c = 0;
-
-    while (read(fd, &c, 1) >= 0) {
-    }
-    _exit(0);
-}
 
 static void *
 thread_reads(void *fd)

@@ -62,7 +62,7 @@ follow(struct live *l, struct typed **t, struct typed_work *w, const char *bytes
         typed_init(*t, !l->has_terminal);
     }
 
-    enum sy_code rc = typed_follow(*t, w, bytes, n, &w->is_later, err);
+    enum sy_code rc = typed_follow(*t, w, bytes, n, err);
 
     if (typed_is_idle(*t)) {
         forget(t);

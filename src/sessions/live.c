@@ -442,13 +442,15 @@ write_input(struct live *l, struct live_typing *typing, const void *bytes, size_
     (void)live_get_terminal(l, &t);
 
     enum sy_code rc = live_follow_input(l, &t, typing, bytes, n, why);
-    bool is_hidden = typing->is_hidden || live_tty_hides(l, &t);
-    bool is_refused = rc == SY_E_DENIED;
 
     *ret_later = rc == SY_E_OK && typing->is_later;
     if (*ret_later) {
         return SY_E_OK;
     }
+
+    bool is_hidden = typing->is_hidden || live_tty_hides(l, &t);
+    bool is_refused = rc == SY_E_DENIED;
+
     rc = is_hidden ? keep_hidden(rc, why) : rc;
     rc = rc == SY_E_OK && n > 0 ? give(l, &t, bytes, n, why) : rc;
     if (is_refused || (rc == SY_E_OK && n > 0)) {

@@ -197,12 +197,12 @@ struct live {
 
 /*
  * Follows what is typed, and has each line judged that is submitted (orch_judge_typed), by its end,
- * that of the input or Ctrl-D. *ret_later: LIMIT_TYPED_SLICE_MS are over; the same call goes on
+ * that of the input or Ctrl-D. w->is_later: LIMIT_TYPED_SLICE_MS are over; the same call goes on
  * with the same bytes, and `t` is as it was.
  * SY_E_DENIED: none of it may be typed, and what was typed before stands as it was.
  */
 enum sy_code typed_follow(struct typed *t, struct typed_work *w, const char *bytes, size_t n,
-                          bool *ret_later, struct sy_error *err) SY_NODISCARD;
+                          struct sy_error *err) SY_NODISCARD;
 void typed_work_fini(struct typed_work *w);
 /* Is it as before anything was typed? */
 bool typed_is_idle(const struct typed *t);

@@ -10,12 +10,6 @@ character(const struct termios *modes, size_t kind)
     return modes->c_cc[kind] == _POSIX_VDISABLE ? 0 : modes->c_cc[kind];
 }
 
-static bool
-is_same(const unsigned char *a, const unsigned char *b, size_t n)
-{
-    return memcmp(a, b, n) == 0;
-}
-
 /* A letter that somebody has made one of them. */
 static bool
 is_letter(unsigned char c)
@@ -81,5 +75,5 @@ typed_modes(struct typed_modes *ret, int terminal_fd)
         is_common_for_keys(ret) && ret->erase == common.erase && ret->kill == common.kill &&
         ret->word_erase == common.word_erase && ret->next_literal == common.next_literal &&
         ret->end == common.end && ret->ends_line[0] == 0 && ret->ends_line[1] == 0 &&
-        is_same(ret->signals, common.signals, sizeof(common.signals)) && !ret->keeps_returns;
+        memcmp(ret->signals, common.signals, sizeof(common.signals)) == 0 && !ret->keeps_returns;
 }

@@ -228,14 +228,14 @@ typed_work_fini(struct typed_work *w)
 }
 
 enum sy_code
-typed_follow(struct typed *t, struct typed_work *w, const char *bytes, size_t n, bool *ret_later,
+typed_follow(struct typed *t, struct typed_work *w, const char *bytes, size_t n,
              struct sy_error *err)
 {
     const uint64_t until_ns = clock_mono_ns() + LIMIT_TYPED_SLICE_MS * 1000000ULL;
     const uint64_t began_ns = typed_work_ns();
     enum sy_code rc = w->has_begun ? SY_E_OK : begin(w, t);
 
-    *ret_later = false;
+    w->is_later = false;
     if (rc != SY_E_OK) {
         return sy_err_nomem(err);
     }
@@ -244,7 +244,7 @@ typed_follow(struct typed *t, struct typed_work *w, const char *bytes, size_t n,
         const uint64_t took_ns = typed_work_ns() - began_ns;
 
         w->left_ns -= took_ns < w->left_ns ? took_ns : w->left_ns;
-        *ret_later = true;
+        w->is_later = true;
         return SY_E_OK;
     }
     if (rc != SY_E_OK) {

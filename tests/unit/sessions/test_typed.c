@@ -80,16 +80,15 @@ static enum sy_code
 type(struct typed *t, const struct typed_reader *r, const char *text, struct sy_error *err)
 {
     struct typed_work w = {.reader = *r};
-    bool is_later = true;
     enum sy_code rc = SY_E_OK;
 
-    while (rc == SY_E_OK && is_later) {
+    do {
         const uint64_t began_ns = work_ns;
 
-        rc = typed_follow(t, &w, text, strlen(text), &is_later, err);
-        slices += is_later ? 1 : 0;
+        rc = typed_follow(t, &w, text, strlen(text), err);
+        slices += w.is_later ? 1 : 0;
         assert_true(work_ns - began_ns < most_ns);
-    }
+    } while (rc == SY_E_OK && w.is_later);
     typed_work_fini(&w);
     return rc;
 }
@@ -409,7 +408,6 @@ goes_on_later_where_the_judge_takes_long(void **state)
     struct typed_reader r = reader();
     struct typed t;
     struct typed_work w = {.reader = r};
-    bool is_later = false;
 
     typed_init(&t, false);
     work_ns_per_byte = 1000000;
@@ -428,11 +426,11 @@ goes_on_later_where_the_judge_takes_long(void **state)
     /* Until it is over nothing stands there. */
     r.is_over = false;
     assert_int_equal(type(&t, &r, "\r", NULL), SY_E_OK);
-    assert_int_equal(typed_follow(&t, &w, "echo 45678\necho", 15, &is_later, NULL), SY_E_OK);
-    assert_true(is_later);
+    assert_int_equal(typed_follow(&t, &w, "echo 45678\necho", 15, NULL), SY_E_OK);
+    assert_true(w.is_later);
     assert_true(typed_is_idle(&t));
-    assert_int_equal(typed_follow(&t, &w, "echo 45678\necho", 15, &is_later, NULL), SY_E_OK);
-    assert_false(is_later);
+    assert_int_equal(typed_follow(&t, &w, "echo 45678\necho", 15, NULL), SY_E_OK);
+    assert_false(w.is_later);
     assert_int_equal(typed_length(&t), 4);
     typed_work_fini(&w);
     typed_fini(&t);

@@ -77,8 +77,7 @@ follow(struct live *l, struct typed **t, struct typed_work *w, const char *bytes
 static bool
 is_no_command(const struct live *l, const struct live_terminal *t)
 {
-    return t->hides_line && !live_has_typed_ahead(l) &&
-           (t->reads_for_others || !may_be_shell(l, t));
+    return t->hides_line && !t->has_unread && (t->reads_for_others || !may_be_shell(l, t));
 }
 
 bool
@@ -124,7 +123,7 @@ tell_reader(const struct live *l, const struct live_terminal *t, const char *byt
 {
     char name[32] = "";
 
-    if (t->is_waiting && t->is_shell && t->foreground > 0 && !live_has_typed_ahead(l)) {
+    if (t->is_waiting && t->is_shell && t->foreground > 0 && !t->has_unread) {
         bool is_one = true;
 
         for (size_t i = 0; i + 1 < n && is_one; i++) {
@@ -143,7 +142,7 @@ static bool
 is_at_new_prompt(const struct live *l, const struct live_terminal *t)
 {
     return l->prompted_ns > l->typed_ns && t->is_at_prompt && orch_unwritten(l->call) == 0 &&
-           !live_has_typed_ahead(l);
+           !t->has_unread;
 }
 
 void

@@ -151,6 +151,7 @@ void live_state_text(char ret[LIVE_STATE_TEXT], const struct live *l);
 
 /* What its terminal is like. */
 struct live_terminal {
+    bool has_unread;       /* something typed is not read yet; looked at before all else here, */
     bool is_waiting;       /* it waits for input, as far as the kernel tells */
     bool is_at_prompt;     /* a shell or another reader of lines waits at its prompt */
     bool echo_off;         /* what is typed is not shown: a password */
@@ -280,7 +281,6 @@ struct live_wait {
     bool is_beginning; /* it is, and `begin` is to be asked again */
     bool is_cancelled;
     bool saw_running;     /* it was not at its prompt since then */
-    bool was_unheard;     /* something it had written was not read then */
     bool has_more;        /* a prompt may come before the last line was read */
     bool has_scan_failed; /* the search took too much: it may have missed something */
     uint64_t scanned;     /* up to which number of the transcript */

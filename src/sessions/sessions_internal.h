@@ -276,7 +276,7 @@ bool live_tty_hides(const struct live *l, const struct live_terminal *t);
 void live_tty_scan_from(struct live *l, struct live_wait *w, uint64_t seq);
 /* Has anything been written since the last look that the wait looks for? */
 bool live_tty_matches(struct live *l, struct live_wait *w);
-/* Is something that was typed not read yet? */
+/* Is something that was typed not read yet? True in doubt. */
 bool live_has_typed_ahead(const struct live *l);
 /* Its own shell has answered all lines with a prompt, so that it is what waits. */
 bool live_is_at_own_prompt(const struct live *l);

@@ -75,14 +75,13 @@ is_marked_plainly(const struct live *l, const struct live_wait *w, const struct 
            (l->shell == MARKS_SH && !t->reads);
 }
 
-/* Has what was typed been read? On a busy machine neither the kernel, which echoes it, nor the
- * shell may have come to it for longer than a prompt has to be quiet. Without an echo nothing tells
- * of the first. */
+/* Has what was typed been read, and begun to be worked on? A shell that has it may not have echoed
+ * it for longer than a prompt has to be quiet. Of one that echoes nothing, nothing tells. */
 static bool
-is_taken(const struct live *l)
+is_taken(const struct live *l, const struct live_terminal *t)
 {
-    return !live_has_typed_ahead(l) && (l->heard_ns >= l->typed_ns ||
-                                        clock_mono_ns() >= l->typed_ns + LIVE_BLANK_MS * NS_PER_MS);
+    return !t->has_unread && (l->heard_ns >= l->typed_ns ||
+                              clock_mono_ns() >= l->typed_ns + LIVE_BLANK_MS * NS_PER_MS);
 }
 
 /* Who reads lines sets the terminal before the prompt is worked out, and may write it in pieces: it
@@ -109,7 +108,7 @@ static bool
 is_prompted(struct live *l, const struct live_wait *w, const struct live_terminal *t, bool is_quiet)
 {
     bool is_marked = l->prompted_ns >= w->began_ns;
-    bool is_settled = is_quiet && is_taken(l) && !state_works(t->key_reader);
+    bool is_settled = is_quiet && is_taken(l, t) && !state_works(t->key_reader);
 
     if (w->has_more && !is_settled) {
         return false;
@@ -142,14 +141,14 @@ is_at_work(const struct live *l, const struct live_wait *w, const struct live_te
 
 /*
  * A program in a read of its terminal that has read all of it, while nothing is at work behind it,
- * needs no silence to be known by. What it had written before our turn, and we had not read, would
- * pass for the echo of what was typed.
+ * needs no silence to be known by. The order counts: nothing was unread before it was seen to read,
+ * so it sleeps until more is typed; and all that it wrote before that is heard.
  */
 static bool
-is_known_to_read(const struct live *l, const struct live_wait *w, const struct live_terminal *t)
+is_known_to_read(const struct live *l, const struct live_terminal *t)
 {
-    return t->reads && !w->was_unheard && is_taken(l) && orch_unwritten(l->call) == 0 &&
-           !live_has_unheard(l) && !state_group_works(t->foreground);
+    return t->reads && !t->has_unread && orch_unwritten(l->call) == 0 &&
+           !state_group_works(t->foreground) && !live_has_unheard(l);
 }
 
 static bool
@@ -172,7 +171,7 @@ is_met(struct live *l, struct live_wait *w, uint64_t now_ns, enum live_reason *r
         *ret_reason = LIVE_PROMPT;
         return true;
     }
-    if (w->until_input && t.is_waiting && (is_quiet || is_known_to_read(l, w, &t)) &&
+    if (w->until_input && t.is_waiting && (is_quiet || is_known_to_read(l, &t)) &&
         !is_at_work(l, w, &t, now_ns) && !works_out_prompt(l, w, &t)) {
         *ret_reason = LIVE_INPUT;
         return true;
@@ -310,12 +309,11 @@ begin(struct live *l, struct live_wait *w)
 {
     struct live_terminal t;
     bool is_busy = w->until_prompt && live_get_terminal(l, &t) &&
-                   (!t.is_waiting || !is_taken(l) || state_works(t.key_reader));
+                   (!t.is_waiting || !is_taken(l, &t) || state_works(t.key_reader));
 
     if (l->call != NULL) {
         orch_renew_deltas(l->call);
     }
-    w->was_unheard = live_has_unheard(l);
     if (!w->is_beginning) {
         live_tty_scan_from(l, w, w->has_since ? w->since_seq : transcript_unread(l->transcript));
     }

@@ -51,6 +51,8 @@ struct typed_reading {
     enum typed_kind kind;
     struct buf line;
     struct buf block;  /* the lines before it, where they are no whole command yet */
+    size_t here_at;    /* where in the block the word stands that ends its here-document, */
+    size_t here_len;   /* and how long it is; 0: nothing else is known to be missing */
     struct buf starts; /* of size_t: where in the line something may begin that is one by itself */
     struct buf killed; /* what was erased of it last, and a key may bring back */
     size_t given;      /* so much of the line has been read, and can't be taken back */
@@ -230,6 +232,10 @@ const size_t *typed_starts(const struct typed_reading *t, size_t *ret_n);
  */
 enum sy_code typed_judge_line(struct typed_reading *t, const struct typed_reader *r,
                               struct sy_error *err) SY_NODISCARD;
+void typed_drop_block(struct typed_reading *t);
+/* Where the word of a here-document stands that begins in a line; false: it has none, or several,
+ * or one whose word is not plain. (typed_words.c) */
+bool typed_find_here(const char *line, size_t n, size_t *ret_at, size_t *ret_len);
 /* The word before the cursor, as who reads so has it. */
 void typed_erase_word(struct typed_reading *t);
 uint64_t typed_work_ns(void); /* that this thread has done so far */

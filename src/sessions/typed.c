@@ -69,7 +69,7 @@ void
 typed_begin_anew(struct typed *t)
 {
     for (size_t i = 0; i < t->n; i++) {
-        buf_fini(&t->v[i].block);
+        typed_drop_block(&t->v[i]);
         t->v[i].is_loose = false;
         t->v[i].spent_ns = 0;
     }
@@ -252,7 +252,7 @@ edit(struct typed_reading *t, unsigned char c)
         rc = erase(t, c);
         break;
     case TYPED_INTERRUPT: /* Ctrl-C: the line is gone, and all before it */
-        buf_fini(&t->block);
+        typed_drop_block(t);
         buf_fini(&t->killed);
         t->is_loose = false;
         t->spent_ns = 0;

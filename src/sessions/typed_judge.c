@@ -75,9 +75,17 @@ judge_line(const struct typed_reading *t, struct orch_call *call, bool *ret_is_o
     return rc;
 }
 
-/* The block with the line behind it. SY_E_LIMIT: there is no room for both. */
+void
+typed_drop_block(struct typed_reading *t)
+{
+    buf_fini(&t->block);
+    t->here_len = 0;
+}
+
+/* The block with a line behind it. SY_E_LIMIT: there is no room for both. */
 static enum sy_code
-join(struct buf *ret, const struct typed_reading *t, struct sy_error *err)
+join(struct buf *ret, const struct typed_reading *t, const char *line, size_t n,
+     struct sy_error *err)
 {
     enum sy_code rc = buf_add(ret, buf_view(&t->block), t->block.len);
 
@@ -85,50 +93,113 @@ join(struct buf *ret, const struct typed_reading *t, struct sy_error *err)
         rc = buf_add_char(ret, '\n');
     }
     if (rc == SY_E_OK) {
-        rc = buf_add(ret, buf_view(&t->line), t->line.len);
+        rc = buf_add(ret, line, n);
     }
     return rc == SY_E_NOMEM ? sy_err_nomem(err) : rc;
 }
 
 /*
- * The line with the lines before it that it may complete. What can't be held any more is lost to
- * the judge, and with it what is quoted: from there on each line is judged by its pieces too.
+ * Is the block, one line, a command that lacks nothing but its here-document? With the word that
+ * ends that it is a whole one. Until this word comes no line can complete it.
  */
+static enum sy_code
+find_here(struct typed_reading *t, struct orch_call *call, struct sy_error *err)
+{
+    SY_AUTO(buf_fini) struct buf all = {.max = t->block.max};
+    size_t at = 0;
+    size_t n = 0;
+    bool is_open = true;
+    enum sy_code rc = SY_E_OK;
+
+    if (!typed_find_here(buf_view(&t->block), t->block.len, &at, &n)) {
+        return SY_E_OK;
+    }
+    rc = join(&all, t, t->block.data + at, n, err);
+    rc = rc == SY_E_OK ? orch_judge_typed(call, buf_view(&all), &is_open, err) : rc;
+    t->here_at = at;
+    t->here_len = rc == SY_E_OK && !is_open ? n : 0;
+    return rc == SY_E_LIMIT ? SY_E_OK : rc;
+}
+
+/* May the line be the one that ends the here-document? Blanks around the word do, for some. */
+static bool
+may_end_here(const struct typed_reading *t)
+{
+    const char *word = t->block.data + t->here_at;
+    const char *line = buf_view(&t->line);
+    size_t n = t->line.len;
+
+    while (n > 0 && (line[n - 1] == ' ' || line[n - 1] == '\t')) {
+        n--;
+    }
+    return n >= t->here_len && memcmp(line + n - t->here_len, word, t->here_len) == 0;
+}
+
+/* A line of the here-document, which is judged with the one that ends it. SY_E_LIMIT: no room. */
+static enum sy_code
+add_here(struct typed_reading *t, struct sy_error *err)
+{
+    const size_t before = t->block.len;
+    enum sy_code rc = buf_add_char(&t->block, '\n');
+
+    rc = rc == SY_E_OK ? buf_add(&t->block, buf_view(&t->line), t->line.len) : rc;
+    if (rc != SY_E_OK) {
+        t->block.len = before;
+    }
+    return rc == SY_E_NOMEM ? sy_err_nomem(err) : rc;
+}
+
+/* What can't be held any more is lost to the judge, and with it what is quoted: from there on each
+ * line is judged by its pieces too. */
+static enum sy_code
+lose_block(struct typed_reading *t, struct orch_call *call, bool is_open, struct sy_error *err)
+{
+    const bool is_judged = t->is_loose;
+    enum sy_code rc = SY_E_OK;
+
+    t->is_loose = true;
+    typed_drop_block(t);
+    rc = is_judged ? SY_E_OK : judge_loose(buf_view(&t->line), t->line.len, call, err);
+    return rc == SY_E_OK && is_open ? buf_add(&t->block, buf_view(&t->line), t->line.len) : rc;
+}
+
+/* The line with the lines before it that it may complete. */
 static enum sy_code
 judge_block(struct typed_reading *t, struct orch_call *call, bool is_open, struct sy_error *err)
 {
     const bool is_first = t->block.len == 0;
     const uint64_t began_ns = typed_work_ns();
     SY_AUTO(buf_fini) struct buf all = {.max = t->block.max};
+    const bool is_here = t->here_len > 0 && !may_end_here(t);
     bool is_still_open = is_open;
     enum sy_code rc = SY_E_OK;
 
     if (is_first && !is_open) {
-        t->spent_ns = 0;
+        /* Where lines are lost it is no new beginning. */
+        t->spent_ns = t->is_loose ? t->spent_ns : 0;
         return SY_E_OK;
     }
-    rc = join(&all, t, err);
+    rc = is_here ? add_here(t, err) : join(&all, t, buf_view(&t->line), t->line.len, err);
     if (rc == SY_E_LIMIT || (rc == SY_E_OK && t->spent_ns > BLOCK_NS)) {
-        const bool is_judged = t->is_loose;
-
-        t->is_loose = true;
-        buf_fini(&t->block);
-        rc = is_judged ? SY_E_OK : judge_loose(buf_view(&t->line), t->line.len, call, err);
-        return rc == SY_E_OK && is_open ? buf_add(&t->block, buf_view(&t->line), t->line.len) : rc;
+        return lose_block(t, call, is_open, err);
     }
-    if (rc == SY_E_OK && !is_first) {
+    if (is_here || rc != SY_E_OK) {
+        return rc;
+    }
+    if (!is_first) {
         rc = orch_judge_typed(call, buf_view(&all), &is_still_open, err);
         t->spent_ns += typed_work_ns() - began_ns;
     }
     if (rc != SY_E_OK) {
         return rc;
     }
-    buf_fini(&t->block);
-    if (is_still_open) {
-        t->block = all;
-        all = (struct buf){.max = t->block.max};
+    typed_drop_block(t);
+    if (!is_still_open) {
+        return SY_E_OK;
     }
-    return SY_E_OK;
+    t->block = all;
+    all = (struct buf){.max = t->block.max};
+    return is_first ? find_here(t, call, err) : SY_E_OK;
 }
 
 /* Is the time for all that was typed at once over? */
@@ -190,7 +261,7 @@ typed_judge_end(const struct typed_reading *t, const struct typed_reader *r, str
         return rc;
     }
     rc = judge_line(t, r->call, &is_open, err);
-    rc = rc == SY_E_OK ? join(&all, t, err) : rc;
+    rc = rc == SY_E_OK ? join(&all, t, buf_view(&t->line), t->line.len, err) : rc;
     if (rc == SY_E_OK && t->block.len > 0) {
         rc = orch_judge_typed(r->call, buf_view(&all), &is_open, err);
     }

@@ -63,9 +63,10 @@ is_same(const struct typed_reading *a, const struct typed_reading *b)
 
     return !is_between && a->is_cut == b->is_cut && a->is_loose == b->is_loose &&
            a->given == b->given && a->is_quoted == b->is_quoted && a->is_paste == b->is_paste &&
-           a->closing == b->closing && a->has_moved == b->has_moved &&
-           is_same_text(&a->line, &b->line) && is_same_text(&a->block, &b->block) &&
-           is_same_text(&a->starts, &b->starts) && is_same_text(&a->killed, &b->killed);
+           a->closing == b->closing && a->has_moved == b->has_moved && a->here_len == b->here_len &&
+           a->here_at == b->here_at && is_same_text(&a->line, &b->line) &&
+           is_same_text(&a->block, &b->block) && is_same_text(&a->starts, &b->starts) &&
+           is_same_text(&a->killed, &b->killed);
 }
 
 /* Those that have come to the same as the first are no ways of their own any more. */

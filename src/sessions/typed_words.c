@@ -1,4 +1,4 @@
-/* What a Ctrl-W takes away. */
+/* Words of what is typed: that which a Ctrl-W takes away, and that which ends a here-document. */
 #include <string.h>
 
 #include "sessions/sessions_internal.h"
@@ -74,4 +74,46 @@ typed_erase_word(struct typed_reading *t)
     } else {
         erase_word(&t->line);
     }
+}
+
+/* Letters, as few as anybody takes: in other words a shell may read something else. */
+static size_t
+plain_letters(const char *s, size_t n)
+{
+    size_t ret = 0;
+
+    while (ret < n && ((s[ret] >= 'a' && s[ret] <= 'z') || (s[ret] >= 'A' && s[ret] <= 'Z') ||
+                       (s[ret] >= '0' && s[ret] <= '9') || s[ret] == '_')) {
+        ret++;
+    }
+    return ret;
+}
+
+bool
+typed_find_here(const char *line, size_t n, size_t *ret_at, size_t *ret_len)
+{
+    const char *mark = n > 0 ? memmem(line, n, "<<", 2) : NULL;
+    const char *end = line + n;
+    const char *at = mark != NULL ? mark + 2 : end;
+    char quote = '\0';
+
+    if (mark == NULL || memmem(mark + 1, (size_t)(end - mark - 1), "<<", 2) != NULL) {
+        return false;
+    }
+    at += at < end && *at == '-' ? 1 : 0;
+    while (at < end && (*at == ' ' || *at == '\t')) {
+        at++;
+    }
+    if (at < end && (*at == '\'' || *at == '"' || *at == '\\')) {
+        quote = *at++;
+    }
+    *ret_at = (size_t)(at - line);
+    *ret_len = plain_letters(at, (size_t)(end - at));
+    at += *ret_len;
+    if (quote == '\'' || quote == '"') {
+        if (at == end || *at++ != quote) {
+            return false;
+        }
+    }
+    return *ret_len > 0 && (at == end || memchr(" \t;&|<>", *at, 8) != NULL);
 }

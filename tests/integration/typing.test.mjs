@@ -54,7 +54,8 @@ test('a big write holds nobody up and arrives whole (A17)', async (t) => {
   assert.match(all.output, /^q+/);
 });
 
-// None of these is a command that is whole: each is read again in pieces.
+// None of these is a command that is whole: each is read again, with those before it, and in pieces.
+// A word that is not plain ends them, so that they are not known to be a here-document.
 const slow = Array.from({ length: 1000 }, (_, i) => `    if (value[${i}] != 'x${i}') { it's("${i}); }`).join('\n');
 
 test('a paste that takes long to be judged holds nobody up', async (t) => {
@@ -62,7 +63,7 @@ test('a paste that takes long to be judged holds nobody up', async (t) => {
   const of = { tty: true, until: 'prompt', yield_time_ms: 20_000 };
   const shell = await s.tool('exec_command', { command: ['bash', '--norc', '-i'], ...of });
   const other = await s.tool('exec_command', { command: ['bash', '--norc', '-i'], ...of });
-  const paste = s.type(shell.session_id, `cat >/dev/null <<'EOF'\n${slow}\nEOF\necho ar""rived\n`, { pattern: 'arrived', yield_time_ms: 60_000 });
+  const paste = s.type(shell.session_id, `cat >/dev/null <<'E-O-F'\n${slow}\nE-O-F\necho ar""rived\n`, { pattern: 'arrived', yield_time_ms: 60_000 });
 
   assert.equal((await s.tool('shell_command', { command: 'echo ok' })).output, 'ok\n');
   assert.equal((await s.type(other.session_id, 'echo he""re\n', { pattern: 'here' })).reason, 'pattern');
@@ -78,7 +79,7 @@ test('a paste that is being judged can be cancelled, and then nothing of it is t
   const s = await open(t);
   const shell = await s.tool('exec_command', { command: ['bash', '--norc', '-i'], tty: true, until: 'prompt', yield_time_ms: 20_000 });
   const stop = new AbortController();
-  const typed = { session_id: shell.session_id, chars: `cat >/dev/null <<'EOF'\n${slow}\nEOF\n` };
+  const typed = { session_id: shell.session_id, chars: `cat >/dev/null <<'E-O-F'\n${slow}\nE-O-F\n` };
   const paste = s.server.client.callTool({ name: 'write_stdin', arguments: typed }, undefined, { signal: stop.signal });
 
   stop.abort();
@@ -93,7 +94,7 @@ test('a shell at its prompt again has left behind what was no whole command', as
   const harmless = `echo 'one (touch x) "two"'\n`;
 
   assert.equal((await type(harmless)).reason, 'prompt');
-  assert.equal((await type(`cat >/dev/null <<'EOF'\n${slow}\nEOF\n`)).reason, 'prompt');
+  assert.equal((await type(`cat >/dev/null <<'E-O-F'\n${slow}\nE-O-F\n`)).reason, 'prompt');
   assert.equal((await type(harmless)).reason, 'prompt');
   // And what is typed to a program that has ended is no beginning of a command.
   await s.type(shell.session_id, `cat >/dev/null\n`, { until: 'input' });
@@ -321,6 +322,24 @@ test('a command that is typed in several lines is judged as one', async (t) => {
   await s.type(r.session_id, 'echo "a\n');
   assert.match((await s.type(r.session_id, '"; shutdown now\n')).text, refusal);
   assert.match((await s.type(r.session_id, 'b"; echo harmless\n', { until: 'prompt', yield_time_ms: 30_000 })).output, /^a\nb\nharmless$/m);
+});
+
+test('a here-document of a whole file is typed at once, and judged with what ends it', async (t) => {
+  const s = await open(t, forbidden);
+  const shell = await s.tool('exec_command', { command: ['bash', '--norc', '-i'], tty: true, until: 'prompt', yield_time_ms: 20_000 });
+  const type = (chars) => s.type(shell.session_id, chars, { until: 'prompt', yield_time_ms: 60_000 });
+  // It took more than the 5 s that there are when each line was judged with all before it.
+  const text = Array.from({ length: 2200 }, (_, i) => `if (v["${i}"] > (int)'x') {`).join('\n');
+
+  for (const head of ["<<'EOF'", '<<-"EOF"', '<< EOF']) {
+    assert.equal((await type(`cat >text ${head}\n${text}\nEOF\n`)).reason, 'prompt', head);
+    assert.equal(fs.readFileSync(path.join(s.yard.ws, 'text'), 'utf8'), `${text}\n`, head);
+    fs.rmSync(path.join(s.yard.ws, 'text'));
+  }
+  for (const chars of ['cat <<EOF\n$(a; shutdown now)\nEOF\n', 'cat <<EOF\na\nEOF\nshutdown now\n',
+    'cat <<EOF\n$(echo "a\n"; shutdown now\n)\nEOF\n', 'cat <<EOF\na\n\tEOF\nEOF\necho "a\n"; shutdown now\n']) {
+    assert.match((await type(chars)).text, refusal, JSON.stringify(chars));
+  }
 });
 
 test('other keys that run a line count, and what edits none does not', async (t) => {

@@ -30,7 +30,17 @@ clock_gettime(clockid_t clock_id, struct timespec *tp)
     return 0;
 }
 
-/* A judge that forbids "touch" where a command may stand, and takes odd quotes for no script. */
+static bool
+ends_with(const char *text, const char *end)
+{
+    size_t n = strlen(text);
+    size_t m = strlen(end);
+
+    return n >= m && strcmp(text + n - m, end) == 0;
+}
+
+/* A judge that forbids "touch" where a command may stand, and two lines; and takes odd quotes for
+ * no script, nor a here-document without its end. */
 enum sy_code
 orch_judge_typed(struct orch_call *call, const char *line, bool *ret_is_open, struct sy_error *err)
 {
@@ -47,7 +57,8 @@ orch_judge_typed(struct orch_call *call, const char *line, bool *ret_is_open, st
         }
         is_start = *s == ';' || *s == '\n' || (is_start && *s == ' ');
     }
-    *ret_is_open = quotes % 2 == 1 || strstr(line, "<<") != NULL;
+    is_forbidden = is_forbidden || strstr(line, "one\ntwo") != NULL;
+    *ret_is_open = quotes % 2 == 1 || (strstr(line, "<<") != NULL && !ends_with(line, "\nE"));
     return is_forbidden && !*ret_is_open ? sy_err_set(err, SY_E_DENIED, "not typed: forbidden")
                                          : SY_E_OK;
 }
@@ -351,6 +362,55 @@ works_for_the_judge_no_longer_than_it_may(void **state)
     mem_free(ends);
 }
 
+/* Nothing but the line that ends it makes a here-document whole. */
+static void
+reads_a_here_document_once(void **state)
+{
+    (void)state;
+    static const char *const heads[] = {"cat <<E\n", "cat <<-'E' | wc\n", "cat << \"E\">x\n",
+                                        "cat <<\\E; ls\n", "cat >x <<E&\n"};
+    struct typed_reader r = reader();
+    struct typed t;
+
+    for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++) {
+        typed_init(&t, true);
+        assert_int_equal(type(&t, &r, heads[i], NULL), SY_E_OK);
+        work_ns = 0;
+        work_ns_per_byte = 1000;
+        for (int line = 0; line < 5000; line++) {
+            assert_int_equal(type(&t, &r, "some text\n", NULL), SY_E_OK);
+        }
+        /* Each line once, and not the block with it. */
+        assert_true(work_ns == 5000ULL * strlen("some text") * work_ns_per_byte);
+        work_ns_per_byte = 0;
+        assert_int_equal(type(&t, &r, "one\ntwo\n", NULL), SY_E_OK);
+        assert_int_equal(type(&t, &r, "E\n", NULL), SY_E_DENIED);
+        assert_int_equal(type(&t, &r, "\t E \n", NULL), SY_E_OK);
+        typed_fini(&t);
+    }
+}
+
+static void
+judges_what_comes_behind_a_here_document(void **state)
+{
+    (void)state;
+    struct typed_reader r = reader();
+    struct typed t;
+
+    typed_init(&t, true);
+    assert_int_equal(type(&t, &r, "cat <<E\na \"b\nE\n", NULL), SY_E_OK);
+    assert_int_equal(type(&t, &r, "c\"\n\nE\nls \"\n", NULL), SY_E_OK);
+    assert_int_equal(type(&t, &r, "\"; touch x\n", NULL), SY_E_DENIED);
+    typed_fini(&t);
+    /* Not the word that it seems, several of them, and none that is plain. */
+    expect(true, &r, "cat <<EF\none\ntwo\nE\n", SY_E_DENIED);
+    expect(true, &r, "cat <<E <<F\none\ntwo\nE\n", SY_E_DENIED);
+    expect(true, &r, "cat <<$E\none\ntwo\nE\n", SY_E_DENIED);
+    expect(true, &r, "cat <<'E\none\ntwo\nE\n", SY_E_DENIED);
+    expect(true, &r, "cat <<\none\ntwo\nE\n", SY_E_DENIED);
+    expect(true, &r, "cat <<E\none\ntwo\nE", SY_E_OK);
+}
+
 static void
 judges_from_each_place_where_a_write_began(void **state)
 {
@@ -475,6 +535,8 @@ main(void)
         cmocka_unit_test(refuses_a_line_that_it_can_not_hold),
         cmocka_unit_test(works_for_the_judge_no_longer_than_it_may),
         cmocka_unit_test(judges_each_line_of_a_block_that_it_can_not_hold),
+        cmocka_unit_test(reads_a_here_document_once),
+        cmocka_unit_test(judges_what_comes_behind_a_here_document),
         cmocka_unit_test(judges_from_each_place_where_a_write_began),
         cmocka_unit_test(parts_no_word_where_quotes_stand_in_it),
         cmocka_unit_test(goes_on_later_where_the_judge_takes_long),

@@ -194,7 +194,7 @@ def within_reach(program, public):
 
 
 def run_node_with(program, files, args, env):
-    env = {**env, "SHELLYARD": program}
+    env = {**env, "SHELLYARD": program, "TESTS_BUILD": os.path.abspath(args.build)}
     # What changes the whole machine for its time runs while nothing else does.
     alone = [[f] for f in files if f.endswith(".alone.test.mjs")]
     others = [f for f in files if [f] not in alone]

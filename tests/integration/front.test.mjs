@@ -243,7 +243,8 @@ test('exec leaves no process behind when it hands over', limit, async (t) => {
 });
 
 test('what `make install` puts in place is found there, and works', limit, (t) => {
-  const build = path.dirname(program);
+  // The program may be a copy that other users reach.
+  const build = process.env.TESTS_BUILD ?? path.dirname(program);
   if (!mustRun(t, fs.existsSync(path.join(build, 'build.ninja')), `${build} is no build directory`)) {
     return;
   }

@@ -5,7 +5,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
-import { call, makeYard, mustRun, program, STUCK_MS, waitFor } from './lib/client.mjs';
+import { call, makeYard, mustRun, program, readProc, STUCK_MS, waitFor } from './lib/client.mjs';
 import { says, startAsked } from './lib/person.mjs';
 import { openProto } from './lib/proto.mjs';
 import { hasSystem, underSystem } from './lib/system.mjs';
@@ -39,13 +39,7 @@ async function open(t, { hooks, more, ...options }) {
 
 /** Processes of any environment that wait for that many seconds: a number nobody else has. */
 function sleepers(seconds) {
-  return fs.readdirSync('/proc').filter((name) => /^\d+$/.test(name)).filter((name) => {
-    try {
-      return fs.readFileSync(`/proc/${name}/cmdline`, 'latin1') === `sleep\0${seconds}\0`;
-    } catch {
-      return false; // ended meanwhile
-    }
-  });
+  return fs.readdirSync('/proc').filter((name) => /^\d+$/.test(name)).filter((name) => readProc(name, 'cmdline') === `sleep\0${seconds}\0`);
 }
 let naps = 0;
 function nap() {

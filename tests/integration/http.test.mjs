@@ -9,7 +9,7 @@ import https from 'node:https';
 import net from 'node:net';
 import path from 'node:path';
 import { test } from 'node:test';
-import { has, listen, makeYard, mustRun, program, waitFor } from './lib/client.mjs';
+import { has, listen, makeYard, mustRun, program, readProc, waitFor } from './lib/client.mjs';
 
 const top = path.dirname(program);
 const driver = path.join(top, 'tests/integration/http_driver');
@@ -210,15 +210,6 @@ test('the proxy is the one of the usual variables, and no other', async (t) => {
   assert.equal((await post(target, { env: { http_proxy: proxy, no_proxy: '127.0.0.1' } })).body.toString(), 'directly');
   assert.equal((await post(target, { env: { HTTP_PROXY: proxy } })).body.toString(), 'directly');
 });
-
-/** A file of /proc, or '' where the process is gone or, not being root, we may not look. */
-function readProc(pid, name) {
-  try {
-    return fs.readFileSync(`/proc/${pid}/${name}`, 'latin1');
-  } catch {
-    return '';
-  }
-}
 
 test('no secret stands in the program\'s arguments or environment', async (t) => {
   const seen = [];

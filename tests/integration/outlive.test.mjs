@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import test from 'node:test';
 
-import { call, makeYard, startMcp, STUCK_MS, waitFor } from './lib/client.mjs';
+import { call, hasEnded, makeYard, startMcp, STUCK_MS, waitFor } from './lib/client.mjs';
 import { ask, clientsOf, hostsOf, startDaemon } from './lib/daemon.mjs';
 
 const limit = { timeout: STUCK_MS };
@@ -14,7 +14,6 @@ const start = (server, more = {}) => tool(server, 'exec_command', {
   cmd: 'bash --norc -i', tty: true, session_id: 'work', until: 'prompt', ...more,
 });
 const type = (server, chars, until = 'prompt') => tool(server, 'write_stdin', { session_id: 'work', chars, until });
-const hasGone = (pid) => waitFor(() => !fs.existsSync(`/proc/${pid}`) || fs.readFileSync(`/proc/${pid}/stat`, 'latin1').includes(') Z '), `process ${pid} has ended`);
 
 test('a terminal outlives its client, and the next client of the place goes on with it', limit, async (t) => {
   const yard = makeYard();
@@ -72,7 +71,7 @@ test('a terminal outlives the daemon killed by -9: listed, its screen there, typ
   assert.equal(dead.status, 'cancelled');
   assert.equal(ask(yard, ['serve', '--stop']).status, 0);
   assert.equal((await two.ended).code, 0);
-  await hasGone(found.host);
+  await hasEnded(found.host);
 });
 
 test('who comes before the host knows that its client was killed has its terminal as well', limit, async (t) => {
@@ -86,7 +85,7 @@ test('who comes before the host knows that its client was killed has its termina
     const [{ host }] = clientsOf(yard);
     process.kill(host, 'SIGSTOP');
     process.kill(first.pid, 'SIGKILL');
-    await hasGone(first.pid);
+    await hasEnded(first.pid);
     const before = asked();
     const opening = open(yard);
     await waitFor(() => asked() > before, 'the daemon asks');

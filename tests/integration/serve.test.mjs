@@ -7,7 +7,7 @@ import path from 'node:path';
 import test from 'node:test';
 
 import {
-  call, has, hasFull, makeYard, mustRun, openFront, processesOf, program, startMcp, STUCK_MS, testPath, waitFor,
+  call, has, hasEnded, hasFull, makeYard, mustRun, openFront, processesOf, program, startMcp, STUCK_MS, testPath, waitFor,
 } from './lib/client.mjs';
 import { ask, clientsOf, daemonEnv, frame, hostsOf, knocker, say, socketOf, startDaemon } from './lib/daemon.mjs';
 
@@ -130,7 +130,7 @@ test('without a daemon a host ends with its last client', limit, async (t) => {
   daemon.child.kill('SIGKILL');
   await daemon.ended;
   await server.close();
-  await waitFor(() => !fs.existsSync(`/proc/${host}`) || fs.readFileSync(`/proc/${host}/stat`, 'latin1').includes(') Z '), 'the host has ended');
+  await hasEnded(host);
   assert.deepEqual(fs.readdirSync(path.dirname(socketOf(yard))).filter((name) => name.startsWith('host.')), []);
 });
 
@@ -268,7 +268,7 @@ test('list, kill, status and stop tell what they did, and what is missing', limi
   assert.equal((await client.ended).code, 0);
   await isGone(yard.mark, [pid]);
   assert.match(ask(yard, ['serve', '--stop']).stdout, new RegExp(`^stopping: process ${pid}, version \\d`));
-  await waitFor(() => !fs.existsSync(`/proc/${pid}`) || fs.readFileSync(`/proc/${pid}/stat`, 'latin1').includes(') Z '), 'it has ended');
+  await hasEnded(pid);
 });
 
 test('with --exit-empty the daemon ends with its last client', limit, async (t) => {

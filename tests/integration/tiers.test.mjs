@@ -6,7 +6,7 @@ import path from 'node:path';
 import { spawnSync } from 'node:child_process';
 import test from 'node:test';
 import {
-  call, eachFront, execCli, makeYard, mustRun, openFront, processesOf, program, startMcp, textOf, waitFor,
+  call, eachFront, execCli, makeYard, mustRun, openFront, processesOf, program, readProc, startMcp, textOf, waitFor,
 } from './lib/client.mjs';
 
 const build = path.dirname(program);
@@ -275,7 +275,7 @@ eachFront('protected names hold in the full tier, and nothing is left of what ho
   const other = front.run('touch started; while [ ! -e go ]; do sleep 0.01; done; (echo x >> .git/config) 2>&1; cat .git/config', { timeoutMs: 60_000 });
   await waitFor(() => fs.existsSync(path.join(yard.ws, 'started')), 'the command runs');
   git('config', 'user.name', 'somebody');
-  const isHeld = ({ pid }) => fs.readFileSync(`/proc/${pid}/mountinfo`, 'utf8').includes(`${yard.ws}/.git/config `);
+  const isHeld = ({ pid }) => readProc(pid, 'mountinfo').includes(`${yard.ws}/.git/config `);
   await waitFor(() => processesOf(yard.mark).filter((p) => p.cmdline.includes('started')).some(isHeld), 'it is held again');
   fs.writeFileSync(path.join(yard.ws, 'go'), '');
   assert.match((await other).output, /Read-only file system[^]*name = somebody/);

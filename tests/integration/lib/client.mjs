@@ -154,6 +154,20 @@ function withoutSpares(all, servers) {
   return found.filter((p) => !spares.has(p.pid));
 }
 
+/** A file of a process in /proc, or '' where that is gone or, not being root, we may not look. */
+export function readProc(pid, name) {
+  try {
+    return fs.readFileSync(`/proc/${pid}/${name}`, 'latin1');
+  } catch {
+    return '';
+  }
+}
+
+/** Resolves when a process has ended, whoever has yet to wait for it. */
+export function hasEnded(pid) {
+  return waitFor(() => /^(?:$|.*\) [ZX] )/s.test(readProc(pid, 'stat')), `process ${pid} has ended`);
+}
+
 /**
  * Live processes that have TEST_MARK=`mark` in their environment, as
  * [{pid, cmdline, comm, parent}]; `except` are process ids that don't count

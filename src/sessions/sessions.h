@@ -163,7 +163,8 @@ struct live_terminal {
     pid_t key_reader;      /* process group in the foreground that reads keys; 0: lines are read */
     bool draws;            /* it uses the whole screen */
     bool leads;            /* its first program is in the foreground, and what is typed is shown */
-    bool reads;            /* the foreground is in a read of it, */
+    bool reads;            /* lines are read, and the foreground is in a read of it, */
+    bool reads_alone;      /* and waits for nothing else, */
     bool reads_for_others; /* of a shell, and no command: its `read`, */
     bool may_read;         /* or the kernel does not tell */
 };

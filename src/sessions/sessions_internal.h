@@ -6,6 +6,7 @@
 #include "base/limits.h"
 #include "sessions/sessions.h"
 #include "sessions/transcript.h"
+#include "terminal/state.h"
 #include "terminal/terminal.h"
 
 /* What is left of a session that was forgotten. */
@@ -286,6 +287,8 @@ bool live_tty_matches(struct live *l, struct live_wait *w);
 bool live_has_typed_ahead(const struct live *l);
 /* Its own shell has answered all lines with a prompt, so that it is what waits. */
 bool live_is_at_own_prompt(const struct live *l);
+/* Of one that reads keys: is it in a read of its terminal, and waits for nothing else? */
+enum state_answer live_reads_keys(const struct live_terminal *t, bool *ret_alone);
 /* Is something that it wrote not read yet? */
 bool live_has_unheard(const struct live *l);
 

@@ -158,6 +158,14 @@ live_has_unheard(const struct live *l)
     return master >= 0 && poll(&p, 1, 0) > 0 && (p.revents & POLLIN) != 0;
 }
 
+enum state_answer
+live_reads_keys(const struct live_terminal *t, bool *ret_alone)
+{
+    *ret_alone = false;
+    return t->name[0] != '\0' ? state_group_reads(t->key_reader, t->name, orch_peek, ret_alone)
+                              : STATE_UNKNOWN;
+}
+
 uint64_t
 live_seen(const struct live *l)
 {
@@ -230,7 +238,7 @@ look_closer(struct state_facts *facts, const char *name, const struct live *l)
     bool is_password = facts->canonical && !facts->echo;
 
     if (facts->canonical && name[0] != '\0') {
-        facts->reads = state_group_reads(facts->foreground, name, orch_peek);
+        facts->reads = state_group_reads(facts->foreground, name, orch_peek, &facts->reads_alone);
         facts->reads_commands = facts->reads == STATE_YES
                                     ? state_reads_commands(facts->foreground, name)
                                     : STATE_UNKNOWN;
@@ -278,6 +286,7 @@ live_get_terminal(const struct live *l, struct live_terminal *ret)
     ret->is_shell = facts.is_shell_line;
     ret->key_reader = facts.canonical ? 0 : facts.foreground;
     ret->reads = facts.reads == STATE_YES;
+    ret->reads_alone = facts.reads_alone;
     ret->reads_for_others = facts.reads_commands == STATE_NO;
     ret->may_read = facts.reads != STATE_NO;
     ret->leads = facts.foreground != 0 && facts.foreground == facts.shell && facts.echo;

@@ -462,11 +462,11 @@ follow_line(struct typed_reading *t, const struct typed_reader *r, char c, struc
     return SY_E_OK;
 }
 
-/* Alt-A of zsh: the line is run, and stays. */
+/* Alt-A of zsh: the line is run, and stays. No such letter is farther behind: Up is one. */
 static bool
 is_accept_and_hold(const struct typed_reading *t, char c)
 {
-    return t->escape == 0x1B && (c == 'a' || c == 'A');
+    return t->escape == 0x1B && t->escaped == 0 && (c == 'a' || c == 'A');
 }
 
 enum sy_code

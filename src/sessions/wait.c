@@ -98,17 +98,50 @@ works_out_prompt(const struct live *l, const struct live_wait *w, const struct l
 }
 
 /*
+ * A program in a read of its terminal that has read all of it, while nothing is at work behind it,
+ * needs no silence to be known by, where it waits for nothing else and so will write no more. The
+ * order counts: nothing was unread before it was seen to read, so it sleeps until more is typed;
+ * and all that it wrote before that is heard.
+ */
+static bool
+is_known_to_read(const struct live *l, const struct live_terminal *t)
+{
+    bool is_alone = t->reads_alone;
+
+    if (t->has_unread || orch_unwritten(l->call) > 0) {
+        return false;
+    }
+    if (t->key_reader != 0 && live_reads_keys(t, &is_alone) != STATE_YES) {
+        return false;
+    }
+    return is_alone && !state_group_works(t->foreground) && !live_has_unheard(l);
+}
+
+/* A program that reads keys sets its terminal for them at its beginning, before it reads, and may
+ * have to wait for what it shows: `man`. One whose waiting we do not see is believed after a while.
+ */
+static bool
+has_yet_to_read(const struct live_wait *w, const struct live_terminal *t, uint64_t now_ns)
+{
+    bool ignored = false;
+
+    return t->key_reader != 0 && !t->is_shell && now_ns < w->began_ns + LIVE_BLANK_MS * NS_PER_MS &&
+           live_reads_keys(t, &ignored) == STATE_NO;
+}
+
+/*
  * A mark tells of a prompt at once (marks.c). Without marks one counts when the terminal was seen
- * otherwise since our turn began and stands behind a text. Else it must have been quiet for a
- * moment: what was typed may not have been read yet, and its echo comes from the prompt before. So
- * it must where a line is not the first that the shell reads, and nothing be unread: each but the
- * last may have a prompt of its own.
+ * otherwise since our turn began and stands behind a text. Else it must be known to read, or have
+ * been quiet for a moment: what was typed may not have been read yet, and its echo comes from the
+ * prompt before. So it must where a line is not the first that the shell reads, and nothing be
+ * unread: each but the last may have a prompt of its own.
  */
 static bool
 is_prompted(struct live *l, const struct live_wait *w, const struct live_terminal *t, bool is_quiet)
 {
     bool is_marked = l->prompted_ns >= w->began_ns;
-    bool is_settled = is_quiet && is_taken(l, t) && !state_works(t->key_reader);
+    bool is_settled = is_quiet ? is_taken(l, t) && !state_works(t->key_reader)
+                               : t->is_at_prompt && l->prompted_ns == 0 && is_known_to_read(l, t);
 
     if (w->has_more && !is_settled) {
         return false;
@@ -139,18 +172,6 @@ is_at_work(const struct live *l, const struct live_wait *w, const struct live_te
            state_works(t->key_reader);
 }
 
-/*
- * A program in a read of its terminal that has read all of it, while nothing is at work behind it,
- * needs no silence to be known by. The order counts: nothing was unread before it was seen to read,
- * so it sleeps until more is typed; and all that it wrote before that is heard.
- */
-static bool
-is_known_to_read(const struct live *l, const struct live_terminal *t)
-{
-    return t->reads && !t->has_unread && orch_unwritten(l->call) == 0 &&
-           !state_group_works(t->foreground) && !live_has_unheard(l);
-}
-
 static bool
 is_met(struct live *l, struct live_wait *w, uint64_t now_ns, enum live_reason *ret_reason,
        uint64_t *ret_next)
@@ -171,17 +192,17 @@ is_met(struct live *l, struct live_wait *w, uint64_t now_ns, enum live_reason *r
         *ret_reason = LIVE_PROMPT;
         return true;
     }
-    if (w->until_input && t.is_waiting && (is_quiet || is_known_to_read(l, &t)) &&
+    if (w->until_input && t.is_waiting &&
+        (is_quiet ? !has_yet_to_read(w, &t, now_ns) : is_known_to_read(l, &t)) &&
         !is_at_work(l, w, &t, now_ns) && !works_out_prompt(l, w, &t)) {
         *ret_reason = LIVE_INPUT;
         return true;
     }
-    /* The kernel tells of no change: while a line is waited for, we look again. What has drawn its
+    /* The kernel tells of no change: while input is waited for, we look again. What has drawn its
      * prompt sleeps within the same millisecond. */
-    *ret_next = is_quiet                              ? now_ns + LIVE_LOOK_MS * NS_PER_MS
-                : w->until_input && t.key_reader == 0 ? now_ns + NS_PER_MS / 2
-                                                      : quiet_ns;
-    if (!is_quiet && w->until_prompt && t.is_at_prompt && !t.is_shell) {
+    *ret_next = is_quiet ? now_ns + LIVE_LOOK_MS * NS_PER_MS : quiet_ns;
+    if (!is_quiet && (w->until_input || (w->until_prompt && t.is_at_prompt &&
+                                         (!t.is_shell || l->prompted_ns == 0)))) {
         *ret_next = now_ns + LIVE_SOON_MS * NS_PER_MS;
     }
     return false;

@@ -27,7 +27,8 @@ struct state_facts {
     bool canonical;                   /* lines, not keys */
     pid_t foreground;                 /* process group; 0: unknown */
     pid_t shell;                      /* process group of the session's first program */
-    enum state_answer reads;          /* is the foreground in a read of the terminal? */
+    enum state_answer reads;          /* is the foreground in a read of the terminal, */
+    bool reads_alone;                 /* and waits for nothing else (state_reads_terminal)? */
     enum state_answer reads_commands; /* state_reads_commands of the foreground */
     bool asks_password;               /* state_asks_password of the last line */
     bool is_shell_line; /* a shell is in the foreground: what stands there may have been typed */
@@ -61,13 +62,17 @@ typedef int state_peek_fn(pid_t pid, uintptr_t there, void *ret, size_t n);
  * tell (another user's process, one that may not be traced, a kernel without that file), and for
  * one that waits for several descriptors by poll or select where `peek` is NULL or fails. It waits
  * for the terminal if that is one of them. Each thread is looked at, up to LIMIT_STATE_THREADS;
- * with more it is STATE_UNKNOWN, not no. What it saw may be over when it returns.
+ * with more it is STATE_UNKNOWN, not no. What it saw may be over when it returns. Alone: it is its
+ * first thread, and waits for nothing else, so that what comes from it comes by what is typed
+ * (NULL: not asked).
  */
-enum state_answer state_reads_terminal(pid_t pid, const char *name, state_peek_fn *peek);
-/* The same of a process group's leader and all that it has started, up to LIMIT_STATE_PROCESSES,
- * the nearest first: a shell that runs a script waits for the one that reads. Who is in the
- * background is in no read of a terminal. */
-enum state_answer state_group_reads(pid_t leader, const char *name, state_peek_fn *peek);
+enum state_answer state_reads_terminal(pid_t pid, const char *name, state_peek_fn *peek,
+                                       bool *ret_alone);
+/* The same of a process group's leader, of those beside it in the group, as in a pipeline, and of
+ * all that they have started, up to LIMIT_STATE_PROCESSES, the nearest first: a shell that runs a
+ * script waits for the one that reads. Who is in the background is in no read of a terminal. */
+enum state_answer state_group_reads(pid_t leader, const char *name, state_peek_fn *peek,
+                                    bool *ret_alone);
 /*
  * Does this process, a shell without a line editor, wait for a command on the terminal `name`?
  * STATE_NO: what it reads is for its own `read` and the like. The kernel tells them apart by how
@@ -82,8 +87,8 @@ enum state_answer state_reads_commands(pid_t pid, const char *name);
  * stopped or gone.
  */
 bool state_works(pid_t pid);
-/* The same of a group's leader, of what it has started and of those beside it, as in a pipeline.
- * True where there are too many to look at. */
+/* The same of those in a pipeline with a group's leader, and of what they have started. True where
+ * there are too many to look at. */
 bool state_group_works(pid_t leader);
 /* Does this process, the leader of its group, wait for one in its group that it has started itself?
  * A shell with job control gives each command that is typed a group of its own: what is in its own

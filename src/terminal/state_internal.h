@@ -12,9 +12,14 @@ enum state_answer state_is_terminal(pid_t pid, unsigned fd, const char *name);
 
 /* Is it a system call that waits for several descriptors (poll, select, epoll)? */
 bool state_waits_for_many(uint64_t number);
+/* Who waits, and whether it is for nothing but the terminal. */
+struct state_waiter {
+    pid_t pid;
+    bool is_alone;
+};
 /* Is the terminal one of those that such a call waits for? `arguments`: as in /proc/PID/syscall. */
-enum state_answer state_waits_for(pid_t pid, uint64_t number, const char *arguments,
-                                  const char *name, state_peek_fn *peek);
+enum state_answer state_waits_for(struct state_waiter *waiter, uint64_t number,
+                                  const char *arguments, const char *name, state_peek_fn *peek);
 
 /* A file below /proc, as far as there is room. */
 bool state_read_file(char *ret, size_t size, const char *path);

@@ -55,7 +55,7 @@ state_is_terminal(pid_t pid, unsigned fd, const char *name)
 
 /* "NUMBER 0xARG1 0xARG2 ...", or "running". */
 static enum state_answer
-by_call(pid_t pid, char *text, const char *name, state_peek_fn *peek)
+by_call(struct state_waiter *waiter, char *text, const char *name, state_peek_fn *peek)
 {
     uint64_t number = 0;
     unsigned fd = 0;
@@ -69,7 +69,7 @@ by_call(pid_t pid, char *text, const char *name, state_peek_fn *peek)
         return STATE_UNKNOWN; /* -1: in no call, but not running either */
     }
     if (state_waits_for_many(number)) {
-        return state_waits_for(pid, number, end + 1, name, peek);
+        return state_waits_for(waiter, number, end + 1, name, peek);
     }
     if (number != SYS_read && number != SYS_readv) {
         return STATE_NO;
@@ -77,7 +77,8 @@ by_call(pid_t pid, char *text, const char *name, state_peek_fn *peek)
     if (!to_number(&fd, end + 1)) {
         return STATE_UNKNOWN;
     }
-    return state_is_terminal(pid, fd, name);
+    waiter->is_alone = true;
+    return state_is_terminal(waiter->pid, fd, name);
 }
 
 bool
@@ -134,8 +135,16 @@ list_threads(pid_t *ret, size_t max, pid_t pid, bool *ret_is_cut)
     return n;
 }
 
+static void
+tell_alone(bool *ret_alone, bool is_alone)
+{
+    if (ret_alone != NULL) {
+        *ret_alone = is_alone;
+    }
+}
+
 enum state_answer
-state_reads_terminal(pid_t pid, const char *name, state_peek_fn *peek)
+state_reads_terminal(pid_t pid, const char *name, state_peek_fn *peek, bool *ret_alone)
 {
     pid_t threads[LIMIT_STATE_THREADS];
     char text[256];
@@ -143,17 +152,20 @@ state_reads_terminal(pid_t pid, const char *name, state_peek_fn *peek)
     enum state_answer ret = STATE_NO;
     size_t n = 0;
 
+    tell_alone(ret_alone, false);
     if (!read_call(text, sizeof(text), pid)) {
         return STATE_UNKNOWN;
     }
     n = list_threads(threads, LIMIT_STATE_THREADS, pid, &is_cut);
     for (size_t i = 0; i < n; i++) {
+        struct state_waiter waiter = {.pid = threads[i]};
         /* One that has ended meanwhile reads nothing. */
         enum state_answer one = i == 0 || read_call(text, sizeof(text), threads[i])
-                                    ? by_call(threads[i], text, name, peek)
+                                    ? by_call(&waiter, text, name, peek)
                                     : STATE_NO;
 
         if (one == STATE_YES) {
+            tell_alone(ret_alone, i == 0 && waiter.is_alone);
             return one;
         }
         ret = one == STATE_UNKNOWN ? one : ret;
@@ -238,8 +250,9 @@ state_reads_commands(pid_t pid, const char *name)
     unsigned wanted = read_call(text, sizeof(text), pid) ? wanted_bytes(text) : 0;
 
     const bool is_own = wanted > 0 && reads_own_input(pid, text);
+    struct state_waiter waiter = {.pid = pid};
 
-    if (wanted == 0 || by_call(pid, text, name, NULL) != STATE_YES) {
+    if (wanted == 0 || by_call(&waiter, text, name, NULL) != STATE_YES) {
         return STATE_UNKNOWN;
     }
     if (state_is_program(pid, "dash")) {
@@ -299,24 +312,6 @@ state_add_children(struct state_looks *todo, pid_t pid, unsigned depth)
     }
 }
 
-enum state_answer
-state_group_reads(pid_t leader, const char *name, state_peek_fn *peek)
-{
-    struct state_looks todo = {.pids = {leader}, .n = 1};
-    enum state_answer ret = STATE_NO;
-
-    for (size_t i = 0; i < todo.n; i++) {
-        enum state_answer one = state_reads_terminal(todo.pids[i], name, peek);
-
-        if (one == STATE_YES) {
-            return one;
-        }
-        ret = one == STATE_UNKNOWN ? one : ret;
-        state_add_children(&todo, todo.pids[i], todo.depths[i] + 1);
-    }
-    return todo.is_cut ? STATE_UNKNOWN : ret;
-}
-
 /* What is behind the name in "PID (NAME) STATE PARENT GROUP ...": the name may hold anything, a
  * parenthesis as well. NULL: the kernel does not tell. */
 const char *
@@ -342,21 +337,83 @@ state_works(pid_t pid)
     return state != NULL && (state[0] == 'R' || state[0] == 'D') && state[1] == ' ';
 }
 
+/* Of "STATE PARENT GROUP ...": the parent and the group; 0: not known. */
+static void
+read_kin(pid_t pid, pid_t *ret_parent, pid_t *ret_group)
+{
+    char text[128];
+    const char *stat = state_read_stat(text, sizeof(text), pid);
+    char *at = text + (stat != NULL ? stat - text : 0);
+    pid_t found[2] = {0, 0};
+
+    for (size_t i = 0; i < 2 && stat != NULL && (at = strchr(at, ' ')) != NULL; i++) {
+        char *end = strchr(++at, ' ');
+        uint64_t number = 0;
+
+        if (end == NULL) {
+            break;
+        }
+        *end = '\0';
+        found[i] = str_to_u64(&number, at, 1, INT32_MAX) ? (pid_t)number : 0;
+        *end = ' ';
+    }
+    *ret_parent = found[0];
+    *ret_group = found[1];
+}
+
+/* The leader of a group, and those beside it, as in a pipeline: its parent's other children in that
+ * group. */
+static void
+add_pipeline(struct state_looks *todo, pid_t leader)
+{
+    struct state_looks near = {.n = 0};
+    pid_t parent = 0;
+    pid_t group = 0;
+
+    todo->pids[todo->n++] = leader;
+    read_kin(leader, &parent, &group);
+    if (parent <= 0) {
+        return;
+    }
+    state_add_children(&near, parent, 1);
+    todo->is_cut = todo->is_cut || near.is_cut;
+    for (size_t i = 0; i < near.n && todo->n < LIMIT_STATE_PROCESSES; i++) {
+        pid_t other = 0;
+
+        read_kin(near.pids[i], &parent, &other);
+        if (near.pids[i] != leader && other == group) {
+            todo->depths[todo->n] = 0;
+            todo->pids[todo->n++] = near.pids[i];
+        }
+    }
+}
+
+enum state_answer
+state_group_reads(pid_t leader, const char *name, state_peek_fn *peek, bool *ret_alone)
+{
+    struct state_looks todo = {.n = 0};
+    enum state_answer ret = STATE_NO;
+
+    tell_alone(ret_alone, false);
+    add_pipeline(&todo, leader);
+    for (size_t i = 0; i < todo.n; i++) {
+        enum state_answer one = state_reads_terminal(todo.pids[i], name, peek, ret_alone);
+
+        if (one == STATE_YES) {
+            return one;
+        }
+        ret = one == STATE_UNKNOWN ? one : ret;
+        state_add_children(&todo, todo.pids[i], todo.depths[i] + 1);
+    }
+    return todo.is_cut ? STATE_UNKNOWN : ret;
+}
+
 bool
 state_group_works(pid_t leader)
 {
-    struct state_looks todo = {.pids = {leader}, .n = 1};
-    char text[128];
-    const char *state = state_read_stat(text, sizeof(text), leader);
-    uint64_t parent = 0;
+    struct state_looks todo = {.n = 0};
 
-    /* "S PARENT GROUP": who stands beside it in a pipeline is its parent's child. */
-    if (state != NULL && state[0] != '\0' && strchr(state + 2, ' ') != NULL) {
-        *strchr(state + 2, ' ') = '\0';
-        if (str_to_u64(&parent, state + 2, 1, INT32_MAX)) {
-            state_add_children(&todo, (pid_t)parent, 1);
-        }
-    }
+    add_pipeline(&todo, leader);
     for (size_t i = 0; i < todo.n; i++) {
         if (state_works(todo.pids[i])) {
             return true;

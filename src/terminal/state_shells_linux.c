@@ -270,7 +270,7 @@ state_may_read_commands(pid_t root, pid_t foreground, const char *name)
             has_script = read_input(input, sizeof(input), pid);
         }
         has_reader =
-            has_reader || (has_script && state_reads_terminal(pid, input, NULL) == STATE_YES);
+            has_reader || (has_script && state_reads_terminal(pid, input, NULL, NULL) == STATE_YES);
     }
     return todo.is_cut || todo.n == LIMIT_STATE_PROCESSES || (has_script && !has_reader);
 }

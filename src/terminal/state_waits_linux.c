@@ -71,70 +71,92 @@ read_arguments(uint64_t ret[2], const char *text)
     return true;
 }
 
-/* One more descriptor that is waited for: yes is for good, and doubt outweighs no. */
-static enum state_answer
-with(enum state_answer before, pid_t pid, unsigned fd, const char *name)
-{
-    enum state_answer one = before == STATE_YES ? before : state_is_terminal(pid, fd, name);
+/* What is waited for, so far. */
+struct waits {
+    enum state_answer terminal; /* yes is for good, and doubt outweighs no */
+    bool has_others;
+};
 
-    return one == STATE_NO ? before : one;
+/* One more descriptor that is waited for. */
+static void
+add(struct waits *w, pid_t pid, unsigned fd, const char *name)
+{
+    if (w->terminal == STATE_YES && w->has_others) {
+        return;
+    }
+
+    enum state_answer one = state_is_terminal(pid, fd, name);
+
+    w->has_others = w->has_others || one != STATE_YES;
+    if (one != STATE_NO && w->terminal != STATE_YES) {
+        w->terminal = one;
+    }
 }
 
-static enum state_answer
+static const struct waits unknown = {.terminal = STATE_UNKNOWN, .has_others = true};
+
+/* Nothing yet, of so many. */
+static struct waits
+up_to(uint64_t n)
+{
+    return n <= WAITS_FDS ? (struct waits){.terminal = STATE_NO} : unknown;
+}
+
+static struct waits
 by_poll(pid_t pid, const uint64_t arguments[2], const char *name, state_peek_fn *peek)
 {
     struct pollfd fds[WAITS_FDS];
     size_t n = arguments[1] < WAITS_FDS ? (size_t)arguments[1] : WAITS_FDS;
-    enum state_answer ret = arguments[1] <= WAITS_FDS ? STATE_NO : STATE_UNKNOWN;
+    struct waits ret = up_to(arguments[1]);
 
     if (n > 0 && peek(pid, (uintptr_t)arguments[0], fds, n * sizeof(fds[0])) != 0) {
-        return STATE_UNKNOWN;
+        return unknown;
     }
     for (size_t i = 0; i < n; i++) {
         if (fds[i].fd >= 0 && ((unsigned)fds[i].events & (POLLIN | POLLRDNORM)) != 0) {
-            ret = with(ret, pid, (unsigned)fds[i].fd, name);
+            add(&ret, pid, (unsigned)fds[i].fd, name);
         }
     }
     return ret;
 }
 
-static enum state_answer
+static struct waits
 by_select(pid_t pid, const uint64_t arguments[2], const char *name, state_peek_fn *peek)
 {
     unsigned char set[WAITS_FDS / 8] = {0};
     size_t n = arguments[0] < WAITS_FDS ? (size_t)arguments[0] : WAITS_FDS;
-    enum state_answer ret = arguments[0] <= WAITS_FDS ? STATE_NO : STATE_UNKNOWN;
+    struct waits ret = up_to(arguments[0]);
 
     if (n == 0 || arguments[1] == 0) {
-        return STATE_NO;
+        return up_to(0);
     }
     /* In whole words, as the kernel has them; the lowest byte comes first on all that we know. */
     if (peek(pid, (uintptr_t)arguments[1], set, (n + 63) / 64 * 8) != 0) {
-        return STATE_UNKNOWN;
+        return unknown;
     }
     for (unsigned fd = 0; fd < n; fd++) {
         if (((unsigned)set[fd / 8] >> (fd % 8) & 1U) != 0) {
-            ret = with(ret, pid, fd, name);
+            add(&ret, pid, fd, name);
         }
     }
     return ret;
 }
 
 /* Each line of its descriptor's file: "tfd:        0 events:       19 data: ...". */
-static enum state_answer
+static struct waits
 by_epoll(pid_t pid, const uint64_t arguments[2], const char *name)
 {
     char path[64];
     char text[4096];
     ssize_t n = 0;
     SY_FD fd = -1;
-    enum state_answer ret = STATE_NO;
+    struct waits ret = up_to(0);
 
     (void)snprintf(path, sizeof(path), "/proc/%d/fdinfo/%u", (int)pid, (unsigned)arguments[0]);
     fd = open(path, O_RDONLY | O_CLOEXEC);
     n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
     if (n <= 0) {
-        return STATE_UNKNOWN;
+        return unknown;
     }
     text[n] = '\0';
     for (char *at = strstr(text, "tfd:"); at != NULL; at = strstr(at + 1, "tfd:")) {
@@ -152,30 +174,43 @@ by_epoll(pid_t pid, const uint64_t arguments[2], const char *name)
                                                             : (unsigned)(*more - 'a' + 10));
         }
         if ((events & EPOLLIN) != 0) {
-            ret = with(ret, pid, target, name);
+            add(&ret, pid, target, name);
         }
     }
-    return ret == STATE_NO && (size_t)n == sizeof(text) - 1 ? STATE_UNKNOWN : ret;
+    if ((size_t)n == sizeof(text) - 1) {
+        ret.has_others = true;
+        ret.terminal = ret.terminal == STATE_NO ? STATE_UNKNOWN : ret.terminal;
+    }
+    return ret;
 }
 
-enum state_answer
-state_waits_for(pid_t pid, uint64_t number, const char *arguments, const char *name,
-                state_peek_fn *peek)
+static struct waits
+by_form(pid_t pid, uint64_t number, const uint64_t arguments[2], const char *name,
+        state_peek_fn *peek)
 {
-    uint64_t values[2];
-
-    if (!read_arguments(values, arguments)) {
-        return STATE_UNKNOWN;
-    }
     switch (form_of(number)) {
     case WAITS_POLL:
-        return peek != NULL ? by_poll(pid, values, name, peek) : STATE_UNKNOWN;
+        return peek != NULL ? by_poll(pid, arguments, name, peek) : unknown;
     case WAITS_SELECT:
-        return peek != NULL ? by_select(pid, values, name, peek) : STATE_UNKNOWN;
+        return peek != NULL ? by_select(pid, arguments, name, peek) : unknown;
     case WAITS_EPOLL:
-        return by_epoll(pid, values, name);
+        return by_epoll(pid, arguments, name);
     case WAITS_NONE:
         break;
     }
-    return STATE_UNKNOWN;
+    return unknown;
+}
+
+enum state_answer
+state_waits_for(struct state_waiter *waiter, uint64_t number, const char *arguments,
+                const char *name, state_peek_fn *peek)
+{
+    uint64_t values[2];
+    struct waits waits = unknown;
+
+    if (read_arguments(values, arguments)) {
+        waits = by_form(waiter->pid, number, values, name, peek);
+    }
+    waiter->is_alone = waits.terminal == STATE_YES && !waits.has_others;
+    return waits.terminal;
 }

@@ -1,5 +1,6 @@
 // What a call of a session waits for: input, wherever it is read, patterns over what was answered before, and screens that are whole; and what it leaves out.
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import test from 'node:test';
@@ -30,6 +31,60 @@ for (const [how, cmd] of [
     await p.ends();
   });
 }
+
+// Has what it asks next from somebody else, soon after an answer.
+const QUESTIONS = `import os, select, threading
+r, w = os.pipe()
+n = 0
+print('q0:', flush=True)
+while True:
+    ready = select.select([0, r], [], [])[0]
+    if 0 in ready:
+        os.read(0, 100)
+        threading.Timer(0.01, lambda: os.write(w, b'x')).start()
+    if r in ready:
+        os.read(r, 1)
+        n += 1
+        print(f'q{n}:', flush=True)
+`;
+
+test('a program that waits for more than its terminal is given a silence to ask on', { timeout: STUCK_MS }, async (t) => {
+  const s = await openDrive(t);
+  let early = 0;
+
+  fs.writeFileSync(path.join(s.yard.ws, 'ask.py'), QUESTIONS);
+  const p = await s.run('/usr/bin/python3 ask.py', { until: 'input', yield_time_ms: 30_000 });
+
+  await p.see(/q0:/);
+  for (let i = 1; i <= 20; i += 1) {
+    await p.type('a\r', { until: 'input', yield_time_ms: 30_000 });
+    early += p.last.output.includes(`q${i}:`) ? 0 : 1;
+    await p.see((r) => r.output.includes(`q${i}:`), `question ${i}`);
+  }
+  // All of them were, without one. A machine may be so busy that the silence is over before.
+  assert.ok(early <= 10, `${early} of 20 answers came before the question`);
+});
+
+const FORMATS = `import os, sys, tty
+print('at work', flush=True)
+tty.setraw(0)
+print(end=open('page').read(), flush=True)
+os.read(0, 1)
+`;
+
+test('a program that reads keys is not waiting before it reads', { timeout: STUCK_MS }, async (t) => {
+  const s = await openDrive(t);
+  const page = path.join(s.yard.ws, 'page');
+
+  assert.equal(spawnSync('mkfifo', [page]).status, 0);
+  fs.writeFileSync(path.join(s.yard.ws, 'formats.py'), FORMATS);
+  const p = await s.run('/usr/bin/python3 formats.py', { pattern: 'at work', yield_time_ms: 30_000 });
+  const written = s.tool('exec_command', { cmd: 'sleep .1; echo the page >page', until: 'exit' });
+
+  assert.match((await p.type('', { until: 'input', yield_time_ms: 30_000 })).output, /the page/);
+  assert.equal(p.last.reason, 'input', p.show());
+  assert.equal((await written).exit_code, 0);
+});
 
 for (const tty of [false, true]) {
   test(`a pattern goes on with the line that an earlier answer began (tty ${tty})`, { timeout: STUCK_MS }, async (t) => {

@@ -259,6 +259,10 @@ hides_nothing_behind_the_beginning_of_a_sequence(void **state)
         expect(false, &r, text, SY_E_OK);
     }
     expect(false, &r, "# \033[;touch x", SY_E_OK);
+    /* Alt-A of zsh runs the line; Up, which has that letter too, runs none. */
+    expect(false, &r, "touch x\033a", SY_E_DENIED);
+    expect(false, &r, "touch x\033A", SY_E_DENIED);
+    expect(false, &r, "touch x\033[A\033OA\033[1;5A", SY_E_OK);
     expect(false, &r, "\030#touch x\n", SY_E_DENIED);
     expect(false, &r, "0\007touch x\n", SY_E_DENIED);
     expect(false, &r, "\026\027touch x\n", SY_E_DENIED);

@@ -153,17 +153,17 @@ sees_a_process_that_reads_the_terminal(void **state)
     }
     /* Until it is there; a kernel that does not tell says so at once. */
     while (answer == STATE_NO) {
-        answer = state_reads_terminal(pid, p.name, NULL);
+        answer = state_reads_terminal(pid, p.name, NULL, NULL);
         (void)sched_yield();
     }
     assert_true(answer == STATE_YES || access("/proc/self/syscall", R_OK) != 0 ||
                 answer == STATE_UNKNOWN);
     if (answer == STATE_YES) {
-        assert_int_equal(state_reads_terminal(pid, "/dev/pts/none", NULL), STATE_NO);
+        assert_int_equal(state_reads_terminal(pid, "/dev/pts/none", NULL, NULL), STATE_NO);
     }
     assert_int_equal(kill(pid, SIGKILL), 0);
     assert_int_equal(waitpid(pid, NULL, 0), pid);
-    assert_int_equal(state_reads_terminal(pid, p.name, NULL), STATE_UNKNOWN);
+    assert_int_equal(state_reads_terminal(pid, p.name, NULL, NULL), STATE_UNKNOWN);
     pty_close(&p);
 }
 
@@ -178,13 +178,14 @@ peek(pid_t pid, uintptr_t there, void *ret, size_t n)
 
 enum waits { BY_POLL, BY_SELECT, BY_EPOLL, WAITS };
 
-/* In the child: waits for that descriptor until it is killed. */
+/* In the child: waits for that descriptor until it is killed, and for another (-1: for no other).
+ */
 static void
-child_waits(enum waits how, int fd)
+child_waits(enum waits how, int fd, int other)
 {
     struct pollfd fds[2] = {
-        {.fd = -1         },
-        { .fd = fd, .events = POLLIN}
+        {.fd = other, .events = POLLIN},
+        {.fd = fd,    .events = POLLIN}
     };
     struct epoll_event event = {.events = EPOLLIN};
     int epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -192,13 +193,18 @@ child_waits(enum waits how, int fd)
 
     FD_ZERO(&set);
     FD_SET(fd, &set);
+    event.data.fd = fd;
     (void)epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
+    if (other >= 0) {
+        FD_SET(other, &set);
+        (void)epoll_ctl(epoll, EPOLL_CTL_ADD, other, &event);
+    }
     switch (how) {
     case BY_POLL:
         (void)poll(fds, 2, -1);
         break;
     case BY_SELECT:
-        (void)select(fd + 1, &set, NULL, NULL, NULL);
+        (void)select((fd > other ? fd : other) + 1, &set, NULL, NULL, NULL);
         break;
     case BY_EPOLL:
         (void)epoll_wait(epoll, &event, 1, -1);
@@ -213,36 +219,40 @@ static void
 sees_a_process_that_waits_for_the_terminal_among_others(void **state)
 {
     (void)state;
-    for (int how = 0; how < WAITS; how++) {
+    for (int i = 0; i < WAITS * 2; i++) {
+        const enum waits how = (enum waits)(i / 2);
+        const bool is_alone = i % 2 == 0;
         struct pty p;
         int other[2] = {-1, -1};
         pid_t pid = 0;
         pid_t server = 0;
         enum state_answer answer = STATE_NO;
+        bool was_alone = false;
 
         pty_open(&p);
         assert_int_equal(pipe2(other, O_CLOEXEC), 0);
         pid = fork();
         assert_true(pid >= 0);
         if (pid == 0) {
-            child_waits((enum waits)how, p.slave);
+            child_waits(how, p.slave, is_alone ? -1 : other[0]);
         }
         server = fork();
         assert_true(server >= 0);
         if (server == 0) {
-            child_waits((enum waits)how, other[0]);
+            child_waits(how, other[0], -1);
         }
         while (answer == STATE_NO) {
-            answer = state_reads_terminal(pid, p.name, peek);
+            answer = state_reads_terminal(pid, p.name, peek, &was_alone);
             (void)sched_yield();
         }
         assert_true(answer == STATE_YES || access("/proc/self/syscall", R_OK) != 0);
         if (answer == STATE_YES) {
+            assert_int_equal(was_alone, is_alone);
             /* One that waits for something else never does. */
             while (state_works(server)) {
-                assert_int_equal(state_reads_terminal(server, p.name, peek), STATE_NO);
+                assert_int_equal(state_reads_terminal(server, p.name, peek, NULL), STATE_NO);
             }
-            assert_int_equal(state_reads_terminal(server, p.name, peek), STATE_NO);
+            assert_int_equal(state_reads_terminal(server, p.name, peek, NULL), STATE_NO);
         }
         assert_int_equal(kill(pid, SIGKILL), 0);
         assert_int_equal(kill(server, SIGKILL), 0);
@@ -277,11 +287,11 @@ sees_that_a_child_of_the_leader_reads(void **state)
         _exit(0);
     }
     while (answer == STATE_NO) {
-        answer = state_group_reads(pid, p.name, NULL);
+        answer = state_group_reads(pid, p.name, NULL, NULL);
         (void)sched_yield();
     }
     assert_true(answer == STATE_YES || access("/proc/thread-self/children", R_OK) != 0 ||
-                state_reads_terminal(pid, p.name, NULL) == STATE_UNKNOWN);
+                state_reads_terminal(pid, p.name, NULL, NULL) == STATE_UNKNOWN);
     assert_false(state_is_shell(pid));
     assert_int_equal(kill(-pid, SIGKILL), 0);
     assert_int_equal(waitpid(pid, NULL, 0), pid);
@@ -427,7 +437,7 @@ tells_a_shell_that_waits_from_its_read(void **state)
             child_is_shell(p.slave, rows[i].words);
         }
         while (answer == STATE_NO) {
-            answer = state_reads_terminal(pid, p.name, NULL);
+            answer = state_reads_terminal(pid, p.name, NULL, NULL);
             (void)sched_yield();
         }
         /* A kernel that does not tell, or a bash of other sizes. */

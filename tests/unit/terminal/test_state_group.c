@@ -102,7 +102,7 @@ sees_who_reads_wherever_it_is(void **state)
             readers[i](p.slave);
         }
         while (answer == STATE_NO) {
-            answer = state_group_reads(pid, p.name, NULL);
+            answer = state_group_reads(pid, p.name, NULL, NULL);
             (void)sched_yield();
         }
         assert_true(answer == STATE_YES || access("/proc/thread-self/children", R_OK) != 0 ||
@@ -111,6 +111,92 @@ sees_who_reads_wherever_it_is(void **state)
         assert_int_equal(waitpid(pid, NULL, 0), pid);
         pty_close(&p);
     }
+}
+
+/* A child in a group of its own (0), or another's. */
+static pid_t
+start(pid_t group, void (*body)(int), int fd)
+{
+    pid_t ret = fork();
+
+    assert_true(ret >= 0);
+    if (ret == 0) {
+        (void)setpgid(0, group);
+        body(fd);
+        _exit(0);
+    }
+    (void)setpgid(ret, group == 0 ? ret : group);
+    return ret;
+}
+
+static void
+child_rests(int fd)
+{
+    (void)fd;
+    (void)pause();
+}
+
+static void
+child_works(int fd)
+{
+    for (unsigned i = 1; i != 0 || fd == 0; i++) {
+    }
+}
+
+static void
+end(pid_t pid)
+{
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+/* The first of a pipeline leads the group; a job in the background is not of it. */
+static void
+sees_who_stands_beside_the_leader(void **state)
+{
+    struct pty p;
+    pid_t first = 0;
+    pid_t second = 0;
+    pid_t job = 0;
+    enum state_answer answer = STATE_NO;
+    const bool is_told =
+        access("/proc/thread-self/children", R_OK) == 0 && access("/proc/self/syscall", R_OK) == 0;
+
+    (void)state;
+    pty_open(&p);
+    first = start(0, child_rests, -1);
+    job = start(0, child_reads, p.slave);
+    while (is_told && answer != STATE_YES) {
+        answer = state_group_reads(job, p.name, NULL, NULL);
+        (void)sched_yield();
+    }
+    if (is_told) {
+        while (state_works(first)) {
+            (void)sched_yield();
+        }
+        assert_int_equal(state_group_reads(first, p.name, NULL, NULL), STATE_NO);
+    }
+    second = start(first, child_reads, p.slave);
+    answer = STATE_NO;
+    while (is_told && answer != STATE_YES) {
+        answer = state_group_reads(first, p.name, NULL, NULL);
+        (void)sched_yield();
+    }
+    end(job);
+    job = start(0, child_works, 0);
+    while (is_told && !state_group_works(job)) {
+        (void)sched_yield();
+    }
+    assert_false(is_told && state_group_works(first));
+    end(job);
+    end(second);
+    second = start(first, child_works, 0);
+    while (is_told && !state_group_works(first)) {
+        (void)sched_yield();
+    }
+    end(second);
+    end(first);
+    pty_close(&p);
 }
 
 /* With more than are looked at "no" would be a guess. */
@@ -140,7 +226,7 @@ does_not_know_of_too_many(void **state)
         _exit(0);
     }
     assert_int_equal(read(ends[0], &c, 1), 1);
-    assert_int_equal(state_group_reads(pid, p.name, NULL), STATE_UNKNOWN);
+    assert_int_equal(state_group_reads(pid, p.name, NULL, NULL), STATE_UNKNOWN);
     assert_int_equal(kill(-pid, SIGKILL), 0);
     assert_int_equal(waitpid(pid, NULL, 0), pid);
     fd_close(&ends[0]);
@@ -153,6 +239,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sees_who_reads_wherever_it_is),
+        cmocka_unit_test(sees_who_stands_beside_the_leader),
         cmocka_unit_test(does_not_know_of_too_many),
     };
 

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -32,6 +33,15 @@ fd_take(int *fd)
 
     *fd = -1;
     return taken;
+}
+
+void
+fd_leave_epoll(int epoll_fd, int fd)
+{
+    int saved = errno;
+
+    (void)epoll_ctl(epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+    errno = saved;
 }
 
 void

@@ -20,6 +20,12 @@
 void fd_close(int *fd);
 /* Moves the descriptor out of *fd, leaving -1. */
 int fd_take(int *fd);
+/*
+ * Takes it out of an epoll that may watch it, before it is closed: what others hold too stays in
+ * there else, and is told of for ever (epoll(7), Q6). libuv 1.45 to 1.48 takes it out only behind
+ * the callbacks, when it is closed. Without effect where it is not watched.
+ */
+void fd_leave_epoll(int epoll_fd, int fd);
 /* The descriptors that came along with a message, in their order to those of fds[n] that are -1.
  * One for which there is no room is closed. */
 struct msghdr;

@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <uv.h>
 
+#include "base/fd.h"
 #include "base/mem.h"
 
 struct watch {
@@ -37,6 +38,7 @@ watch_end(struct watch *w)
 {
     w->set = NULL;
     uv_poll_stop(&w->handle);
+    fd_leave_epoll(uv_backend_fd(w->handle.loop), w->fd);
     uv_close((uv_handle_t *)&w->handle, on_closed);
 }
 

@@ -36,6 +36,12 @@ clock_mono_ns(void)
     return (uint64_t)get_ns(CLOCK_MONOTONIC);
 }
 
+uint64_t
+clock_work_ns(void)
+{
+    return (uint64_t)get_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
 int64_t
 clock_wall_ns(void)
 {

@@ -6,6 +6,8 @@
 
 /* CLOCK_MONOTONIC: all timing. The wall clock is for people to read only. */
 uint64_t clock_mono_ns(void);
+/* CLOCK_THREAD_CPUTIME_ID: how long the processor has worked for this thread. */
+uint64_t clock_work_ns(void);
 
 /*
  * Nanoseconds since 1970 of the wall clock, to compare with times of files. They are

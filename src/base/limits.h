@@ -323,6 +323,11 @@
  * hundreds for one that is made to be hard. */
 #define LIMIT_SCRIPT_MEMORY 67108864U /* 64 MiB */
 
+/* And how long the processor may work at it: so long, and 1 ms more for each so many bytes. A
+ * common script takes a fifth of that. */
+#define LIMIT_SCRIPT_WORK_MS    100U
+#define LIMIT_SCRIPT_WORK_BYTES 128U
+
 /* Scripts in scripts (sh -c, eval, trap, xargs): how deep they are looked into. */
 #define LIMIT_SCRIPT_LAYERS 8U
 

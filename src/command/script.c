@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/utf8.h"
@@ -35,9 +36,20 @@ struct source {
     size_t len;
 };
 
+/* Why the parser ended early. */
+enum stop_reason {
+    STOP_NONE,
+    STOP_WRONG,     /* a wrong script is refused anyhow, and mending it is what takes long */
+    STOP_INTRICATE, /* it takes too much of memory, */
+    STOP_LATE,      /* or of time */
+};
+
 struct script_reader {
     struct script_parser small[2]; /* by language; made when first used */
     uint8_t *kinds;                /* enum node_kind of each symbol of bash's grammar */
+    char *refused;                 /* what took too much last; NULL: nothing did */
+    size_t refused_len;
+    enum stop_reason reason; /* for that */
 };
 
 static const TSLanguage *
@@ -177,6 +189,7 @@ script_reader_free(struct script_reader *r)
     parser_fini(&r->small[SCRIPT_BASH]);
     parser_fini(&r->small[SCRIPT_POWERSHELL]);
     mem_free(r->kinds);
+    mem_free(r->refused);
     mem_free(r);
 }
 
@@ -286,20 +299,24 @@ forget(struct script *out, const char *reason)
 
 struct stop {
     const struct script_memory *memory;
-    bool is_low;
-    bool has_error;
+    uint64_t until_ns; /* of our thread's work */
+    enum stop_reason reason;
 };
 
-/* Between steps of the parser: true ends it. A wrong script is refused anyhow, and mending
- * it is what takes long. */
+/* Between steps of the parser: true ends it. */
 static bool
 must_stop(TSParseState *state)
 {
     struct stop *stop = state->payload;
 
-    stop->is_low = script_memory_is_low(stop->memory);
-    stop->has_error = state->has_error;
-    return stop->is_low || stop->has_error;
+    if (script_memory_is_low(stop->memory)) {
+        stop->reason = STOP_INTRICATE;
+    } else if (state->has_error) {
+        stop->reason = STOP_WRONG;
+    } else if (clock_work_ns() > stop->until_ns) {
+        stop->reason = STOP_LATE;
+    }
+    return stop->reason != STOP_NONE;
 }
 
 static const char *
@@ -340,40 +357,114 @@ walk(struct script_walk *w, TSTree *tree, enum script_language language, struct 
     return rc;
 }
 
-static enum sy_code
-parse(struct script_parser *p, struct script_walk *w, enum script_language language,
-      struct sy_error *err)
+/* One run of the parser. */
+struct run {
+    TSParser *parser;
+    struct source source;
+    struct stop stop;
+    TSTree *tree; /* NULL: it was stopped */
+};
+
+static void
+run_parser(void *arg)
 {
-    struct stop stop = {.memory = p->memory};
-    struct source source = {w->text, w->len};
-    const TSInput input = {&source, source_read, TSInputEncodingUTF8, NULL};
-    const TSParseOptions options = {.payload = &stop, .progress_callback = must_stop};
-    enum sy_code rc = SY_E_OK;
+    struct run *r = arg;
+    const TSInput input = {&r->source, source_read, TSInputEncodingUTF8, NULL};
+    const TSParseOptions options = {.payload = &r->stop, .progress_callback = must_stop};
+
+    r->tree = ts_parser_parse_with_options(r->parser, NULL, input, options);
+    if (r->tree == NULL) {
+        ts_parser_reset(r->parser);
+    }
+}
+
+/* The tree of a text, in the parser's memory; SY_E_LIMIT, with *ret_reason, where it takes too
+ * much.
+ */
+static enum sy_code
+grow(struct script_parser *p, enum script_language language, const struct source *from,
+     enum stop_reason *ret_reason)
+{
+    struct run run = {
+        .parser = p->parser,
+        .source = *from,
+        .stop = {.memory = p->memory,
+                 .until_ns =
+                     clock_work_ns() +
+                     (LIMIT_SCRIPT_WORK_MS + from->len / LIMIT_SCRIPT_WORK_BYTES) * 1000000ULL},
+    };
 
     script_memory_use(p->memory);
-
-    if (!has_parsed(p, w->text, w->len)) {
-        drop_tree(p, false);
-
-        TSTree *tree = ts_parser_parse_with_options(p->parser, NULL, input, options);
-
-        if (tree == NULL) {
-            ts_parser_reset(p->parser);
-        }
-        rc = stop.is_low ? SY_E_OK : keep_tree(p, tree, &source);
+    drop_tree(p, false);
+    script_memory_use(NULL);
+    if (!script_memory_run(p->memory, run_parser, &run)) {
+        parser_start(p, language);
+        run.stop.reason = STOP_INTRICATE;
     }
+    *ret_reason = run.stop.reason;
+    if (run.stop.reason == STOP_INTRICATE || run.stop.reason == STOP_LATE) {
+        return SY_E_LIMIT;
+    }
+    script_memory_use(p->memory);
+
+    enum sy_code rc = keep_tree(p, run.tree, from);
+
+    script_memory_use(NULL);
+    return rc;
+}
+
+/* Each of a command's judges reads the same script: what took too much once is not tried again. */
+static enum sy_code
+refuse(struct script_reader *r, const struct source *from, enum stop_reason reason,
+       struct script *out, struct sy_error *err)
+{
+    if (reason != STOP_NONE) {
+        mem_free(r->refused);
+        r->refused = mem_alloc(from->len + 1);
+        r->refused_len = from->len;
+        r->reason = reason;
+        if (r->refused != NULL) {
+            memcpy(r->refused, from->text, from->len);
+        }
+    }
+    forget(out, "it is too intricate");
+    return r->reason == STOP_LATE
+               ? sy_err_set(err, SY_E_LIMIT,
+                            "script is too intricate: reading its %zu bytes takes over %zu ms; "
+                            "split it",
+                            from->len, LIMIT_SCRIPT_WORK_MS + from->len / LIMIT_SCRIPT_WORK_BYTES)
+               : sy_err_set(err, SY_E_LIMIT,
+                            "script is too intricate: reading its %zu bytes takes over %u bytes of "
+                            "memory; split it",
+                            from->len, LIMIT_SCRIPT_MEMORY);
+}
+
+static bool
+was_refused(const struct script_reader *r, const struct source *from)
+{
+    return r->refused != NULL && r->refused_len == from->len &&
+           memcmp(r->refused, from->text, from->len) == 0;
+}
+
+static enum sy_code
+parse(struct script_reader *r, struct script_parser *p, struct script_walk *w,
+      enum script_language language, struct sy_error *err)
+{
+    const struct source source = {w->text, w->len};
+    enum stop_reason reason = STOP_NONE;
+    enum sy_code rc =
+        has_parsed(p, w->text, w->len) ? SY_E_OK : grow(p, language, &source, &reason);
+
+    if (rc == SY_E_LIMIT) {
+        return refuse(r, &source, reason, w->out, err);
+    }
+    script_memory_use(p->memory);
     if (rc != SY_E_OK) {
         forget(w->out, "memory is out");
     } else if (p->tree != NULL) {
         rc = walk(w, p->tree, language, err);
     } else {
-        forget(w->out, stop.is_low ? "it is too intricate" : "its syntax is wrong");
-        if (stop.is_low) {
-            rc = sy_err_set(err, SY_E_LIMIT,
-                            "script is too intricate: reading its %zu bytes takes over %u bytes of "
-                            "memory; split it",
-                            w->len, LIMIT_SCRIPT_MEMORY);
-        }
+        forget(w->out, "its syntax is wrong");
     }
     script_memory_use(NULL);
     return rc;
@@ -447,6 +538,9 @@ script_read(struct script_reader *r, struct script *ret, enum script_language la
     if (rc != SY_E_OK) {
         return rc;
     }
+    if (was_refused(r, &(struct source){text, len})) {
+        return refuse(r, &(struct source){text, len}, STOP_NONE, ret, err);
+    }
     rc = parser_for(&parser, r, &temporary, language, text, len);
     if (rc != SY_E_OK) {
         forget(ret, "memory is out");
@@ -463,7 +557,7 @@ script_read(struct script_reader *r, struct script *ret, enum script_language la
         .is_heredoc = true,
     };
 
-    rc = parse(parser, &w, language, err);
+    rc = parse(r, parser, &w, language, err);
     parser_fini(&temporary);
     return rc == SY_E_NOMEM ? sy_err_nomem(err) : rc;
 }

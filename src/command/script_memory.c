@@ -63,7 +63,10 @@ give(size_t size)
         memcpy(&m->freed[class], p, sizeof(void *));
         return p;
     }
-    SY_ASSERT(room <= m->size && m->used <= m->size - room - HEADER);
+    if (room > m->size - HEADER || m->used > m->size - room - HEADER) {
+        SY_ASSERT(m->end != NULL);
+        longjmp(*m->end, 1); /* lint: allow longjmp: tree-sitter takes no refusal */
+    }
 
     char *p = m->bytes + m->used + HEADER;
 
@@ -167,6 +170,24 @@ bool
 script_memory_is_low(const struct script_memory *m)
 {
     return m->used > m->size / 2;
+}
+
+bool
+script_memory_run(struct script_memory *m, void (*body)(void *arg), void *arg)
+{
+    jmp_buf end;
+
+    m->end = &end;
+    script_memory_use(m);
+    if (setjmp(end) != 0) { /* lint: allow setjmp */
+        now->end = NULL;
+        script_memory_use(NULL);
+        return false;
+    }
+    body(arg);
+    m->end = NULL;
+    script_memory_use(NULL);
+    return true;
 }
 
 void

@@ -69,6 +69,9 @@ struct typed_reading {
     bool is_paste;        /* between the brackets of a paste: each byte is itself */
     size_t closing;       /* so many of the bracket that closes it have come */
     bool loses_next;      /* Ctrl-C came, and this way loses the byte behind it */
+    size_t judged;        /* so many of the starts of the line that is judged */
+    bool is_open;         /* what that is as a whole (judge_line) */
+    bool is_later;        /* judging it is to go on, with the same byte */
 };
 
 /* All ways to take it (typed.c). They differ only where certain bytes were typed. */
@@ -103,7 +106,8 @@ struct typed_reader {
     bool draws;             /* it uses the whole screen, so that no line of it stands */
     bool takes_long;        /* no shell: a line, or all, may be too long to be judged */
     bool is_over;           /* the input ends behind it */
-    uint64_t until_ns;      /* of our thread's work: then it takes too long; typed_follow sets it */
+    uint64_t until_ns; /* of our thread's work: then it takes too long; typed_follow sets it, */
+    uint64_t slice_ns; /* and by the clock: then others are served */
     struct typed_modes modes; /* of its terminal */
 };
 
@@ -228,8 +232,8 @@ void typed_reading_fini(struct typed_reading *t);
 const size_t *typed_starts(const struct typed_reading *t, size_t *ret_n);
 
 /*
- * For typed.c. Line: Enter came, and what stands there is whole. End: it is handed over as it
- * stands, and goes on.
+ * For typed.c. Line: Enter came, and what stands there is whole; t->is_later: it is not judged to
+ * the end yet. End: it is handed over as it stands, and goes on.
  */
 enum sy_code typed_judge_line(struct typed_reading *t, const struct typed_reader *r,
                               struct sy_error *err) SY_NODISCARD;
@@ -239,8 +243,7 @@ void typed_drop_block(struct typed_reading *t);
 bool typed_find_here(const char *line, size_t n, size_t *ret_at, size_t *ret_len);
 /* The word before the cursor, as who reads so has it. */
 void typed_erase_word(struct typed_reading *t);
-uint64_t typed_work_ns(void); /* that this thread has done so far */
-enum sy_code typed_judge_end(const struct typed_reading *t, const struct typed_reader *r,
+enum sy_code typed_judge_end(struct typed_reading *t, const struct typed_reader *r,
                              struct sy_error *err) SY_NODISCARD;
 
 /*

@@ -303,6 +303,9 @@ submit(struct typed_reading *t, const struct typed_reader *r, struct sy_error *e
         return typed_add_start(t) == SY_E_OK ? SY_E_OK : sy_err_nomem(err);
     }
     rc = typed_judge_line(t, r, err);
+    if (t->is_later) {
+        return SY_E_OK;
+    }
     buf_reset(&t->line);
     buf_fini(&t->starts);
     buf_fini(&t->killed);

@@ -3,21 +3,12 @@
  * and with the lines before it that it may complete.
  */
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/limits.h"
 #include "sessions/sessions_internal.h"
 
 #define BLOCK_NS (LIMIT_TYPED_BLOCK_MS * 1000000ULL)
-
-uint64_t
-typed_work_ns(void)
-{
-    struct timespec now = {0};
-
-    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
-}
 
 /*
  * Of what is no whole script and will be no other: whatever may begin a command in it does. So
@@ -55,8 +46,28 @@ judge_text(const char *text, struct orch_call *call, bool *ret_is_open, struct s
     return rc == SY_E_OK && *ret_is_open ? judge_pieces(text, strlen(text), call, err) : rc;
 }
 
+/* Is the time for all that was typed at once over? */
+static bool
+is_late(const struct typed_reader *r)
+{
+    return clock_work_ns() > r->until_ns;
+}
+
 static enum sy_code
-judge_line(const struct typed_reading *t, struct orch_call *call, bool *ret_is_open,
+judge_time(const struct typed_reader *r, struct sy_error *err)
+{
+    return is_late(r) && !r->takes_long
+               ? sy_err_set(err, SY_E_DENIED,
+                            "not typed: it takes more than %u ms to judge what it would run; type "
+                            "less at once, or write a file",
+                            LIMIT_TYPED_MS)
+               : SY_E_OK;
+}
+
+/* As a whole, and from each start on. Thousands of those (keys that move in it) take long: it goes
+ * on later, where it may. */
+static enum sy_code
+judge_line(struct typed_reading *t, const struct typed_reader *r, bool may_wait,
            struct sy_error *err)
 {
     bool ignored = false;
@@ -64,15 +75,21 @@ judge_line(const struct typed_reading *t, struct orch_call *call, bool *ret_is_o
     const size_t *starts = typed_starts(t, &n);
     enum sy_code rc = SY_E_OK;
 
-    *ret_is_open = false;
-    if (t->line.len > 0) {
-        rc = judge_text(buf_view(&t->line), call, ret_is_open, err);
+    if (t->judged == 0) {
+        t->is_open = false;
+        rc = t->line.len > 0 ? judge_text(buf_view(&t->line), r->call, &t->is_open, err) : SY_E_OK;
     }
-    for (size_t i = 0; i < n && rc == SY_E_OK; i++) {
-        rc = starts[i] < t->line.len ? judge_text(t->line.data + starts[i], call, &ignored, err)
+    for (size_t i = t->judged; i < n && rc == SY_E_OK && !is_late(r); i++) {
+        if (may_wait && i > t->judged && clock_mono_ns() >= r->slice_ns) {
+            t->judged = i;
+            t->is_later = true;
+            return SY_E_OK;
+        }
+        rc = starts[i] < t->line.len ? judge_text(t->line.data + starts[i], r->call, &ignored, err)
                                      : SY_E_OK;
     }
-    return rc;
+    t->judged = 0;
+    return rc == SY_E_OK ? judge_time(r, err) : rc;
 }
 
 void
@@ -168,7 +185,7 @@ static enum sy_code
 judge_block(struct typed_reading *t, struct orch_call *call, bool is_open, struct sy_error *err)
 {
     const bool is_first = t->block.len == 0;
-    const uint64_t began_ns = typed_work_ns();
+    const uint64_t began_ns = clock_work_ns();
     SY_AUTO(buf_fini) struct buf all = {.max = t->block.max};
     const bool is_here = t->here_len > 0 && !may_end_here(t);
     bool is_still_open = is_open;
@@ -188,7 +205,7 @@ judge_block(struct typed_reading *t, struct orch_call *call, bool is_open, struc
     }
     if (!is_first) {
         rc = orch_judge_typed(call, buf_view(&all), &is_still_open, err);
-        t->spent_ns += typed_work_ns() - began_ns;
+        t->spent_ns += clock_work_ns() - began_ns;
     }
     if (rc != SY_E_OK) {
         return rc;
@@ -200,24 +217,6 @@ judge_block(struct typed_reading *t, struct orch_call *call, bool is_open, struc
     t->block = all;
     all = (struct buf){.max = t->block.max};
     return is_first ? find_here(t, call, err) : SY_E_OK;
-}
-
-/* Is the time for all that was typed at once over? */
-static bool
-is_late(const struct typed_reader *r)
-{
-    return typed_work_ns() > r->until_ns;
-}
-
-static enum sy_code
-judge_time(const struct typed_reader *r, struct sy_error *err)
-{
-    return is_late(r) && !r->takes_long
-               ? sy_err_set(err, SY_E_DENIED,
-                            "not typed: it takes more than %u ms to judge what it would run; type "
-                            "less at once, or write a file",
-                            LIMIT_TYPED_MS)
-               : SY_E_OK;
 }
 
 /* A shell would run the end, too, that is not there to be judged. */
@@ -235,22 +234,25 @@ judge_length(const struct typed_reading *t, const struct typed_reader *r, struct
 enum sy_code
 typed_judge_line(struct typed_reading *t, const struct typed_reader *r, struct sy_error *err)
 {
-    bool is_open = false;
     enum sy_code rc = r->call != NULL ? judge_length(t, r, err) : SY_E_OK;
 
+    t->is_later = false;
     rc = r->call != NULL && rc == SY_E_OK ? judge_time(r, err) : rc;
     if (r->call == NULL || rc != SY_E_OK || is_late(r)) {
         return rc;
     }
-    rc = judge_line(t, r->call, &is_open, err);
-    if (rc == SY_E_OK && t->is_loose) {
+    rc = judge_line(t, r, true, err);
+    if (rc != SY_E_OK || t->is_later) {
+        return rc;
+    }
+    if (t->is_loose) {
         rc = judge_loose(buf_view(&t->line), t->line.len, r->call, err);
     }
-    return rc == SY_E_OK ? judge_block(t, r->call, is_open, err) : rc;
+    return rc == SY_E_OK ? judge_block(t, r->call, t->is_open, err) : rc;
 }
 
 enum sy_code
-typed_judge_end(const struct typed_reading *t, const struct typed_reader *r, struct sy_error *err)
+typed_judge_end(struct typed_reading *t, const struct typed_reader *r, struct sy_error *err)
 {
     SY_AUTO(buf_fini) struct buf all = {.max = (size_t)LIMIT_TYPED_LINE * 2 + 1};
     bool is_open = false;
@@ -260,7 +262,8 @@ typed_judge_end(const struct typed_reading *t, const struct typed_reader *r, str
     if (r->call == NULL || rc != SY_E_OK || is_late(r) || (t->line.len == 0 && t->block.len == 0)) {
         return rc;
     }
-    rc = judge_line(t, r->call, &is_open, err);
+    rc = judge_line(t, r, false, err);
+    is_open = t->is_open;
     rc = rc == SY_E_OK ? join(&all, t, buf_view(&t->line), t->line.len, err) : rc;
     if (rc == SY_E_OK && t->block.len > 0) {
         rc = orch_judge_typed(r->call, buf_view(&all), &is_open, err);

@@ -116,7 +116,11 @@ follow_next(struct typed_work *w, char c, uint64_t until_ns, enum sy_code *ret,
         w->way = 0;
     }
     while (w->way < w->now.n && *ret == SY_E_OK) {
-        *ret = typed_follow_byte(&w->now.v[w->way++], &w->reader, c, err);
+        *ret = typed_follow_byte(&w->now.v[w->way], &w->reader, c, err);
+        if (w->now.v[w->way].is_later) {
+            return false;
+        }
+        w->way++;
         /* What is judged at all ends a line, or is a control character. */
         if ((unsigned char)c < 0x20 && *ret == SY_E_OK && clock_mono_ns() >= until_ns) {
             return false;
@@ -233,7 +237,7 @@ typed_follow(struct typed *t, struct typed_work *w, const char *bytes, size_t n,
              struct sy_error *err)
 {
     const uint64_t until_ns = clock_mono_ns() + LIMIT_TYPED_SLICE_MS * 1000000ULL;
-    const uint64_t began_ns = typed_work_ns();
+    const uint64_t began_ns = clock_work_ns();
     enum sy_code rc = w->has_begun ? SY_E_OK : begin(w, t);
 
     w->is_later = false;
@@ -241,8 +245,9 @@ typed_follow(struct typed *t, struct typed_work *w, const char *bytes, size_t n,
         return sy_err_nomem(err);
     }
     w->reader.until_ns = began_ns + w->left_ns;
+    w->reader.slice_ns = until_ns;
     if (!follow(w, bytes, n, until_ns, &rc, err)) {
-        const uint64_t took_ns = typed_work_ns() - began_ns;
+        const uint64_t took_ns = clock_work_ns() - began_ns;
 
         w->left_ns -= took_ns < w->left_ns ? took_ns : w->left_ns;
         w->is_later = true;

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "command/script.h"
@@ -370,6 +371,33 @@ scripts_of_a_megabyte_are_read_or_refused(void **state)
     mem_free(text);
 }
 
+/* One step of the parser may take all the memory that there is, and each may take long. */
+static void
+scripts_that_take_too_much_are_refused(void **state)
+{
+    char *pipes = nested("cat file | ", "", "", 9091);
+    char *groups = nested("(a)", "", "", 20000);
+    struct script s = {0};
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        enum sy_code rc = script_read(reader, &s, SCRIPT_BASH, pipes, strlen(pipes), NULL);
+
+        assert_true(rc == SY_E_LIMIT || (rc == SY_E_OK && s.form == SCRIPT_UNREADABLE));
+        assert_int_equal(script_read(reader, &s, SCRIPT_BASH, "ls", 2, NULL), SY_E_OK);
+        assert_int_equal(s.form, SCRIPT_PLAIN);
+        expect_refused(groups, strlen(groups), SY_E_LIMIT, " ms; split it");
+    }
+    /* The second time it is known. */
+    const uint64_t began_ns = clock_work_ns();
+
+    expect_refused(groups, strlen(groups), SY_E_LIMIT, " ms; split it");
+    assert_true(clock_work_ns() - began_ns < LIMIT_SCRIPT_WORK_MS * 1000000ULL);
+    script_fini(&s);
+    mem_free(pipes);
+    mem_free(groups);
+}
+
 static void
 a_reader_goes_on_after_any_script(void **state)
 {
@@ -477,6 +505,7 @@ main(void)
         cmocka_unit_test(too_deep_scripts_are_refused_without_recursion),
         cmocka_unit_test(what_is_no_text_is_refused),
         cmocka_unit_test(scripts_of_a_megabyte_are_read_or_refused),
+        cmocka_unit_test(scripts_that_take_too_much_are_refused),
         cmocka_unit_test(a_reader_goes_on_after_any_script),
         cmocka_unit_test(a_script_is_read_the_same_again),
         cmocka_unit_test(each_allocation_may_fail),

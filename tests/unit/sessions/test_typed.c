@@ -439,6 +439,48 @@ judges_from_each_place_where_a_write_began(void **state)
     typed_fini(&t);
 }
 
+/* Keys that move may be thousands, and each begins something: others are served meanwhile. */
+static void
+judges_from_many_places_in_slices(void **state)
+{
+    (void)state;
+    struct typed_reader r = reader();
+    struct typed t;
+
+    typed_init(&t, true);
+    for (int i = 0; i < 1000; i++) {
+        assert_int_equal(type(&t, &r, "a", NULL), SY_E_OK);
+    }
+    assert_int_equal(type(&t, &r, ";touch x", NULL), SY_E_OK);
+    slices = 0;
+    work_ns_per_byte = 1000;
+    assert_int_equal(type(&t, &r, "\n", NULL), SY_E_DENIED);
+    assert_int_equal(slices, 0); /* as a whole it is refused already */
+    typed_fini(&t);
+    work_ns_per_byte = 0;
+    typed_init(&t, true);
+    for (int i = 0; i < 1000; i++) {
+        assert_int_equal(type(&t, &r, "a", NULL), SY_E_OK);
+    }
+    assert_int_equal(type(&t, &r, "touch x", NULL), SY_E_OK);
+    work_ns_per_byte = 1000;
+    assert_int_equal(type(&t, &r, "\n", NULL), SY_E_DENIED);
+    assert_true(slices > 10);
+    typed_fini(&t);
+    /* And no longer than all that is typed at once may take. */
+    work_ns_per_byte = 0;
+    typed_init(&t, true);
+    for (int i = 0; i < 1000; i++) {
+        assert_int_equal(type(&t, &r, "a", NULL), SY_E_OK);
+    }
+    work_ns = 0;
+    work_ns_per_byte = 20000;
+    assert_int_equal(type(&t, &r, "\n", NULL), SY_E_DENIED);
+    assert_true(work_ns < LIMIT_TYPED_MS * 1100000ULL);
+    work_ns_per_byte = 0;
+    typed_fini(&t);
+}
+
 static void
 parts_no_word_where_quotes_stand_in_it(void **state)
 {
@@ -542,6 +584,7 @@ main(void)
         cmocka_unit_test(reads_a_here_document_once),
         cmocka_unit_test(judges_what_comes_behind_a_here_document),
         cmocka_unit_test(judges_from_each_place_where_a_write_began),
+        cmocka_unit_test(judges_from_many_places_in_slices),
         cmocka_unit_test(parts_no_word_where_quotes_stand_in_it),
         cmocka_unit_test(goes_on_later_where_the_judge_takes_long),
         cmocka_unit_test(follows_one_way_again_behind_a_line_that_had_several),

@@ -172,14 +172,19 @@ begin(struct live_typing *typing, struct live *l, const struct live_terminal *t,
     typing->hidden_work.reader = r;
     typing->typed_at = l->typings;
     typing->is_hidden = live_tty_hides(l, t);
-    typing->is_apart = is_no_command(l, t);
+    if (!t->echo_off) {
+        forget(&l->hidden);
+    }
+
+    /* What was begun in one of them may go on where it looks otherwise: it is followed in both. */
+    const bool is_alone = is_no_command(l, t);
+    const bool has_begun = l->typed != NULL && typed_length(l->typed) > 0;
+
+    typing->is_apart = is_alone || l->hidden != NULL;
     typing->skipped = 0;
-    while (typing->is_apart && typing->skipped < n &&
+    while (is_alone && !has_begun && typing->skipped < n &&
            (unsigned char)bytes[typing->skipped] >= ' ') {
         typing->skipped++;
-    }
-    if (!t->hides_line) {
-        forget(&l->hidden);
     }
 }
 

@@ -21,6 +21,9 @@ struct state_waiter {
 enum state_answer state_waits_for(struct state_waiter *waiter, uint64_t number,
                                   const char *arguments, const char *name, state_peek_fn *peek);
 
+/* Does the process run, or is it about to have another descriptor (open(2))? True in doubt. */
+bool state_is_opening(pid_t pid);
+
 /* A file below /proc, as far as there is room. */
 bool state_read_file(char *ret, size_t size, const char *path);
 /* /proc/PID/stat from the state on, in `text`; NULL: there is none. */

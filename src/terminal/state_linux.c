@@ -104,6 +104,27 @@ read_call(char *ret, size_t size, pid_t pid)
     return state_read_file(ret, size, path);
 }
 
+bool
+state_is_opening(pid_t pid)
+{
+    char text[256];
+    uint64_t number = 0;
+
+    if (!read_call(text, sizeof(text), pid)) {
+        return true;
+    }
+    text[strcspn(text, " \n")] = '\0';
+    if (!str_to_u64(&number, text, 0, UINT32_MAX)) {
+        return str_eq(text, "running"); /* -1: in no call, but not running either */
+    }
+#ifdef SYS_open
+    if (number == SYS_open) {
+        return true;
+    }
+#endif
+    return number == SYS_openat || number == SYS_openat2;
+}
+
 /* The threads of a process, with itself in front; at most `max`, and *ret_is_cut where it has more.
  * What the kernel has below /proc/PID is there for a thread's number too. */
 static size_t

@@ -185,7 +185,8 @@ is_stream(const char *path, bool or_device)
 
 /*
  * May the script that a shell runs be what is typed? It can have any name (a link to /dev/tty), but
- * the shell holds it open, behind the three descriptors that all have.
+ * the shell holds it open, behind the three descriptors that all have. One that waits for the other
+ * end of a named pipe, or was just started, has yet to hold it (state_is_opening).
  */
 static bool
 reads_stream(pid_t pid, bool or_device)
@@ -257,13 +258,14 @@ state_may_read_commands(pid_t root, pid_t foreground, const char *name)
 
         state_add_children(&todo, pid, 1);
         if (is_kept_away(pid, foreground, name)) {
-            if (is_shell && reads_stream(pid, false)) {
+            if (is_shell && (reads_stream(pid, false) || state_is_opening(pid))) {
                 return true;
             }
             continue;
         }
         if (!read_name(called, sizeof(called), pid) || is_relay(called) ||
-            (is_shell && (!state_runs_script(pid) || reads_stream(pid, true)))) {
+            (is_shell &&
+             (!state_runs_script(pid) || reads_stream(pid, true) || state_is_opening(pid)))) {
             return true;
         }
         if (is_shell && !has_script) {

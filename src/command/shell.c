@@ -265,3 +265,21 @@ shell_derive(struct strv *argv, const struct shell *shell, const char *script, b
 {
     return shell->kind->derive_exec_args(argv, shell->path, script, login);
 }
+
+enum sy_code
+shell_bare(struct strv *ret, const char *program, char *const *derived)
+{
+    const struct shell_kind *kind = shell_kind_of(program);
+
+    if (kind == NULL || kind->bare_option == NULL || derived[0] == NULL || derived[1] == NULL ||
+        !str_eq(derived[1], "-c")) {
+        return SY_E_OK;
+    }
+
+    enum sy_code rc = strv_add(ret, derived[0]);
+
+    if (rc == SY_E_OK) {
+        rc = strv_add(ret, kind->bare_option);
+    }
+    return rc == SY_E_OK ? strv_add_all(ret, derived + 1) : rc;
+}

@@ -357,7 +357,8 @@ struct exec_request {
     struct exec_work work; /* then params.argv only says what is done */
     struct strv keys;      /* under which an approval is remembered; empty: those of a command */
     char *script;          /* NULL: params.argv is the command */
-    bool login;            /* script: with the login environment */
+    bool is_derived;  /* which shell_derive made: its shell reads no file of the user's first */
+    bool login;       /* script: with the login environment */
     char *failed;     /* what a first attempt in the sandbox printed and was refused: this is the
                          second, outside of it, and only if a person says so; NULL: it is none */
     bool is_mutating; /* may change something: runs alone in its session (docs/adr/0008) */

@@ -86,6 +86,7 @@ use_shell(struct exec_request *request, const struct invocation *inv, struct sy_
     if (rc != SY_E_OK) {
         return sy_err_nomem(err);
     }
+    request->is_derived = true;
     mem_free(request->script);
     request->script = NULL;
     return SY_E_OK;

@@ -1,0 +1,56 @@
+// What a person's shell reads first is no part of a command.
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import test from 'node:test';
+import { STUCK_MS, has, mustRun } from './lib/client.mjs';
+import { openDrive } from './lib/drive.mjs';
+
+const ZSHENVS = {
+  'executes another shell': 'exec sh\n',
+  'ends the shell': 'exit 5\n',
+  prints: 'echo NOISE; echo NOISE >&2\n',
+  'resets PATH': 'export PATH=/nowhere\n',
+  'stops the shell': 'kill -STOP $$\n',
+  'leaves a job': 'sleep 1000 &\n',
+  'makes an alias': 'alias echo=false\n',
+  'sets options': 'setopt err_exit; set -- x; false\n',
+};
+
+for (const [what, text] of Object.entries(ZSHENVS)) {
+  test(`a .zshenv that ${what} does not touch a command`, { timeout: STUCK_MS }, async (t) => {
+    if (!mustRun(t, has('zsh'), 'no zsh here')) {
+      return;
+    }
+    const { yard, tool } = await openDrive(t, { settings: { 'shell.path': '/usr/bin/zsh', 'shell.snapshot_timeout_ms': 500, 'tools.shell_type': 'all' } });
+    fs.writeFileSync(path.join(yard.home, '.zshenv'), text);
+    for (const login of [true, false]) {
+      for (const [name, args] of [
+        ['shell_command', { command: 'echo "hi $# $ZSH_NAME"; ls -d /; exit 3' }],
+        ['exec_command', { cmd: 'echo "hi $# $ZSH_NAME"; ls -d /; exit 3', yield_time_ms: 10_000 }],
+      ]) {
+        const r = await tool(name, { ...args, login });
+
+        assert.equal(r.output, 'hi 0 zsh\n/\n', `${name}, login ${login}: ${r.text}`);
+        assert.equal(r.exit_code, 3);
+        assert.equal(r.ended_background ?? 0, 0);
+      }
+    }
+    const other = await tool('exec_command', { cmd: 'echo hi; exit 3', shell: 'zsh', login: false, yield_time_ms: 10_000 });
+    assert.equal(other.output, 'hi\n', other.text);
+    assert.equal(other.exit_code, 3);
+  });
+}
+
+test('what a .zshenv exports is there, and read where the caller runs zsh', { timeout: STUCK_MS }, async (t) => {
+  if (!mustRun(t, has('zsh'), 'no zsh here')) {
+    return;
+  }
+  const { yard, tool } = await openDrive(t, { settings: { 'shell.path': '/usr/bin/zsh', 'tools.shell_type': 'all' } });
+  fs.writeFileSync(path.join(yard.home, '.zshenv'), 'export FROM_ENV=one; mine() { echo "ran $FROM_ENV"; }\n');
+
+  assert.equal((await tool('shell_command', { command: 'echo "<$FROM_ENV>"', login: true })).output, '<one>\n');
+  assert.equal((await tool('shell_command', { command: 'echo "<$FROM_ENV>"', login: false })).output, '<>\n');
+  assert.equal((await tool('shell_command', { command: 'zsh -c mine', login: true })).output, 'ran one\n');
+  assert.equal((await tool('shell', { command: ['zsh', '-c', 'mine'] })).output, 'ran one\n');
+});

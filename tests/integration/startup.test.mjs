@@ -54,3 +54,15 @@ test('what a .zshenv exports is there, and read where the caller runs zsh', { ti
   assert.equal((await tool('shell_command', { command: 'zsh -c mine', login: true })).output, 'ran one\n');
   assert.equal((await tool('shell', { command: ['zsh', '-c', 'mine'] })).output, 'ran one\n');
 });
+
+test('a server that ssh started keeps ~/.bashrc out of commands', { timeout: STUCK_MS }, async (t) => {
+  const env = { SSH_CLIENT: '127.0.0.1 40000 22', SHLVL: '0' };
+  const { yard, tool } = await openDrive(t, { env, settings: { 'shell.path': '/bin/bash', 'tools.shell_type': 'all' } });
+  fs.writeFileSync(path.join(yard.home, '.bashrc'), 'echo NOISE; exit 5\n');
+
+  for (const login of [true, false]) {
+    assert.equal((await tool('shell_command', { command: 'echo hi; exit 3', login })).output, 'hi\n');
+    assert.equal((await tool('exec_command', { cmd: 'echo hi; exit 3', login, yield_time_ms: 10_000 })).output, 'hi\n');
+  }
+  assert.equal((await tool('shell', { command: ['bash', '-c', 'echo hi'], env: { SHLVL: '0' } })).output, 'hi\n');
+});

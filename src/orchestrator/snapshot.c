@@ -253,7 +253,8 @@ prepare_run(struct snapshot *s, struct session *session, const struct turn_conte
     struct output_options options = {.keep_bytes = 1, .on_raw = collect, .arg = s};
 
     make_marker(s->marker);
-    snprintf(script, sizeof(script), "printf '%%s\\0' '%s'; %s -0; printf '%%s\\0' '%s'; exit %d",
+    /* The second says that the whole environment stands before it. */
+    snprintf(script, sizeof(script), "printf '%%s\\0' '%s'; %s -0 && printf '%%s\\0' '%s'; exit %d",
              s->marker, ENV_PROGRAM, s->marker, SCRIPT_STATUS);
     s->run_env = (struct strv){.max = LIMIT_ENV};
     s->run_argv = (struct strv){.max = 8};
@@ -351,7 +352,8 @@ set_incomplete(struct snapshot *s, const struct process_result *r)
                  LIMIT_SNAPSHOT_BYTES);
     } else if (s->has_begun) {
         snprintf(why, sizeof(why),
-                 "the login shell did not print its environment (" ENV_PROGRAM " failed)");
+                 "the login shell did not print its environment (" ENV_PROGRAM
+                 " failed, as where a profile exports too much)");
     } else if (was_exit && r->exit_code == SCRIPT_STATUS) {
         snprintf(why, sizeof(why),
                  "the login profile sends standard output elsewhere (as 'exec "
@@ -384,6 +386,10 @@ parse_environment(struct snapshot *s)
             return rc;
         }
         first += strlen(first) + 1;
+    }
+    if (s->env.n == 0) {
+        set_failed(s, "the login shell's environment is empty");
+        return SY_E_OK;
     }
     s->state = SNAPSHOT_READY;
     return SY_E_OK;

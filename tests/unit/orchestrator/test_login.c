@@ -65,14 +65,17 @@ a_login_environment_that_can_not_be_read_is_told_exactly(void **state)
         const char *profile;
         const char *sentence;
     } cases[] = {
-        {"exec >/dev/null\n",                                                         "sends standard output elsewhere"},
-        {"exec >&-\n",                                                                "sends standard output elsewhere"},
-        {"exit 9\n",                                                                  "ended the shell (status 9)"     },
-        {"exec sh\n",                                                                 "ended the shell (status 0)"     },
-        {"kill -9 $$\n",                                                              "ended the shell (signal 9)"     },
-        {"sleep 1000\n",                                                              "did not end within 1500 ms"     },
+        {"exec >/dev/null\n",                                                                  "sends standard output elsewhere"},
+        {"exec >&-\n",                                                                         "sends standard output elsewhere"},
+        {"exit 9\n",                                                                           "ended the shell (status 9)"     },
+        {"exec sh\n",                                                                          "ended the shell (status 0)"     },
+        {"kill -9 $$\n",                                                                       "ended the shell (signal 9)"     },
+        {"sleep 1000\n",                                                                       "did not end within 1500 ms"     },
         {"printf () { command printf '%s\\0' \"$2\"; head -c 3000000 /dev/zero; }\n",
-         "longer than 1048576 bytes"                                                                                   },
+         "longer than 1048576 bytes"                                                                                            },
+        {"export A=5; export B=$(head -c 3000000 /dev/zero | tr '\\0' x)\n",                   "/usr/bin/env failed"            },
+        {"for i in $(seq 30); do export B$i=$(head -c 100000 /dev/zero | tr '\\0' x); done\n",
+         "/usr/bin/env failed"                                                                                                  },
     };
     struct spot *p = *state;
 

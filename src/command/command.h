@@ -25,6 +25,7 @@ struct shell_kind {
     /* Files whose change makes a snapshot stale; "~/" means the home
      * directory, a trailing "/" a whole directory. NULL-terminated. */
     const char *const *profiles;
+    const char *profile_variable; /* names another directory for those in "~/"; NULL: none does */
     /* Appends [path, flags..., script] to argv. */
     enum sy_code (*derive_exec_args)(struct strv *argv, const char *path, const char *script,
                                      bool login);

@@ -35,5 +35,6 @@ const struct shell_kind shell_kind_zsh = {
     /* Else each zsh reads ~/.zshenv. What /etc/zsh/zshenv has, none can leave out. */
     .bare_option = "-f",
     .profiles = profiles,
+    .profile_variable = "ZDOTDIR",
     .derive_exec_args = shell_derive_posix,
 };

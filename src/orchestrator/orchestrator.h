@@ -94,6 +94,7 @@ struct session_options {
     struct process_pool *pool; /* borrowed; NULL: one of its own */
     const char *session_id;    /* NULL: random */
     const char *shell_path;    /* configured shell, NULL or "": detect */
+    char shell_from[160];      /* where that is set, as errors tell it; "": they don't */
     bool login_snapshot;       /* run the login shell once */
     uint64_t snapshot_timeout_ms;
     char *const *environ_list; /* the engine's environment */

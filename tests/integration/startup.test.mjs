@@ -1,9 +1,10 @@
 // What a person's shell reads first is no part of a command.
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import test from 'node:test';
-import { STUCK_MS, has, mustRun } from './lib/client.mjs';
+import { STUCK_MS, call, has, makeYard, mustRun, program, startMcp, textOf } from './lib/client.mjs';
 import { openDrive } from './lib/drive.mjs';
 
 const ZSHENVS = {
@@ -65,4 +66,20 @@ test('a server that ssh started keeps ~/.bashrc out of commands', { timeout: STU
     assert.equal((await tool('exec_command', { cmd: 'echo hi; exit 3', login, yield_time_ms: 10_000 })).output, 'hi\n');
   }
   assert.equal((await tool('shell', { command: ['bash', '-c', 'echo hi'], env: { SHLVL: '0' } })).output, 'hi\n');
+});
+
+test('a configured shell that can not be one is told with its key, and where that is set', { timeout: STUCK_MS }, async (t) => {
+  const yard = makeYard();
+  const dir = path.join(yard.home, '.config/shellyard');
+  fs.mkdirSync(dir, { recursive: true, mode: 0o700 });
+  fs.writeFileSync(path.join(dir, 'config.yaml'), 'tools:\n  shell_type: all\nshell:\n  path: /nope\n', { mode: 0o600 });
+  const told = /shell\.path \(.*shellyard\/config\.yaml:4\): '\/nope' is no shell .*it knows bash.*; give the path of one/;
+  const server = await startMcp({ cwd: yard.ws, env: yard.env });
+  t.after(() => server.close());
+  assert.match(textOf(await call(server.client, 'shell_command', { command: 'true' })), told);
+  const args = { cwd: yard.ws, env: yard.env, encoding: 'utf8' };
+  assert.match(spawnSync(program, ['doctor'], args).stdout, told);
+  assert.match(spawnSync(program, ['explain', '--script', 'true'], args).stderr, told);
+  assert.match(spawnSync(program, ['explain', '-c', 'shell.path=/x/bash', '--script', 'true'], args).stderr,
+    /shell\.path \(-c shell\.path\): the configured shell '\/x\/bash' is no executable file; give the path of one/);
 });

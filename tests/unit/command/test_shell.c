@@ -312,7 +312,8 @@ a_configured_shell_is_used_or_refused(void **state)
     assert_config_error(
         "/usr/bin/fish",
         "'/usr/bin/fish' is no shell that Shellyard knows (it knows bash, zsh, sh, ");
-    assert_config_error("/nowhere/bash", "'/nowhere/bash' is no executable file");
+    assert_config_error("/usr/bin/fish", "cmd); give the path of one, or none to detect it");
+    assert_config_error("/nowhere/bash", "'/nowhere/bash' is no executable file; give the path");
     assert_config_error(p->plain, "is no executable file");
     assert_config_error("./bash", "'./bash' is no absolute path");
     assert_config_error("cmd", "no cmd on this machine (looked for C:\\Windows");

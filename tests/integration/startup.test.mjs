@@ -37,9 +37,12 @@ for (const [what, text] of Object.entries(ZSHENVS)) {
         assert.equal(r.ended_background ?? 0, 0);
       }
     }
-    const other = await tool('exec_command', { cmd: 'echo hi; exit 3', shell: 'zsh', login: false, yield_time_ms: 10_000 });
-    assert.equal(other.output, 'hi\n', other.text);
-    assert.equal(other.exit_code, 3);
+    // Also where the caller names it.
+    for (const login of [true, false]) {
+      const named = await tool('exec_command', { cmd: 'echo hi; exit 3', shell: 'zsh', login, yield_time_ms: 10_000 });
+      assert.equal(named.output, 'hi\n', named.text);
+      assert.equal(named.exit_code, 3);
+    }
   });
 }
 
@@ -82,4 +85,15 @@ test('a configured shell that can not be one is told with its key, and where tha
   assert.match(spawnSync(program, ['explain', '--script', 'true'], args).stderr, told);
   assert.match(spawnSync(program, ['explain', '-c', 'shell.path=/x/bash', '--script', 'true'], args).stderr,
     /shell\.path \(-c shell\.path\): the configured shell '\/x\/bash' is no executable file; give the path of one/);
+});
+
+test('another shell than the user has reads its own files with a login alone', { timeout: STUCK_MS }, async (t) => {
+  if (!mustRun(t, has('zsh'), 'no zsh here')) {
+    return;
+  }
+  const { yard, tool } = await openDrive(t, { settings: { 'shell.path': '/bin/bash' } });
+  fs.writeFileSync(path.join(yard.home, '.zshenv'), 'echo ENV\n');
+  const ask = (login) => tool('exec_command', { cmd: 'echo $ZSH_NAME', shell: 'zsh', login, yield_time_ms: 10_000 });
+  assert.equal((await ask(false)).output, 'zsh\n');
+  assert.equal((await ask(true)).output, 'ENV\nzsh\n');
 });

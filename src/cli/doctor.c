@@ -310,7 +310,14 @@ check_approvals(struct doctor *d)
         return;
     }
     if (!store_exists(buf_view(&dir))) {
-        doctor_find(d, LEVEL_OK, "approvals", NULL, "nobody was asked so far");
+        if (store_dir_probe(buf_view(&dir), &err) == SY_E_OK) {
+            doctor_find(d, LEVEL_OK, "approvals", NULL, "nobody was asked so far");
+        } else {
+            doctor_find(d, LEVEL_FAIL, "approvals",
+                        "mend it, or set XDG_STATE_HOME to a directory of your own; what needs a "
+                        "person's approval is refused until then",
+                        "%s", err.msg);
+        }
         return;
     }
     if (cli_approvals_open(&st, &err) == SY_E_OK) {

@@ -10,6 +10,7 @@
 #include "command/danger.h"
 #include "command/safe.h"
 #include "guard/git_tame.h"
+#include "tools/tools.h"
 
 /* What was found, as text or as elements of a JSON array. */
 struct findings {
@@ -145,6 +146,12 @@ make_argv(struct explain *e, const struct cli_args *args, struct sy_error *err)
     rc = passwd_lookup(getuid(), &passwd_shell, &passwd_home, err);
     if (rc == SY_E_OK) {
         rc = shell_detect(&shell, e->engine.config.shell.path, passwd_shell, err);
+    }
+    if (rc == SY_E_CONFIG) {
+        struct session_options options;
+
+        session_options_from_config(&options, &e->engine.config, environ);
+        sy_err_wrap(err, "%s", options.shell_from);
     }
     if (rc == SY_E_OK && shell_derive(&e->argv, &shell, args->operands[0], true) != SY_E_OK) {
         rc = sy_err_nomem(err);

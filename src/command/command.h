@@ -20,9 +20,12 @@ struct shell_kind {
     const char *const *aliases; /* base names that mean it, without ".exe"; NULL-terminated */
     const char *const *paths;   /* fallback places, best first; NULL-terminated */
     bool has_login_env;         /* `-l` reads profiles whose environment can be snapshot */
+    /* The option by which it reads no file of the user's before `-c` either; NULL: it reads none */
+    const char *bare_option;
     /* Files whose change makes a snapshot stale; "~/" means the home
      * directory, a trailing "/" a whole directory. NULL-terminated. */
     const char *const *profiles;
+    const char *profile_variable; /* names another directory for those in "~/"; NULL: none does */
     /* Appends [path, flags..., script] to argv. */
     enum sy_code (*derive_exec_args)(struct strv *argv, const char *path, const char *script,
                                      bool login);
@@ -66,6 +69,12 @@ enum sy_code shell_find(struct shell *ret, const char *name_or_path,
 /* derive_exec_args of the shell's kind. */
 enum sy_code shell_derive(struct strv *argv, const struct shell *shell, const char *script,
                           bool login) SY_NODISCARD;
+/*
+ * The arguments with which a script that was derived for no login is executed, if its shell (the
+ * file `program`) would read a file of the user's first: what such a file prints, runs or ends is
+ * no part of the command. Left empty: the derived ones are as good.
+ */
+enum sy_code shell_bare(struct strv *ret, const char *program, char *const *derived) SY_NODISCARD;
 
 /*
  * The passwd entry's shell and home of `uid`, read from /etc/passwd itself, so

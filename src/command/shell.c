@@ -10,6 +10,8 @@
 
 /* What errors show of a foreign name. */
 #define NAME_SHOWN 120
+/* What would be right in its place. */
+#define CONFIGURED_REMEDY "; give the path of one, or none to detect it"
 
 static const struct shell_kind *const kinds[] = {
 #define SHELL(name) &shell_kind_##name,
@@ -153,8 +155,9 @@ fail_unknown(const char *name, enum sy_code code, struct sy_error *err)
     SY_AUTO(buf_fini) struct buf list = {.max = 256};
     SY_AUTO(buf_fini) struct buf text = {.max = NAME_SHOWN + 16};
 
-    return sy_err_set(err, code, "'%s' is no shell that Shellyard knows (it knows %s)",
-                      shown(&text, name), known_names(&list));
+    return sy_err_set(err, code, "'%s' is no shell that Shellyard knows (it knows %s)%s",
+                      shown(&text, name), known_names(&list),
+                      code == SY_E_CONFIG ? CONFIGURED_REMEDY : "");
 }
 
 static enum sy_code
@@ -188,9 +191,9 @@ detect_configured(struct shell *ret, const char *configured, struct sy_error *er
     } else if (!is_absolute(configured) || !is_executable_file(configured)) {
         SY_AUTO(buf_fini) struct buf text = {.max = NAME_SHOWN + 16};
 
-        return sy_err_set(err, SY_E_CONFIG, "the configured shell '%s' is %s",
-                          shown(&text, configured),
-                          is_absolute(configured) ? "no executable file" : "no absolute path");
+        return sy_err_set(
+            err, SY_E_CONFIG, "the configured shell '%s' is %s%s", shown(&text, configured),
+            is_absolute(configured) ? "no executable file" : "no absolute path", CONFIGURED_REMEDY);
     }
     return found(ret, kind, path, err);
 }
@@ -264,4 +267,22 @@ enum sy_code
 shell_derive(struct strv *argv, const struct shell *shell, const char *script, bool login)
 {
     return shell->kind->derive_exec_args(argv, shell->path, script, login);
+}
+
+enum sy_code
+shell_bare(struct strv *ret, const char *program, char *const *derived)
+{
+    const struct shell_kind *kind = shell_kind_of(program);
+
+    if (kind == NULL || kind->bare_option == NULL || derived[0] == NULL || derived[1] == NULL ||
+        !str_eq(derived[1], "-c")) {
+        return SY_E_OK;
+    }
+
+    enum sy_code rc = strv_add(ret, derived[0]);
+
+    if (rc == SY_E_OK) {
+        rc = strv_add(ret, kind->bare_option);
+    }
+    return rc == SY_E_OK ? strv_add_all(ret, derived + 1) : rc;
 }

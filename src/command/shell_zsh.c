@@ -32,6 +32,9 @@ const struct shell_kind shell_kind_zsh = {
     .aliases = aliases,
     .paths = paths,
     .has_login_env = true,
+    /* Else each zsh reads ~/.zshenv. What /etc/zsh/zshenv has, none can leave out. */
+    .bare_option = "-f",
     .profiles = profiles,
+    .profile_variable = "ZDOTDIR",
     .derive_exec_args = shell_derive_posix,
 };

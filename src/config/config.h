@@ -147,6 +147,9 @@ bool config_requires(const struct config *c, const char *key);
 /* Effective values with their sources, as text for people or as JSON. */
 enum sy_code config_show(const struct config *c, struct buf *out, bool as_json) SY_NODISCARD;
 
+/* Appends where a key's value comes from: "FILE:LINE", a variable's name, "-c KEY", "default". */
+enum sy_code config_where(struct buf *ret, const struct config *c, const char *key) SY_NODISCARD;
+
 /* One key of the table, for docs and lint. */
 struct config_key_info {
     const char *key;      /* "sandbox.mode" */

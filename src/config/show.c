@@ -143,6 +143,17 @@ add_source(struct buf *b, const struct config *c, size_t key)
     return buf_add_str(b, "default");
 }
 
+enum sy_code
+config_where(struct buf *ret, const struct config *c, const char *key)
+{
+    for (size_t i = 0; i < CONFIG_KEYS; i++) {
+        if (str_eq(config_rows[i].info.key, key)) {
+            return c->impl != NULL ? add_source(ret, c, i) : buf_add_str(ret, "default");
+        }
+    }
+    return SY_E_NOTFOUND;
+}
+
 static enum sy_code
 format_line(struct buf *line, const struct config *c, size_t key)
 {

@@ -529,6 +529,7 @@ orch_call_free(struct orch_call *c)
     sandbox_policy_fini(&c->base);
     strv_fini(&c->env);
     strv_fini(&c->argv);
+    strv_fini(&c->bare_argv);
     buf_fini(&c->program);
     buf_fini(&c->tail);
     denial_list_fini(&c->output.denials);

@@ -46,7 +46,8 @@ struct orch_call {
      * runs (call_forget_environment). */
     struct strv env;
     struct strv argv;
-    unsigned n_steered; /* how often a rule has put a better command in its place */
+    struct strv bare_argv; /* executed in place of it; empty: `argv` is */
+    unsigned n_steered;    /* how often a rule has put a better command in its place */
     struct buf program;
     struct output_chain *chain;
     uint64_t deltas_left_out; /* by who is told */

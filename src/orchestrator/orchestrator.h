@@ -94,6 +94,7 @@ struct session_options {
     struct process_pool *pool; /* borrowed; NULL: one of its own */
     const char *session_id;    /* NULL: random */
     const char *shell_path;    /* configured shell, NULL or "": detect */
+    char shell_from[160];      /* where that is set, as errors tell it; "": they don't */
     bool login_snapshot;       /* run the login shell once */
     uint64_t snapshot_timeout_ms;
     char *const *environ_list; /* the engine's environment */
@@ -357,7 +358,8 @@ struct exec_request {
     struct exec_work work; /* then params.argv only says what is done */
     struct strv keys;      /* under which an approval is remembered; empty: those of a command */
     char *script;          /* NULL: params.argv is the command */
-    bool login;            /* script: with the login environment */
+    bool is_derived;  /* which shell_derive made: its shell reads no file of the user's first */
+    bool login;       /* script: with the login environment */
     char *failed;     /* what a first attempt in the sandbox printed and was refused: this is the
                          second, outside of it, and only if a person says so; NULL: it is none */
     bool is_mutating; /* may change something: runs alone in its session (docs/adr/0008) */

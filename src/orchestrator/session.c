@@ -14,6 +14,7 @@
 /* What all sessions of a tree share; the first one owns it. */
 struct session_engine {
     char *shell_path;
+    char shell_from[sizeof(((struct session_options *)NULL)->shell_from)];
     char *home;
     bool login_snapshot;
     bool has_caps;
@@ -73,6 +74,7 @@ fill(struct session_engine *e, const struct session_options *o)
     if (rc != SY_E_OK) {
         return rc;
     }
+    memcpy(e->shell_from, o->shell_from, sizeof(e->shell_from));
     if (o->shell_path != NULL && o->shell_path[0] != '\0') {
         e->shell_path = mem_strdup(o->shell_path);
         if (e->shell_path == NULL) {
@@ -301,6 +303,9 @@ session_shell(struct session *s, const struct shell **ret, struct sy_error *err)
 
         if (rc == SY_E_OK) {
             rc = shell_detect(&s->engine->shell, s->engine->shell_path, passwd_shell, err);
+        }
+        if (rc == SY_E_CONFIG && s->engine->shell_from[0] != '\0') {
+            sy_err_wrap(err, "%s", s->engine->shell_from);
         }
         if (rc != SY_E_OK) {
             return rc;

@@ -25,6 +25,11 @@
 struct snapshot {
     enum snapshot_state state;
     uint64_t stamp; /* of the profile files, when it was taken */
+    /* Where else those of the home directory may lie: as it was told to the shell, and as the shell
+     * had it then (a profile may set it, for itself or for others too); NULL: nowhere. */
+    char *told_dir;
+    char *found_dir;
+    char *newly_found; /* not in `stamp` yet */
     struct strv env;
     char reason[SY_ERR_MSG_MAX];
     /* While RUNNING. */
@@ -33,6 +38,7 @@ struct snapshot {
     struct buf
         text;       /* standard output: before the first marker its last bytes, then what follows */
     bool has_begun; /* the first marker came */
+    bool tells_dir; /* after it stands newly_found */
     bool is_complete; /* and the second: `text` is what stood between */
     bool is_too_long;
     struct strv run_env;
@@ -74,6 +80,9 @@ snapshot_free(struct snapshot *s)
     }
     end_run(s);
     strv_fini(&s->env);
+    mem_free_charp(&s->told_dir);
+    mem_free_charp(&s->found_dir);
+    mem_free_charp(&s->newly_found);
     mem_free(s);
 }
 
@@ -128,35 +137,63 @@ mix_directory(uint64_t *hash, const char *path)
     mix(hash, &sum, sizeof(sum));
 }
 
+/* A row of shell_kind.profiles. */
+static void
+mix_profile(uint64_t *hash, const char *row, const char *home)
+{
+    char path[LIMIT_PATH];
+    bool is_home = str_starts(row, "~/");
+
+    if (snprintf(path, sizeof(path), "%s%s", is_home ? home : "", is_home ? row + 1 : row) >=
+        (int)sizeof(path)) {
+        return;
+    }
+    if (str_ends(path, "/")) {
+        mix_directory(hash, path);
+    } else {
+        mix_file(hash, path);
+    }
+}
+
 static uint64_t
-profile_stamp(const struct shell *shell, const char *home)
+profile_stamp(const struct snapshot *s, const struct shell *shell, const char *home)
 {
     uint64_t hash = 14695981039346656037ULL;
 
     mix(&hash, shell->path, strlen(shell->path));
     mix(&hash, home, strlen(home));
     for (const char *const *f = shell->kind->profiles; f != NULL && *f != NULL; f++) {
-        char path[LIMIT_PATH];
-        bool is_home = str_starts(*f, "~/");
-
-        if (snprintf(path, sizeof(path), "%s%s", is_home ? home : "", is_home ? *f + 1 : *f) >=
-            (int)sizeof(path)) {
-            continue;
+        mix_profile(&hash, *f, home);
+        if (str_starts(*f, "~/") && s->told_dir != NULL) {
+            mix_profile(&hash, *f, s->told_dir);
         }
-        if (str_ends(path, "/")) {
-            mix_directory(&hash, path);
-        } else {
-            mix_file(&hash, path);
+        if (str_starts(*f, "~/") && s->found_dir != NULL) {
+            mix_profile(&hash, *f, s->found_dir);
         }
     }
     return hash;
 }
 
+/* A directory that a profile has named counts from now on, if nothing changed while that ran. */
+static bool
+is_stale(struct snapshot *s, const struct shell *shell, const char *home)
+{
+    if (s->stamp != profile_stamp(s, shell, home)) {
+        return true;
+    }
+    if (s->newly_found != NULL) {
+        mem_free(s->found_dir);
+        s->found_dir = s->newly_found;
+        s->newly_found = NULL;
+        s->stamp = profile_stamp(s, shell, home);
+    }
+    return false;
+}
+
 enum snapshot_state
 snapshot_state(struct snapshot *s, const struct shell *shell, const char *home)
 {
-    if ((s->state == SNAPSHOT_READY || s->state == SNAPSHOT_FAILED) &&
-        s->stamp != profile_stamp(shell, home)) {
+    if ((s->state == SNAPSHOT_READY || s->state == SNAPSHOT_FAILED) && is_stale(s, shell, home)) {
         strv_fini(&s->env);
         s->state = SNAPSHOT_NONE;
     }
@@ -241,33 +278,62 @@ collect(void *arg, enum output_stream stream, const char *bytes, size_t n)
     return SY_E_OK;
 }
 
+/* Between the markers stands the directory of profiles, where the shell has such a variable, and
+ * the environment; the second says that this was whole. */
+static enum sy_code
+make_script(struct snapshot *s, struct buf *ret, const struct shell_kind *kind)
+{
+    make_marker(s->marker);
+    s->tells_dir = kind->profile_variable != NULL;
+
+    enum sy_code rc = buf_addf(ret, "printf '%%s\\0' '%s'; ", s->marker);
+
+    if (rc == SY_E_OK && s->tells_dir) {
+        rc = buf_addf(ret, "printf '%%s\\0' \"${%s-}\"; ", kind->profile_variable);
+    }
+    return rc == SY_E_OK ? buf_addf(ret, ENV_PROGRAM " -0 && printf '%%s\\0' '%s'; exit %d",
+                                    s->marker, SCRIPT_STATUS)
+                         : rc;
+}
+
+static enum sy_code
+keep_told_dir(struct snapshot *s, const struct shell_kind *kind)
+{
+    const char *dir =
+        kind->profile_variable != NULL ? strv_env_get(&s->run_env, kind->profile_variable) : NULL;
+
+    mem_free_charp(&s->told_dir);
+    s->told_dir = dir != NULL && dir[0] == '/' ? mem_strdup(dir) : NULL;
+    return dir != NULL && dir[0] == '/' && s->told_dir == NULL ? SY_E_NOMEM : SY_E_OK;
+}
+
 static enum sy_code
 prepare_run(struct snapshot *s, struct session *session, const struct turn_context *turn,
             const struct shell *shell, struct sy_error *err)
 {
-    char script[256];
+    SY_AUTO(buf_fini) struct buf script = {.max = 512};
     struct env_facts facts = {
         .has_network = sandbox_policy_has_network(&turn->sandbox),
         .tmpdir = turn->sandbox.tmpdir,
     };
     struct output_options options = {.keep_bytes = 1, .on_raw = collect, .arg = s};
 
-    make_marker(s->marker);
-    snprintf(script, sizeof(script), "printf '%%s\\0' '%s'; %s -0; printf '%%s\\0' '%s'; exit %d",
-             s->marker, ENV_PROGRAM, s->marker, SCRIPT_STATUS);
     s->run_env = (struct strv){.max = LIMIT_ENV};
     s->run_argv = (struct strv){.max = 8};
     s->text = (struct buf){.max = LIMIT_SNAPSHOT_BYTES};
     s->has_begun = s->is_complete = s->is_too_long = false;
     s->chain = output_new(&options);
 
-    enum sy_code rc = s->chain == NULL ? SY_E_NOMEM : SY_E_OK;
+    enum sy_code rc = s->chain == NULL ? SY_E_NOMEM : make_script(s, &script, shell->kind);
 
     if (rc == SY_E_OK) {
         rc = env_build(&s->run_env, &turn->env, session_environ(session), NULL, &facts);
     }
     if (rc == SY_E_OK) {
-        rc = shell_derive(&s->run_argv, shell, script, true);
+        rc = keep_told_dir(s, shell->kind);
+    }
+    if (rc == SY_E_OK) {
+        rc = shell_derive(&s->run_argv, shell, buf_view(&script), true);
     }
     if (rc == SY_E_NOMEM) {
         return sy_err_nomem(err);
@@ -285,9 +351,9 @@ snapshot_start(struct snapshot *s, struct session *session, const struct turn_co
     if (rc != SY_E_OK) {
         return rc;
     }
-    /* Before it runs: a file that changes while it runs makes it stale. */
-    s->stamp = profile_stamp(shell, session_home(session));
     rc = prepare_run(s, session, turn, shell, err);
+    /* Before it runs: a file that changes while it runs makes it stale. */
+    s->stamp = profile_stamp(s, shell, session_home(session));
     if (rc == SY_E_OK) {
         struct exec_env env = {
             .program = shell->path,
@@ -351,7 +417,8 @@ set_incomplete(struct snapshot *s, const struct process_result *r)
                  LIMIT_SNAPSHOT_BYTES);
     } else if (s->has_begun) {
         snprintf(why, sizeof(why),
-                 "the login shell did not print its environment (" ENV_PROGRAM " failed)");
+                 "the login shell did not print its environment (" ENV_PROGRAM
+                 " failed, as where a profile exports too much)");
     } else if (was_exit && r->exit_code == SCRIPT_STATUS) {
         snprintf(why, sizeof(why),
                  "the login profile sends standard output elsewhere (as 'exec "
@@ -373,6 +440,14 @@ parse_environment(struct snapshot *s)
     const char *last = first + s->text.len;
 
     strv_fini(&s->env);
+    if (s->tells_dir && first < last) {
+        mem_free(s->newly_found);
+        s->newly_found = first[0] == '/' ? mem_strdup(first) : NULL;
+        if (first[0] == '/' && s->newly_found == NULL) {
+            return SY_E_NOMEM;
+        }
+        first += strlen(first) + 1;
+    }
     while (first < last) {
         enum sy_code rc = strv_add(&s->env, first);
 
@@ -384,6 +459,10 @@ parse_environment(struct snapshot *s)
             return rc;
         }
         first += strlen(first) + 1;
+    }
+    if (s->env.n == 0) {
+        set_failed(s, "the login shell's environment is empty");
+        return SY_E_OK;
     }
     s->state = SNAPSHOT_READY;
     return SY_E_OK;

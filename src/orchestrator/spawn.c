@@ -263,6 +263,9 @@ call_replace_command(struct orch_call *c, const struct strv *command)
         strv_fini(&copy);
         return SY_E_NOMEM;
     }
+    /* Another script for the same shell. */
+    r->is_derived = (r->is_derived || r->script != NULL) && copy.n == c->argv.n && copy.n > 2 &&
+                    str_eq(copy.v[0], c->argv.v[0]) && str_eq(copy.v[1], c->argv.v[1]);
     strv_fini(&r->params.argv);
     r->params.argv = copy;
     mem_free(r->script);
@@ -321,7 +324,7 @@ make_exec_env(struct orch_call *c)
 {
     struct exec_env env = {
         .program = buf_view(&c->program),
-        .argv = strv_view(&c->argv),
+        .argv = strv_view(c->bare_argv.n > 0 ? &c->bare_argv : &c->argv),
         .envp = strv_view(&c->env),
         .cwd = c->request.params.cwd,
         .sandbox = c->entry->ready,
@@ -379,6 +382,21 @@ start(struct orch_call *c, struct sy_error *err)
     return rc;
 }
 
+/* What the caller gave as arguments is run as it is. What is judged, told and asked about is the
+ * derived list in any case. */
+static enum sy_code
+make_bare(struct orch_call *c, struct sy_error *err)
+{
+    strv_fini(&c->bare_argv);
+    c->bare_argv.max = LIMIT_ARGV;
+    if (c->request.script == NULL && !c->request.is_derived) {
+        return SY_E_OK;
+    }
+    return shell_bare(&c->bare_argv, buf_view(&c->program), strv_view(&c->argv)) == SY_E_OK
+               ? SY_E_OK
+               : sy_err_nomem(err);
+}
+
 /* What it takes to run the command, up to a process that waits for it. */
 static enum sy_code
 make_ready(struct orch_call *c, struct sy_error *err)
@@ -422,7 +440,8 @@ make_ready(struct orch_call *c, struct sy_error *err)
         mem_free(c->argv.v[0]);
         c->argv.v[0] = arg0;
     }
-    return prepare(c, err);
+    rc = make_bare(c, err);
+    return rc == SY_E_OK ? prepare(c, err) : rc;
 }
 
 enum sy_code

@@ -590,5 +590,8 @@ env_build(struct strv *ret, const struct env_policy *policy, char *const *base, 
     if (rc == SY_E_OK) {
         rc = add_entries(ret, &met, extra);
     }
-    return rc == SY_E_OK ? apply_facts(ret, &met, facts) : rc;
+    if (rc == SY_E_OK) {
+        rc = apply_facts(ret, &met, facts);
+    }
+    return rc == SY_E_OK ? env_keep_from_rc(ret) : rc;
 }

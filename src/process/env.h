@@ -52,7 +52,8 @@ struct env_facts {
  * Never passed on, whoever sets them: LD_*, DYLD_*, BASH_ENV, ENV,
  * PROMPT_COMMAND, SHELLOPTS, BASHOPTS, BASH_XTRACEFD, shell functions
  * (BASH_FUNC_*), SHELLYARD_* of the engine. Always set: SHELLYARD=1, and
- * CODEX_SANDBOX* by the facts alone.
+ * CODEX_SANDBOX* by the facts alone. With SSH_CLIENT or SSH2_CLIENT SHLVL is at
+ * least 1: else each `bash -c` would read ~/.bashrc.
  *
  * Malformed entries of `base` are dropped, of two with one name the first
  * stays. A malformed entry of `set` or `extra` (no "=", no name, a blank or

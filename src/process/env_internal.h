@@ -22,5 +22,10 @@ bool name_is_listed(struct name name, const char *const *list, size_t count);
 struct name name_of(const char *entry);
 /* Where the list has an entry of this name; list->n when it has none. */
 size_t name_index(const struct strv *list, struct name name);
+/*
+ * bash reads ~/.bashrc for a `-c` that it takes for one of sshd: with such a variable of ssh, and
+ * no shell above it. Says that there is one.
+ */
+enum sy_code env_keep_from_rc(struct strv *ret) SY_NODISCARD;
 
 #endif

@@ -131,3 +131,22 @@ env_merge_login(struct strv *ret, char *const *engine_env, char *const *login_en
     }
     return rc == SY_E_OK ? add_missing(ret, engine_env, false) : rc;
 }
+
+/* From here on bash begins to count anew (variables.c). */
+#define SHELL_LEVELS 999U
+
+enum sy_code
+env_keep_from_rc(struct strv *ret)
+{
+    const char *level = NULL;
+    uint64_t n = 0;
+
+    if (strv_env_get(ret, "SSH_CLIENT") == NULL && strv_env_get(ret, "SSH2_CLIENT") == NULL) {
+        return SY_E_OK;
+    }
+    level = strv_env_get(ret, "SHLVL");
+    if (level != NULL && str_to_u64(&n, level, 1, SHELL_LEVELS - 1)) {
+        return SY_E_OK;
+    }
+    return strv_env_set(ret, "SHLVL", "1");
+}

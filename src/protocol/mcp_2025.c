@@ -8,34 +8,32 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-/* Which tool for what: told in the instructions if the tool is listed. */
+/* Which tool for what: told in the instructions if the tool is listed. A client gives these to its
+ * model with each prompt: they have at most 600 bytes in every configuration. */
 static const struct {
     const char *tool;
     const char *text;
 } uses[] = {
-    {"shell_command", "shell_command: one shell command line. "                           },
-    {"shell",         "shell: one program with its list of arguments. "                   },
-    {"exec_command",  "exec_command: also what runs on or asks (REPLs; tty: a terminal). "},
-    {"apply_patch",   "apply_patch: edit files. "                                         },
+    {"shell_command", "shell_command: one command line. "                     },
+    {"shell",         "shell: one program with its arguments. "               },
+    {"exec_command",  "exec_command: also what runs on or asks (REPLs; tty). "},
+    {"apply_patch",   "apply_patch: edit files. "                             },
 };
 
 /* When an answer comes, from what runs commands to their end and from sessions, and how these are
  * waited for. */
 static const char answers_at_end[] =
-    "A call answers when the command has ended or timeout_ms (default $(timeout_ms)) is over; give "
-    "builds and tests more. ";
+    "Calls end with the command or after timeout_ms (default $(timeout_ms)): give builds more. ";
 static const char answers_early[] =
-    "exec_command answers when the command has ended or yield_time_ms is over: then it goes on, "
-    "and write_stdin types to it and waits for it (until: prompt, input, stable; pattern). ";
+    "exec_command answers when it has ended or yield_time_ms is over; then write_stdin types and "
+    "waits (until: prompt, input, stable; pattern). ";
 static const char goes_on_by_shell[] =
     "What runs on or asks: action spawn, then wait or send_text (until: prompt, input; pattern). ";
 
 static const char instructions[] =
-    "A non-zero exit_code is a result, not an error. $(sandbox?Commands run in a sandbox: "
-    "what it denies fails inside the command, e.g. with \"Permission denied\" or \"Operation not "
-    "permitted\"|Commands run without a sandbox). isError means that nothing ran, or not to its "
-    "end; the text says what was refused and what would be allowed: change the call, don't repeat "
-    "it.";
+    "A non-zero exit_code is no error. $(sandbox?Commands run in a sandbox: what it denies fails "
+    "inside them, e.g. \"Permission denied\"|Commands run without a sandbox). isError: it did not "
+    "run, or not to its end; change the call as the text says, don't repeat it.";
 static const char no_tools[] = "There are no tools here: tools.shell_type is \"disabled\".";
 
 #define INSTRUCTIONS_MAX 1024U

@@ -247,6 +247,59 @@ store_dir_open(int *ret_fd, const char *dir, struct sy_error *err)
     return rc;
 }
 
+/* The deepest of the directories above that is there is where the others would be made. */
+static enum sy_code
+probe_parent(const char *dir, struct sy_error *err)
+{
+    SY_AUTO(buf_fini) struct buf parent = {.max = LIMIT_PATH};
+    struct stat s;
+
+    if (buf_add_str(&parent, dir) != SY_E_OK) {
+        return sy_err_nomem(err);
+    }
+    do {
+        const char *slash = strrchr(buf_view(&parent), '/');
+        size_t len = slash != NULL ? (size_t)(slash - buf_view(&parent)) : 0;
+
+        if (len == 0) {
+            len = 1; /* the root */
+        }
+        parent.len = len;
+        parent.data[len] = '\0';
+    } while (parent.len > 1 && lstat(buf_view(&parent), &s) != 0 && errno == ENOENT);
+    if (stat(buf_view(&parent), &s) != 0) {
+        return failed_at(err, errno, "making the state directory", dir);
+    }
+    if (!S_ISDIR(s.st_mode)) {
+        return failed_at(err, ENOTDIR, "making the state directory", dir);
+    }
+    return access(buf_view(&parent), W_OK | X_OK) == 0
+               ? SY_E_OK
+               : failed_at(err, errno, "making the state directory", dir);
+}
+
+enum sy_code
+store_dir_probe(const char *dir, struct sy_error *err)
+{
+    struct stat s;
+    SY_FD dir_fd = -1;
+
+    if (dir[0] != '/' || strlen(dir) >= LIMIT_PATH || (lstat(dir, &s) != 0 && errno != ENOENT)) {
+        return failed_at(err, dir[0] != '/' ? EINVAL : errno, "looking at the state directory",
+                         dir);
+    }
+    if (lstat(dir, &s) != 0) {
+        return probe_parent(dir, err);
+    }
+
+    enum sy_code rc = store_dir_open(&dir_fd, dir, err);
+
+    if (rc == SY_E_OK && access(dir, W_OK | X_OK) != 0) {
+        rc = failed_at(err, errno, "writing in the state directory", dir);
+    }
+    return rc;
+}
+
 enum sy_code
 store_place_prepare(char ret_path[LIMIT_PATH], int *ret_changes_fd, const char *dir,
                     struct sy_error *err)

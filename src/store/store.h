@@ -41,6 +41,9 @@ void store_close(struct store *st);
 /* The directory itself, made and judged as store_open does it; a descriptor to be closed. */
 enum sy_code store_dir_open(int *ret_fd, const char *dir, struct sy_error *err) SY_NODISCARD;
 
+/* Could that be had, as far as can be seen without making anything? */
+enum sy_code store_dir_probe(const char *dir, struct sy_error *err) SY_NODISCARD;
+
 /* Is there a database in that directory? */
 bool store_exists(const char *dir);
 /* Another number after each commit of another connection. */

@@ -257,7 +257,7 @@ add_variable(struct strv *env, const char *name, const struct js *value, struct 
     if (rc == SY_E_LIMIT) {
         return sy_err_set(err, SY_E_ARG, "'env' has more than %u variables", LIMIT_ENV);
     }
-    if (rc == SY_E_OK && str_env_name(env->v[env->n - 1]) != strlen(name)) {
+    if (rc == SY_E_OK && (name[0] == '\0' || str_env_name(env->v[env->n - 1]) != strlen(name))) {
         SY_AUTO(buf_fini) struct buf shown = {.max = 128};
 
         if (str_add_visible(&shown, name, strlen(name), 60) != SY_E_OK) {

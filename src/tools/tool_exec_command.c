@@ -1,3 +1,5 @@
+#include <sys/stat.h>
+
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -59,6 +61,19 @@ fill_command(struct exec_request *request, const struct invocation *inv, struct 
     return request_bool(&request->login, js_get(inv->arguments, "login"), "login", err);
 }
 
+/* Its login environment is there already: it need not read its profiles for it. */
+static bool
+is_own_shell(const struct invocation *inv, const struct shell *shell)
+{
+    const struct shell *own = NULL;
+    struct stat a;
+    struct stat b;
+
+    return session_shell(tool_context_session(inv->context), &own, NULL) == SY_E_OK &&
+           own->kind == shell->kind && stat(own->path, &a) == 0 && stat(shell->path, &b) == 0 &&
+           a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
 /* Another shell than the user's: its argument list is made here. */
 static enum sy_code
 use_shell(struct exec_request *request, const struct invocation *inv, struct sy_error *err)
@@ -78,7 +93,7 @@ use_shell(struct exec_request *request, const struct invocation *inv, struct sy_
 
     enum sy_code rc = shell_find(&shell, js_str(v), err);
 
-    if (rc != SY_E_OK) {
+    if (rc != SY_E_OK || is_own_shell(inv, &shell)) {
         return rc;
     }
     request->params.argv.max = LIMIT_ARGV;
@@ -86,6 +101,7 @@ use_shell(struct exec_request *request, const struct invocation *inv, struct sy_
     if (rc != SY_E_OK) {
         return sy_err_nomem(err);
     }
+    request->is_derived = true;
     mem_free(request->script);
     request->script = NULL;
     return SY_E_OK;

@@ -1,3 +1,4 @@
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,6 +16,9 @@
 #define DENY_HOMES 3
 /* State and configuration, of each home and where variables put them. */
 #define OWN_DIRS (2 * DENY_HOMES + 2)
+
+/* What errors show of where a key was set. */
+#define SHOWN_PATH 120
 
 static enum sy_code
 copy_list(struct strv *ret, const struct strv *from, size_t max)
@@ -327,6 +331,8 @@ void
 session_options_from_config(struct session_options *ret, const struct config *config,
                             char *const *environ_list)
 {
+    SY_AUTO(buf_fini) struct buf where = {.max = LIMIT_PATH + 32};
+
     *ret = (struct session_options){
         .shell_path = config->shell.path,
         .login_snapshot = config->shell.snapshot,
@@ -335,4 +341,9 @@ session_options_from_config(struct session_options *ret, const struct config *co
         .protects = config->sandbox.protect,
         .unprotected = strv_view(&config->sandbox.unprotected_names),
     };
+    /* Of a long path its end says more. */
+    if (config_where(&where, config, "shell.path") == SY_E_OK) {
+        (void)snprintf(ret->shell_from, sizeof(ret->shell_from), "shell.path (%s)",
+                       buf_view(&where) + (where.len > SHOWN_PATH ? where.len - SHOWN_PATH : 0));
+    }
 }

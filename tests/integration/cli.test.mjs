@@ -227,6 +227,17 @@ test('doctor finds the sandbox, runs a command, and fails where the sandbox fail
   assert.match(config.stdout, /^fail\s+configuration/m);
 });
 
+test('doctor fails where the state directory can not be made', limit, (t) => {
+  const yard = makeYard();
+  const file = path.join(yard.dir, 'file');
+  fs.writeFileSync(file, '');
+  const r = run(yard, ['doctor', '--json'], { env: { XDG_STATE_HOME: file } });
+  const found = JSON.parse(r.stdout).checks.find((c) => c.name === 'approvals');
+  assert.equal(r.status, 1);
+  assert.equal(found.level, 'fail');
+  assert.match(found.text, /the state directory '.*file\/shellyard'/);
+});
+
 test('doctor tells what Yama keeps from commands', limit, (t) => {
   if (!mustRun(t, hasSystem(), 'no mount namespaces here')) {
     return;

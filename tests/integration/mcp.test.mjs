@@ -48,13 +48,12 @@ test('the list of tools is small, flat and fully annotated', limit, async (t) =>
       ...(tool.annotations.title ? { title: tool.annotations.title } : {}),
     });
   }
-  assert.equal(client.getInstructions(), 'shell_command: one shell command line. shell: one program with its list of arguments. '
-    + 'exec_command: also what runs on or asks (REPLs; tty: a terminal). apply_patch: edit files. '
-    + 'A call answers when the command has ended or timeout_ms (default 10000) is over; give builds and tests more. '
-    + 'exec_command answers when the command has ended or yield_time_ms is over: then it goes on, and write_stdin types to it and waits for it '
-    + '(until: prompt, input, stable; pattern). A non-zero exit_code is a result, '
-    + 'not an error. Commands run in a sandbox: what it denies fails inside the command, e.g. with "Permission denied" or "Operation not permitted". '
-    + "isError means that nothing ran, or not to its end; the text says what was refused and what would be allowed: change the call, don't repeat it.");
+  assert.equal(client.getInstructions(), 'shell_command: one command line. shell: one program with its arguments. '
+    + 'exec_command: also what runs on or asks (REPLs; tty). apply_patch: edit files. '
+    + 'Calls end with the command or after timeout_ms (default 10000): give builds more. '
+    + 'exec_command answers when it has ended or yield_time_ms is over; then write_stdin types and waits (until: prompt, input, stable; pattern). '
+    + 'A non-zero exit_code is no error. Commands run in a sandbox: what it denies fails inside them, e.g. "Permission denied". '
+    + "isError: it did not run, or not to its end; change the call as the text says, don't repeat it.");
   assert.equal(client.getServerVersion().name, 'shellyard');
 });
 
@@ -72,6 +71,21 @@ for (const [type, names] of Object.entries({
       await assert.rejects(aliased, /unknown tool/);
     } else {
       assert.equal((await aliased).structuredContent.output, 'hi\n');
+    }
+  });
+}
+
+for (const type of ['default', 'shell_command', 'unified_exec', 'all', 'disabled']) {
+  test(`the instructions have at most 600 bytes in every configuration, tools.shell_type ${type}`, limit, async (t) => {
+    for (const mode of ['read-only', 'workspace-write', 'external-sandbox', 'danger-full-access']) {
+      for (const policy of ['unless-trusted', 'on-request', 'on-failure', 'never']) {
+        const { client } = await open(t, {
+          'tools.shell_type': type, 'tools.timeout_ms': 86_400_000, 'sandbox.mode': mode, 'approval.policy': policy,
+        });
+        const text = client.getInstructions();
+        assert.ok(Buffer.byteLength(text) <= 600, `${Buffer.byteLength(text)} bytes: ${text}`);
+        await client.close();
+      }
     }
   });
 }

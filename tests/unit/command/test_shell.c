@@ -177,6 +177,40 @@ each_kind_derives_its_arguments(void **state)
     assert_derived("cmd.exe", false, (const char *const[]){"cmd.exe", "/c", script, NULL});
 }
 
+static void
+a_script_reads_no_file_of_the_user_but_for_a_login(void **state)
+{
+    static const struct {
+        const char *program;
+        const char *derived[5];
+        const char *bare[6];
+    } cases[] = {
+        {"/usr/bin/zsh",   {"/usr/bin/zsh", "-c", "x -lc"}, {"/usr/bin/zsh", "-f", "-c", "x -lc"}},
+        {"/usr/bin/zsh",   {"zsh", "-lc", "x"},             {NULL}                               },
+        {"/usr/bin/zsh",   {"zsh"},                         {NULL}                               },
+        {"/bin/bash",      {"bash", "-c", "x"},             {NULL}                               },
+        {"/bin/sh",        {"sh", "-c", "x"},               {NULL}                               },
+        {"/usr/bin/other", {"zsh", "-c", "x"},              {NULL}                               },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        SY_AUTO(strv_fini) struct strv derived = {.max = 8};
+        SY_AUTO(strv_fini) struct strv bare = {.max = 8};
+        size_t n = 0;
+
+        for (size_t k = 0; cases[i].derived[k] != NULL; k++) {
+            assert_int_equal(strv_add(&derived, cases[i].derived[k]), SY_E_OK);
+        }
+        assert_int_equal(shell_bare(&bare, cases[i].program, strv_view(&derived)), SY_E_OK);
+        for (; cases[i].bare[n] != NULL; n++) {
+            assert_true(n < bare.n);
+            assert_string_equal(bare.v[n], cases[i].bare[n]);
+        }
+        assert_int_equal(bare.n, n);
+    }
+}
+
 /* The first of the kind's places that is here, as any other program sees it. */
 static const char *
 first_place(const char *name)
@@ -278,7 +312,8 @@ a_configured_shell_is_used_or_refused(void **state)
     assert_config_error(
         "/usr/bin/fish",
         "'/usr/bin/fish' is no shell that Shellyard knows (it knows bash, zsh, sh, ");
-    assert_config_error("/nowhere/bash", "'/nowhere/bash' is no executable file");
+    assert_config_error("/usr/bin/fish", "cmd); give the path of one, or none to detect it");
+    assert_config_error("/nowhere/bash", "'/nowhere/bash' is no executable file; give the path");
     assert_config_error(p->plain, "is no executable file");
     assert_config_error("./bash", "'./bash' is no absolute path");
     assert_config_error("cmd", "no cmd on this machine (looked for C:\\Windows");
@@ -381,6 +416,7 @@ main(void)
         cmocka_unit_test(the_type_follows_the_base_name),
         cmocka_unit_test(every_kind_in_the_table_is_whole),
         cmocka_unit_test(each_kind_derives_its_arguments),
+        cmocka_unit_test(a_script_reads_no_file_of_the_user_but_for_a_login),
         cmocka_unit_test_setup_teardown(the_passwd_shell_comes_first_and_must_exist, make_place,
                                         remove_place),
         cmocka_unit_test(an_unknown_passwd_shell_falls_back),

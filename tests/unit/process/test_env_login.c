@@ -101,6 +101,42 @@ a_missing_path_is_taken_from_the_other_side(void **state)
     assert_int_equal(five.n, 1);
 }
 
+static void
+what_ssh_sets_makes_no_bash_read_its_rc(void **state)
+{
+    static const struct {
+        const char *entries[3];
+        const char *level;
+    } cases[] = {
+        {{"SSH_CLIENT=::1 1 22"},              "1"  },
+        {{"SSH_CLIENT=::1 1 22", "SHLVL=0"},   "1"  },
+        {{"SSH2_CLIENT=::1 1 22", "SHLVL="},   "1"  },
+        {{"SSH_CLIENT=", "SHLVL=-3"},          "1"  },
+        {{"SSH_CLIENT=::1 1 22", "SHLVL=999"}, "1"  },
+        {{"SSH_CLIENT=::1 1 22", "SHLVL=998"}, "998"},
+        {{"SSH_CLIENT=::1 1 22", "SHLVL=2"},   "2"  },
+        {{"SSH_CONNECTION=::1 1 ::1 22"},      NULL },
+        {{"SSH_CONNECTION=::1 1", "SHLVL=0"},  "0"  },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        /* From the engine, and from the call. */
+        for (int by_call = 0; by_call < 2; by_call++) {
+            SY_AUTO(strv_fini) struct strv list = {.max = 8};
+            SY_AUTO(strv_fini) struct strv env = {.max = LIMIT_ENV};
+
+            for (size_t k = 0; cases[i].entries[k] != NULL; k++) {
+                assert_int_equal(strv_add(&list, cases[i].entries[k]), SY_E_OK);
+            }
+            assert_int_equal(env_build(&env, &plain, by_call ? NULL : strv_view(&list),
+                                       by_call ? strv_view(&list) : NULL, &online),
+                             SY_E_OK);
+            assert_env(&env, "SHLVL", cases[i].level);
+        }
+    }
+}
+
 /* Runs a program with the environment in the directory; its exit status. */
 static int
 run(const char *dir, const struct strv *env, const char *const *words)
@@ -224,6 +260,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_profile_that_resets_path_loses_no_directory),
         cmocka_unit_test(a_missing_path_is_taken_from_the_other_side),
+        cmocka_unit_test(what_ssh_sets_makes_no_bash_read_its_rc),
         cmocka_unit_test(git_fails_at_once_where_it_would_ask),
         cmocka_unit_test(merging_survives_each_failed_allocation),
     };

@@ -96,6 +96,46 @@ a_foreign_owner_is_refused(void **state)
     (void)yard_open_fails(y, SY_E_DENIED, "belongs to user 65534");
 }
 
+static int
+probe_as_somebody(const struct yard *y, void *arg)
+{
+    struct sy_error err = {0};
+
+    (void)arg;
+    if (geteuid() == 0 && setresuid(65534, 65534, 65534) != 0) {
+        return 1;
+    }
+    return store_dir_probe(y->dir, &err) == SY_E_SYS && err.sys == EACCES ? 0 : 2;
+}
+
+static void
+whether_a_directory_could_be_had_is_seen_without_making_it(void **state)
+{
+    const struct yard *y = *state;
+    struct sy_error err = {0};
+    struct stat s;
+    char below[128];
+
+    assert_int_equal(store_dir_probe(y->dir, &err), SY_E_OK);
+    (void)snprintf(below, sizeof(below), "%s/a/b", y->dir);
+    assert_int_equal(store_dir_probe(below, &err), SY_E_OK);
+    assert_int_equal(lstat(y->dir, &s), -1);
+    assert_int_equal(store_dir_probe("/dev/null/state", &err), SY_E_SYS);
+    assert_int_equal(store_dir_probe("relative", &err), SY_E_SYS);
+
+    assert_int_equal(chmod(y->root, 0555), 0);
+    assert_int_equal(yard_wait(yard_fork(y, probe_as_somebody, NULL)), 0);
+    assert_int_equal(chmod(y->root, 0700), 0);
+
+    assert_int_equal(symlink("/nowhere", y->dir), 0);
+    assert_int_equal(store_dir_probe(y->dir, &err), SY_E_DENIED);
+    assert_int_equal(unlink(y->dir), 0);
+    store_close(yard_open(y));
+    assert_int_equal(store_dir_probe(y->dir, &err), SY_E_OK);
+    assert_int_equal(chmod(y->dir, 0755), 0);
+    assert_int_equal(store_dir_probe(y->dir, &err), SY_E_DENIED);
+}
+
 static void
 network_file_systems_are_known(void **state)
 {
@@ -460,6 +500,8 @@ main(void)
                                         yard_teardown),
         cmocka_unit_test_setup_teardown(links_are_refused, yard_setup, yard_teardown),
         cmocka_unit_test_setup_teardown(a_foreign_owner_is_refused, yard_setup, yard_teardown),
+        cmocka_unit_test_setup_teardown(whether_a_directory_could_be_had_is_seen_without_making_it,
+                                        yard_setup, yard_teardown),
         cmocka_unit_test(network_file_systems_are_known),
         cmocka_unit_test_setup_teardown(a_file_that_is_no_database_is_told, yard_setup,
                                         yard_teardown),

@@ -259,6 +259,8 @@ wrong_arguments_are_errors_that_name_them(void **state)
          "'login' must be true or false"                                                                            },
         {"shell_command", "{\"command\":\"true\",\"env\":{\"A\":1}}",               "'env' member 'A'"              },
         {"shell_command", "{\"command\":\"true\",\"env\":{\"A=B\":\"1\"}}",         "bad variable name"             },
+        {"shell_command", "{\"command\":\"true\",\"env\":{\"\":\"1\"}}",
+         "'env' has a bad variable name"                                                                            },
         {"shell_command", "{\"command\":\"true\",\"env\":{\"A B\":\"1\"}}",
          "bad variable name 'A B'"                                                                                  },
         {"shell_command", "{\"command\":\"true\",\"sandbox_permissions\":\"no\"}",

@@ -5,9 +5,11 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 
-/* The first block, in which a shell's prompt has room; each next one doubles, up to the last. */
+/* The first block, in which a shell's prompt has room; each next one doubles, up to the last, or to
+ * that part of the maximum: a beginning, an end and the block that is filled have room in it. */
 #define FIRST_BLOCK ((size_t)256)
 #define LAST_BLOCK  ((size_t)16 * 1024)
+#define BLOCK_PART  8U
 
 /* An escape sequence that has not ended within that is none. */
 #define ESCAPE_MAX 256U
@@ -134,13 +136,20 @@ make_room(struct transcript *t, size_t n)
     }
 }
 
-static enum sy_code
-add_block(struct transcript *t)
+static size_t
+next_size(const struct transcript *t)
 {
     const struct block *last = last_block(t);
     size_t size = last != NULL ? last->cap * 2 : FIRST_BLOCK;
+    size_t part = t->max / BLOCK_PART > FIRST_BLOCK ? t->max / BLOCK_PART : FIRST_BLOCK;
+    size_t most = part < LAST_BLOCK ? part : LAST_BLOCK;
 
-    size = size > LAST_BLOCK ? LAST_BLOCK : size;
+    return size < most ? size : most;
+}
+
+static enum sy_code
+add_block(struct transcript *t, size_t size)
+{
     if (t->n == t->cap) {
         size_t cap = t->cap > 0 ? t->cap * 2 : 4;
         struct block *more = mem_realloc(t->blocks, cap * sizeof(*more));
@@ -170,8 +179,11 @@ open_block(struct transcript *t)
     if (last != NULL && last->len < last->cap) {
         return last;
     }
-    make_room(t, LAST_BLOCK);
-    return add_block(t) == SY_E_OK ? last_block(t) : NULL;
+
+    size_t size = next_size(t);
+
+    make_room(t, size);
+    return add_block(t, size) == SY_E_OK ? last_block(t) : NULL;
 }
 
 enum sy_code

@@ -1,5 +1,6 @@
 #include "sessions/transcript.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -13,6 +14,8 @@
 
 /* An escape sequence that has not ended within that is none. */
 #define ESCAPE_MAX 256U
+
+#define MARKER_MAX 64U
 
 struct block {
     uint64_t seq;
@@ -208,13 +211,21 @@ transcript_push(struct transcript *t, const char *bytes, size_t n)
     return SY_E_OK;
 }
 
+/* Its length. */
+static size_t
+format_marker(char ret[MARKER_MAX], uint64_t missing)
+{
+    return (size_t)snprintf(ret, MARKER_MAX, "\n... %llu bytes omitted ...\n",
+                            (unsigned long long)missing);
+}
+
 static enum sy_code
 add_marker(struct buf *out, uint64_t missing, uint64_t *omitted)
 {
+    char marker[MARKER_MAX];
+
     *omitted += missing;
-    return missing > 0
-               ? buf_addf(out, "\n... %llu bytes omitted ...\n", (unsigned long long)missing)
-               : SY_E_OK;
+    return missing > 0 ? buf_add(out, marker, format_marker(marker, missing)) : SY_E_OK;
 }
 
 enum sy_code
@@ -244,6 +255,38 @@ transcript_read(const struct transcript *t, uint64_t from, uint64_t to, struct b
         }
     }
     return rc == SY_E_OK && from < to ? add_marker(out, to - from, ret_omitted) : rc;
+}
+
+uint64_t
+transcript_seq_at(const struct transcript *t, uint64_t from, uint64_t to, size_t at)
+{
+    char marker[MARKER_MAX];
+
+    to = to < t->end ? to : t->end;
+    for (size_t i = 0; i < t->n && from < to; i++) {
+        const struct block *b = &t->blocks[i];
+        uint64_t end = block_end(b) < to ? block_end(b) : to;
+
+        if (block_end(b) <= from) {
+            continue;
+        }
+        if (b->seq > from) {
+            uint64_t next = b->seq < to ? b->seq : to;
+            size_t n = format_marker(marker, next - from);
+
+            from = next;
+            if (at < n) {
+                return from;
+            }
+            at -= n;
+        }
+        if (from < end && at < end - from) {
+            return from + at;
+        }
+        at -= (size_t)(end - from);
+        from = end;
+    }
+    return from < to ? to : from;
 }
 
 /* Of what is missing before block i. */

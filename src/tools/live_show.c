@@ -72,21 +72,6 @@ find_cut(const struct buf *raw, const char *text, size_t head)
     return lines == 0 ? at : 0;
 }
 
-/* The number of the first byte that was left out in the middle and can be read. */
-static enum sy_code
-number_cut(struct live_shown *ret, const struct transcript *t, uint64_t from, size_t cut)
-{
-    SY_AUTO(buf_fini) struct buf head = {.max = (size_t)LIMIT_SESSION_KEEP_MOST * 2};
-    uint64_t omitted = 0;
-    enum sy_code rc = SY_E_OK;
-
-    if (cut > 0 && ret->omitted > 0) {
-        rc = transcript_read(t, from, from + cut, &head, &omitted);
-    }
-    ret->cut_seq = cut > 0 && omitted == 0 ? from + cut : 0;
-    return rc;
-}
-
 enum sy_code
 live_show_stream(struct live_shown *ret, struct live *l, const struct live_part *part)
 {
@@ -125,7 +110,9 @@ live_show_stream(struct live_shown *ret, struct live *l, const struct live_part 
     ret->stats.has_invalid_utf8 = marks.has_invalid_utf8;
     ret->is_truncated = marks.is_truncated || ret->omitted > 0;
     if (rc == SY_E_OK && marks.is_truncated && raw.len == whole) {
-        rc = number_cut(ret, t, from, find_cut(&raw, buf_view(&ret->text), marks.head));
+        size_t cut = find_cut(&raw, buf_view(&ret->text), marks.head);
+
+        ret->cut_seq = cut > 0 ? transcript_seq_at(t, from, to, cut) : 0;
     }
     ret->next_seq = to > from || from > transcript_end(t) ? to : from;
     return rc;

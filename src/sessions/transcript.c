@@ -360,6 +360,15 @@ open_escape(const char *bytes, size_t n)
     return strchr("()*+-./# ", bytes[at]) != NULL && at + 1 == n ? begin : n;
 }
 
+size_t
+transcript_whole_part(const char *bytes, size_t n)
+{
+    size_t skipped = n > ESCAPE_MAX ? n - ESCAPE_MAX : 0;
+    size_t whole = skipped + open_escape(bytes + skipped, n - skipped);
+
+    return whole == n ? n - utf8_incomplete_tail(bytes + skipped, n - skipped) : whole;
+}
+
 uint64_t
 transcript_whole_end(const struct transcript *t)
 {
@@ -371,12 +380,7 @@ transcript_whole_end(const struct transcript *t)
 
     /* Memory out, or a gap right there: what there is, is read. */
     if (transcript_read(t, from, t->end, &text, &omitted) == SY_E_OK && omitted == 0) {
-        size_t n = open_escape(buf_view(&text), text.len);
-
-        if (n == text.len) {
-            n = text.len - utf8_incomplete_tail(buf_view(&text), text.len);
-        }
-        ret = from + n;
+        ret = from + transcript_whole_part(buf_view(&text), text.len);
     }
     buf_fini(&text);
     return ret;

@@ -46,5 +46,7 @@ uint64_t transcript_lines(const struct transcript *t, uint64_t from, uint64_t to
  * the last whole escape sequence (ECMA-48), if one begins near the end.
  */
 uint64_t transcript_whole_end(const struct transcript *t);
+/* The same of the first n bytes of a text: how many of them can be read by themselves. */
+size_t transcript_whole_part(const char *bytes, size_t n);
 
 #endif

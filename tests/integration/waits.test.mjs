@@ -73,6 +73,7 @@ for (const [how, cmd, args] of [
   ['of one that runs', 'seq 6000; echo end; exec sleep 300', { pattern: '^end' }],
   ['of a terminal', "seq 6000 | sed 's/.*/\\x1b[32m&\\x1b[0m/'; echo end; exec sleep 300", { tty: true, pattern: '^end' }],
   ['without lines', "printf '%s ' $(seq 6000)", {}],
+  ['without lines and in colours', "printf '\\033[32m%s\\033[m ' $(seq 6000)", { tty: true, cols: 1000 }],
 ]) {
   test(`what was left out in the middle is read by following the hints, ${how}`, { timeout: STUCK_MS }, async (t) => {
     const { tool } = await openDrive(t);

@@ -167,6 +167,7 @@ assert_whole(const char *text, size_t want)
 
     push(t, text);
     assert_int_equal(transcript_whole_end(t), want);
+    assert_int_equal(transcript_whole_part(text, strlen(text)), want);
     transcript_free(t);
 }
 

@@ -1,16 +1,21 @@
 #include "sessions/transcript.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/utf8.h"
 
-/* The first block, in which a shell's prompt has room; each next one doubles, up to the last. */
+/* The first block, in which a shell's prompt has room; each next one doubles, up to the last, or to
+ * that part of the maximum: a beginning, an end and the block that is filled have room in it. */
 #define FIRST_BLOCK ((size_t)256)
 #define LAST_BLOCK  ((size_t)16 * 1024)
+#define BLOCK_PART  8U
 
 /* An escape sequence that has not ended within that is none. */
 #define ESCAPE_MAX 256U
+
+#define MARKER_MAX 64U
 
 struct block {
     uint64_t seq;
@@ -134,13 +139,20 @@ make_room(struct transcript *t, size_t n)
     }
 }
 
-static enum sy_code
-add_block(struct transcript *t)
+static size_t
+next_size(const struct transcript *t)
 {
     const struct block *last = last_block(t);
     size_t size = last != NULL ? last->cap * 2 : FIRST_BLOCK;
+    size_t part = t->max / BLOCK_PART > FIRST_BLOCK ? t->max / BLOCK_PART : FIRST_BLOCK;
+    size_t most = part < LAST_BLOCK ? part : LAST_BLOCK;
 
-    size = size > LAST_BLOCK ? LAST_BLOCK : size;
+    return size < most ? size : most;
+}
+
+static enum sy_code
+add_block(struct transcript *t, size_t size)
+{
     if (t->n == t->cap) {
         size_t cap = t->cap > 0 ? t->cap * 2 : 4;
         struct block *more = mem_realloc(t->blocks, cap * sizeof(*more));
@@ -170,8 +182,11 @@ open_block(struct transcript *t)
     if (last != NULL && last->len < last->cap) {
         return last;
     }
-    make_room(t, LAST_BLOCK);
-    return add_block(t) == SY_E_OK ? last_block(t) : NULL;
+
+    size_t size = next_size(t);
+
+    make_room(t, size);
+    return add_block(t, size) == SY_E_OK ? last_block(t) : NULL;
 }
 
 enum sy_code
@@ -196,13 +211,21 @@ transcript_push(struct transcript *t, const char *bytes, size_t n)
     return SY_E_OK;
 }
 
+/* Its length. */
+static size_t
+format_marker(char ret[MARKER_MAX], uint64_t missing)
+{
+    return (size_t)snprintf(ret, MARKER_MAX, "\n... %llu bytes omitted ...\n",
+                            (unsigned long long)missing);
+}
+
 static enum sy_code
 add_marker(struct buf *out, uint64_t missing, uint64_t *omitted)
 {
+    char marker[MARKER_MAX];
+
     *omitted += missing;
-    return missing > 0
-               ? buf_addf(out, "\n... %llu bytes omitted ...\n", (unsigned long long)missing)
-               : SY_E_OK;
+    return missing > 0 ? buf_add(out, marker, format_marker(marker, missing)) : SY_E_OK;
 }
 
 enum sy_code
@@ -232,6 +255,38 @@ transcript_read(const struct transcript *t, uint64_t from, uint64_t to, struct b
         }
     }
     return rc == SY_E_OK && from < to ? add_marker(out, to - from, ret_omitted) : rc;
+}
+
+uint64_t
+transcript_seq_at(const struct transcript *t, uint64_t from, uint64_t to, size_t at)
+{
+    char marker[MARKER_MAX];
+
+    to = to < t->end ? to : t->end;
+    for (size_t i = 0; i < t->n && from < to; i++) {
+        const struct block *b = &t->blocks[i];
+        uint64_t end = block_end(b) < to ? block_end(b) : to;
+
+        if (block_end(b) <= from) {
+            continue;
+        }
+        if (b->seq > from) {
+            uint64_t next = b->seq < to ? b->seq : to;
+            size_t n = format_marker(marker, next - from);
+
+            from = next;
+            if (at < n) {
+                return from;
+            }
+            at -= n;
+        }
+        if (from < end && at < end - from) {
+            return from + at;
+        }
+        at -= (size_t)(end - from);
+        from = end;
+    }
+    return from < to ? to : from;
 }
 
 /* Of what is missing before block i. */
@@ -305,6 +360,15 @@ open_escape(const char *bytes, size_t n)
     return strchr("()*+-./# ", bytes[at]) != NULL && at + 1 == n ? begin : n;
 }
 
+size_t
+transcript_whole_part(const char *bytes, size_t n)
+{
+    size_t skipped = n > ESCAPE_MAX ? n - ESCAPE_MAX : 0;
+    size_t whole = skipped + open_escape(bytes + skipped, n - skipped);
+
+    return whole == n ? n - utf8_incomplete_tail(bytes + skipped, n - skipped) : whole;
+}
+
 uint64_t
 transcript_whole_end(const struct transcript *t)
 {
@@ -316,12 +380,7 @@ transcript_whole_end(const struct transcript *t)
 
     /* Memory out, or a gap right there: what there is, is read. */
     if (transcript_read(t, from, t->end, &text, &omitted) == SY_E_OK && omitted == 0) {
-        size_t n = open_escape(buf_view(&text), text.len);
-
-        if (n == text.len) {
-            n = text.len - utf8_incomplete_tail(buf_view(&text), text.len);
-        }
-        ret = from + n;
+        ret = from + transcript_whole_part(buf_view(&text), text.len);
     }
     buf_fini(&text);
     return ret;

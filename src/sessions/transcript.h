@@ -35,6 +35,9 @@ void transcript_mark_read(struct transcript *t, uint64_t seq);
  */
 enum sy_code transcript_read(const struct transcript *t, uint64_t from, uint64_t to,
                              struct buf *out, uint64_t *ret_omitted) SY_NODISCARD;
+/* The number of the byte at offset `at` of what transcript_read adds for [from, to): of one of a
+ * marker, that of the first byte that is kept behind it; beyond all of it, `to`. */
+uint64_t transcript_seq_at(const struct transcript *t, uint64_t from, uint64_t to, size_t at);
 /* How many lines end in [from, to), with those in what is missing; where `from` or `to` lies in
  * that, as many of them as it has a share of it. */
 uint64_t transcript_lines(const struct transcript *t, uint64_t from, uint64_t to);
@@ -43,5 +46,7 @@ uint64_t transcript_lines(const struct transcript *t, uint64_t from, uint64_t to
  * the last whole escape sequence (ECMA-48), if one begins near the end.
  */
 uint64_t transcript_whole_end(const struct transcript *t);
+/* The same of the first n bytes of a text: how many of them can be read by themselves. */
+size_t transcript_whole_part(const char *bytes, size_t n);
 
 #endif

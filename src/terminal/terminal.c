@@ -170,6 +170,12 @@ terminal_is_blank(const struct vt_cell *c)
     return c->chars[0] == 0 || (c->chars[0] == ' ' && c->chars[1] == 0);
 }
 
+static bool
+stands_out(const struct vt_cell *c)
+{
+    return c->is_reverse || c->background != VT_COLOUR_DEFAULT;
+}
+
 /* Blank cells count with what follows them, so that a row is the same with and without
  * blanks at its end. */
 static uint64_t
@@ -180,11 +186,13 @@ row_hash(const struct vt *v, unsigned row, unsigned cols)
 
     for (unsigned col = 0; col < cols; col += c.width) {
         vt_cell(v, row, col, &c);
-        if (terminal_is_blank(&c) && !c.is_reverse && !c.has_background) {
+        if (terminal_is_blank(&c) && !stands_out(&c)) {
             continue;
         }
-        hash = terminal_hash(hash, (uint64_t)col << 2 | (c.is_reverse ? 2U : 0) |
-                                       (c.has_background ? 1U : 0));
+        hash = terminal_hash(hash, (uint64_t)col << 1 | (c.is_reverse ? 1U : 0));
+        if (stands_out(&c)) {
+            hash = terminal_hash(hash, (uint64_t)c.seen << 32 | c.background);
+        }
         for (size_t i = 0; i < VT_CELL_CHARS && c.chars[i] != 0; i++) {
             hash = terminal_hash(hash, c.chars[i]);
         }
@@ -320,17 +328,17 @@ terminal_row_runs(const struct terminal *t, unsigned row, struct terminal_run *r
         if (!is_end) {
             vt_cell(t->vt, row, col, &c);
         }
-        if (run.cols > 0 &&
-            (run.is_reverse != c.is_reverse || (!c.is_reverse && !c.has_background))) {
+        if (run.cols > 0 && (run.is_reverse != c.is_reverse || run.background != c.background)) {
             if (n < max) {
                 runs[n] = run;
             }
             n++;
             run.cols = 0;
         }
-        if (!is_end && (c.is_reverse || c.has_background)) {
+        if (!is_end && stands_out(&c)) {
             run.col = run.cols == 0 ? col : run.col;
             run.is_reverse = c.is_reverse;
+            run.background = c.background;
             run.cols += c.width;
         }
     }

@@ -88,7 +88,7 @@ struct terminal_screen {
     unsigned cols;
     unsigned cursor_row; /* from 0 */
     unsigned cursor_col;
-    uint64_t seq; /* grows when a look finds something changed */
+    uint64_t seq; /* grows when a look finds something changed: text, a background, the cursor */
 };
 
 /*
@@ -106,11 +106,14 @@ enum sy_code terminal_part(const struct terminal *t, unsigned row, unsigned col,
 /* The `seq` of the look that found the row changed last; 0: it is as at the beginning. */
 uint64_t terminal_row_seq(const struct terminal *t, unsigned row);
 
-/* Characters that stand out: the line of a menu that is chosen, a status line. */
+/* Characters beside each other that are reversed, or have the same background that is not the
+ * terminal's own: the line of a menu that is chosen, a status line, and what they lie on
+ * (stand_out.h tells these apart). */
 struct terminal_run {
     unsigned col;
     unsigned cols;
-    bool is_reverse; /* else it has a background */
+    uint32_t background; /* VT_COLOUR_* of vt.h; reversed, the colour of the characters */
+    bool is_reverse;
 };
 
 /* Runs of a row from left to right, at most max; returns how many there are. */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "terminal/stand_out.h"
 
 static enum sy_code
 add_row(const struct terminal *t, unsigned row, struct buf *out)
@@ -47,32 +48,38 @@ view_diff(const struct terminal *t, const struct terminal_screen *screen, uint64
     return rc;
 }
 
+/* At most LIMIT_TERMINAL_RUNS. */
 static enum sy_code
-add_runs(struct jw *w, const struct terminal *t, unsigned row, size_t *left)
+add_parts(struct jw *w, const struct terminal *t, const struct stand_out *found)
 {
-    struct terminal_run runs[LIMIT_TERMINAL_RUNS];
-    size_t n = terminal_row_runs(t, row, runs, *left);
+    size_t left = LIMIT_TERMINAL_RUNS;
     enum sy_code rc = SY_E_OK;
 
-    n = n < *left ? n : *left;
-    for (size_t i = 0; i < n && rc == SY_E_OK; i++) {
+    for (size_t i = 0; i < found->n && left > 0 && rc == SY_E_OK; i++) {
+        const struct stand_out_part *part = &found->parts[i];
         SY_AUTO(buf_fini) struct buf text = {.max = (size_t)LIMIT_TERMINAL_COLS * 32};
 
-        rc = terminal_part(t, row, runs[i].col, runs[i].cols, &text);
+        if (part->is_paper) {
+            continue;
+        }
+        rc = terminal_part(t, part->row, part->run.col, part->run.cols, &text);
         /* A bar of spaces says nothing. */
         if (rc != SY_E_OK || strspn(buf_view(&text), " ") == text.len) {
             continue;
         }
-        if (*left == LIMIT_TERMINAL_RUNS) {
+        if (left == LIMIT_TERMINAL_RUNS) {
             jw_key(w, "highlighted");
             jw_array(w);
         }
-        (*left)--;
+        left--;
         jw_object(w);
-        jw_key_int(w, "row", row);
-        jw_key_int(w, "col", runs[i].col);
+        jw_key_int(w, "row", part->row);
+        jw_key_int(w, "col", part->run.col);
         jw_key_strn(w, "text", buf_view(&text), text.len);
         jw_end_object(w);
+    }
+    if (left < LIMIT_TERMINAL_RUNS) {
+        jw_end_array(w);
     }
     return rc;
 }
@@ -81,8 +88,8 @@ enum sy_code
 view_facts(struct jw *w, const struct terminal *t, const struct terminal_screen *screen)
 {
     const struct terminal_state *state = terminal_state(t);
-    size_t left = LIMIT_TERMINAL_RUNS;
-    enum sy_code rc = SY_E_OK;
+    SY_AUTO(stand_out_fini) struct stand_out found = {.parts = NULL};
+    enum sy_code rc = stand_out_find(&found, t, screen);
 
     jw_key_int(w, "rows", screen->rows);
     jw_key_int(w, "cols", screen->cols);
@@ -97,11 +104,5 @@ view_facts(struct jw *w, const struct terminal *t, const struct terminal_screen 
     if (terminal_title(t)[0] != '\0') {
         jw_key_str(w, "title", terminal_title(t));
     }
-    for (unsigned row = 0; row < screen->rows && left > 0 && rc == SY_E_OK; row++) {
-        rc = add_runs(w, t, row, &left);
-    }
-    if (left < LIMIT_TERMINAL_RUNS) {
-        jw_end_array(w);
-    }
-    return rc;
+    return rc == SY_E_OK ? add_parts(w, t, &found) : rc;
 }

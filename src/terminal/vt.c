@@ -431,6 +431,18 @@ vt_cursor(const struct vt *v, unsigned *ret_row, unsigned *ret_col)
     *ret_col = (unsigned)pos.col;
 }
 
+static uint32_t
+colour(const VTermColor *c, bool is_default)
+{
+    if (is_default) {
+        return VT_COLOUR_DEFAULT;
+    }
+    if (VTERM_COLOR_IS_INDEXED(c)) {
+        return VT_COLOUR_INDEX | c->indexed.idx;
+    }
+    return VT_COLOUR_RGB | (uint32_t)c->rgb.red << 16 | (uint32_t)c->rgb.green << 8 | c->rgb.blue;
+}
+
 static void
 read_cell(const struct vt *v, unsigned row, unsigned col, VTermScreenCell *cell,
           struct vt_cell *ret)
@@ -447,7 +459,9 @@ read_cell(const struct vt *v, unsigned row, unsigned col, VTermScreenCell *cell,
     }
     ret->width = cell->width == 2 && col + 1 < v->cols ? 2 : 1;
     ret->is_reverse = cell->attrs.reverse != 0;
-    ret->has_background = !VTERM_COLOR_IS_DEFAULT_BG(&cell->bg);
+    ret->background = colour(&cell->bg, VTERM_COLOR_IS_DEFAULT_BG(&cell->bg));
+    ret->seen =
+        ret->is_reverse ? colour(&cell->fg, VTERM_COLOR_IS_DEFAULT_FG(&cell->fg)) : ret->background;
 }
 
 void
@@ -456,18 +470,6 @@ vt_cell(const struct vt *v, unsigned row, unsigned col, struct vt_cell *ret)
     VTermScreenCell cell;
 
     read_cell(v, row, col, &cell, ret);
-}
-
-static uint32_t
-colour(const VTermColor *c, bool is_default)
-{
-    if (is_default) {
-        return VT_COLOUR_DEFAULT;
-    }
-    if (VTERM_COLOR_IS_INDEXED(c)) {
-        return VT_COLOUR_INDEX | c->indexed.idx;
-    }
-    return VT_COLOUR_RGB | (uint32_t)c->rgb.red << 16 | (uint32_t)c->rgb.green << 8 | c->rgb.blue;
 }
 
 void
@@ -479,12 +481,12 @@ vt_styled_cell(const struct vt *v, unsigned row, unsigned col, struct vt_cell *r
     read_cell(v, row, col, &cell, ret);
     *ret_style = (struct vt_style){
         .foreground = colour(&cell.fg, VTERM_COLOR_IS_DEFAULT_FG(&cell.fg)),
-        .background = colour(&cell.bg, VTERM_COLOR_IS_DEFAULT_BG(&cell.bg)),
+        .background = ret->background,
         .underline = cell.attrs.underline,
         .is_bold = cell.attrs.bold != 0,
         .is_italic = cell.attrs.italic != 0,
         .is_blinking = cell.attrs.blink != 0,
-        .is_reverse = cell.attrs.reverse != 0,
+        .is_reverse = ret->is_reverse,
         .is_struck = cell.attrs.strike != 0,
     };
 }

@@ -31,22 +31,23 @@ enum sy_code vt_ask(struct vt *v, const char *query, size_t n, struct buf *out) 
 
 void vt_cursor(const struct vt *v, unsigned *ret_row, unsigned *ret_col);
 
+/* A colour: the kind, and a number of the palette or 0xRRGGBB. */
+#define VT_COLOUR_DEFAULT 0U
+#define VT_COLOUR_INDEX   0x01000000U
+#define VT_COLOUR_RGB     0x02000000U
+#define VT_COLOUR_KIND    0xFF000000U
+
 #define VT_CELL_CHARS 6
 
 struct vt_cell {
     uint32_t chars[VT_CELL_CHARS]; /* scalar values, ended by 0; none: blank */
     unsigned width;                /* 1 or 2 columns */
     bool is_reverse;
-    bool has_background; /* another than the default */
+    uint32_t background; /* as it was set; reversed, what is seen there is the foreground */
+    uint32_t seen;       /* the colour behind the character */
 };
 
 void vt_cell(const struct vt *v, unsigned row, unsigned col, struct vt_cell *ret);
-
-/* A colour: the kind, and a number of the palette or 0xRRGGBB. */
-#define VT_COLOUR_DEFAULT 0U
-#define VT_COLOUR_INDEX   0x01000000U
-#define VT_COLOUR_RGB     0x02000000U
-#define VT_COLOUR_KIND    0xFF000000U
 
 /* How a cell looks. Two are equal if all members are. */
 struct vt_style {

@@ -50,6 +50,20 @@ make_input(struct live_call *lc)
     return lc->is_made;
 }
 
+/* Of one that uses the whole screen all are keys. */
+static char
+find_control(const struct live_call *lc)
+{
+    struct live_terminal t;
+
+    if (live_screen(lc->live) == NULL || live_input_control(&lc->input, false) == '\0' ||
+        !live_get_terminal(lc->live, &t) || t.draws) {
+        return '\0';
+    }
+    /* Behind another program than the first one, a shell waits for what is typed ahead. */
+    return live_input_control(&lc->input, t.key_reader == 0 && t.foreground == t.leader);
+}
+
 static enum live_turn
 give(struct live_call *lc)
 {
@@ -63,6 +77,7 @@ give(struct live_call *lc)
     }
     if (lc->typing == NULL) {
         lc->typing = live_typing_new(lc->order.ends_input);
+        lc->control = find_control(lc);
     }
 
     enum sy_code rc = lc->typing == NULL ? sy_err_nomem(&lc->refused)

@@ -92,6 +92,13 @@ void live_call_free(struct live_call *lc);
 enum sy_code live_input_make(struct buf *input, struct live *l, const struct strv *keys,
                              const struct live_order *o, struct sy_error *err) SY_NODISCARD;
 size_t live_input_lines(const struct buf *input);
+/*
+ * The first of Ctrl-C, Ctrl-D, Ctrl-Z and Ctrl-\ that stands behind the end of a line; 0: none
+ * does. A terminal has taken it before that line is read: all but Ctrl-D drop the line then, and a
+ * line editor loses Ctrl-D, or has it as a byte. `has_lines`: the terminal reads lines for one
+ * program alone, which loses no Ctrl-D.
+ */
+char live_input_control(const struct buf *input, bool has_lines);
 
 #define LIVE_ID_ROOM 24
 /* The session's id as text, also where it is given as a number; NULL: none is. Into `room`. */

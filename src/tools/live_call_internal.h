@@ -21,6 +21,7 @@ struct live_call {
     struct live_typing *typing; /* NULL: nothing is being typed */
     bool is_made;               /* `input` is what is typed */
     bool loses_input;           /* a line of it is too long for the terminal */
+    char control;               /* in `input`, by which a line before it may be lost; 0: none */
     bool wrote_nothing;         /* it had ended by its turn */
     bool has_signalled;         /* and by a signal of this call before that */
     struct sy_error refused;    /* what `begin` could not do */

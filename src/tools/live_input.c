@@ -1,8 +1,15 @@
 /* The bytes that a session is given: a text, keys, Enter. */
+#include <string.h>
+
 #include "base/limits.h"
 #include "terminal/key.h"
 #include "terminal/terminal.h"
 #include "tools/live_call.h"
+
+#define CTRL_C         '\x03'
+#define CTRL_D         '\x04'
+#define CTRL_Z         '\x1a'
+#define CTRL_BACKSLASH '\x1c'
 
 /* Of one without a terminal nothing is known. */
 static struct key_modes
@@ -62,6 +69,38 @@ live_input_make(struct buf *input, struct live *l, const struct strv *keys,
     return rc == SY_E_OK ? rc
                          : sy_err_set(err, rc, "no room for what is typed: at most %u bytes",
                                       LIMIT_INPUT_PENDING);
+}
+
+/* Of a paste in brackets its reader keeps the lines until one ends it. */
+static size_t
+paste_end(const struct buf *input)
+{
+    static const char end[] = "\x1b[201~";
+    const size_t n = sizeof(end) - 1;
+
+    for (size_t at = input->len; at >= n; at--) {
+        if (memcmp(input->data + at - n, end, n) == 0) {
+            return at;
+        }
+    }
+    return 0;
+}
+
+char
+live_input_control(const struct buf *input, bool has_lines)
+{
+    bool has_line = false;
+
+    for (size_t i = paste_end(input); i < input->len; i++) {
+        const char c = input->data[i];
+
+        if (has_line &&
+            (c == CTRL_C || c == CTRL_Z || c == CTRL_BACKSLASH || (c == CTRL_D && !has_lines))) {
+            return c;
+        }
+        has_line |= c == '\r' || c == '\n';
+    }
+    return '\0';
 }
 
 size_t

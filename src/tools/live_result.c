@@ -113,6 +113,37 @@ came_too_late(const struct live_call *lc)
             o->rows > 0 || o->columns > 0 || (o->signal != 0 && !lc->has_signalled));
 }
 
+/* Of what it was given. */
+static void
+add_input_notes(struct exec_output *o, const struct live_call *lc, const struct live_state *state)
+{
+    char note[SY_ERR_MSG_MAX];
+
+    if (lc->wrote_nothing) {
+        return;
+    }
+    if (lc->input.len > 0 && state->dropped > 0) {
+        (void)snprintf(note, sizeof(note),
+                       "%zu bytes that were typed before and not read yet were dropped",
+                       state->dropped);
+        exec_add_note(o, note);
+    }
+    if (lc->control != '\0') {
+        (void)snprintf(note, sizeof(note),
+                       "Ctrl-%c came in one call with the line before it: the terminal may have "
+                       "taken it before that line was read, and one of the two is lost then; send "
+                       "it in a call of its own, once the line is at work",
+                       lc->control + '@');
+        exec_add_note(o, note);
+    }
+    if (lc->loses_input) {
+        exec_add_note(
+            o, "a line of it, with what stood there before, is longer than a terminal takes that "
+               "reads whole lines (4095 bytes): the rest is lost; send it by a file, or with "
+               "stdin pipe");
+    }
+}
+
 static void
 add_notes(struct exec_output *o, const struct live_call *lc, const struct live_state *state)
 {
@@ -131,12 +162,6 @@ add_notes(struct exec_output *o, const struct live_call *lc, const struct live_s
         /* That it was ended is what somebody wanted, and no error. */
         o->err = (struct sy_error){.code = SY_E_OK};
         exec_add_note(o, "it was killed, with all that it had started");
-    }
-    if (lc->input.len > 0 && !lc->wrote_nothing && state->dropped > 0) {
-        (void)snprintf(note, sizeof(note),
-                       "%zu bytes that were typed before and not read yet were dropped",
-                       state->dropped);
-        exec_add_note(o, note);
     }
     if (lc->is_starter && state->is_running &&
         live_store_running(store) + LIMIT_SESSIONS_WARN >= live_store_max(store)) {
@@ -189,14 +214,7 @@ build(struct tool_output *ret, struct tool_call *call, struct exec_output *answe
         s.terminal.is_waiting = true; /* a mark is there before its shell reads */
     }
     add_notes(answer, lc, &state);
-
-    if (lc->loses_input) {
-        exec_add_note(
-            answer,
-            "a line of it, with what stood there before, is longer than a terminal takes that "
-            "reads whole lines (4095 bytes): the rest is lost; send it by a file, or with "
-            "stdin pipe");
-    }
+    add_input_notes(answer, lc, &state);
     if (lc->wait.has_scan_failed) {
         exec_add_note(answer,
                       "the pattern takes too many steps for this output: it may have been missed");

@@ -11,6 +11,12 @@
 /* How far back a last line is looked for. */
 #define TAIL_BYTES ((size_t)4096)
 
+/* A byte becomes no longer text than that. */
+#define TEXT_FACTOR 12U
+/* Where a line is cut: of how many times as many bytes as it has text, and how exactly. */
+#define FIT_RAW  8U
+#define FIT_STEP 64U
+
 static uint64_t
 count_lines(const struct buf *text)
 {
@@ -46,13 +52,44 @@ leave_drawing_out(struct buf *raw, bool was_drawing, struct output_totals *total
     }
 }
 
+/* How long a text the bytes become; SIZE_MAX: memory is out. */
+static size_t
+text_len(const char *bytes, size_t n, unsigned columns)
+{
+    SY_AUTO(buf_fini) struct buf text = {.max = n * TEXT_FACTOR + 64};
+    const struct output_totals total = {.bytes = n, .columns = columns};
+    struct output_marks marks = {0};
+
+    return output_text_bytes(&text, bytes, n, text.max, total, &marks) == SY_E_OK ? text.len
+                                                                                  : SIZE_MAX;
+}
+
+/* How many of the first bytes become at most `max` of text; somewhat less, and whole characters and
+ * sequences. */
+static size_t
+fit_text(const struct buf *raw, size_t max, unsigned columns)
+{
+    size_t low = 0;
+    size_t high = raw->len / FIT_RAW < max ? raw->len : max * FIT_RAW;
+
+    while (high - low > FIT_STEP) {
+        size_t middle = low + (high - low) / 2;
+        bool fits = text_len(buf_view(raw), middle, columns) <= max;
+
+        low = fits ? middle : low;
+        high = fits ? high : middle;
+    }
+    return transcript_whole_part(buf_view(raw), low);
+}
+
 /*
  * Where in the bytes the text is cut that was made of them and has `head` before the cut: the same
- * place where they are the same, else behind as many lines as that has. Rather too early than too
- * late: what is left out then begins with something that was shown.
+ * place where they are the same, else behind as many lines as that has, or within the first line
+ * behind what becomes as much. Rather too early than too late: what is left out then begins with
+ * something that was shown.
  */
 static size_t
-find_cut(const struct buf *raw, const char *text, size_t head)
+find_cut(const struct buf *raw, const char *text, size_t head, unsigned columns)
 {
     size_t lines = 0;
     size_t at = 0;
@@ -63,6 +100,9 @@ find_cut(const struct buf *raw, const char *text, size_t head)
     for (size_t i = 0; i < head; i++) {
         lines += text[i] == '\n' ? 1 : 0;
     }
+    if (lines == 0) {
+        return fit_text(raw, head, columns);
+    }
     for (size_t i = 0; i < raw->len && lines > 0; i++) {
         if (raw->data[i] == '\n') {
             at = i + 1;
@@ -70,21 +110,6 @@ find_cut(const struct buf *raw, const char *text, size_t head)
         }
     }
     return lines == 0 ? at : 0;
-}
-
-/* The number of the first byte that was left out in the middle and can be read. */
-static enum sy_code
-number_cut(struct live_shown *ret, const struct transcript *t, uint64_t from, size_t cut)
-{
-    SY_AUTO(buf_fini) struct buf head = {.max = (size_t)LIMIT_SESSION_KEEP_MOST * 2};
-    uint64_t omitted = 0;
-    enum sy_code rc = SY_E_OK;
-
-    if (cut > 0 && ret->omitted > 0) {
-        rc = transcript_read(t, from, from + cut, &head, &omitted);
-    }
-    ret->cut_seq = cut > 0 && omitted == 0 ? from + cut : 0;
-    return rc;
 }
 
 enum sy_code
@@ -125,7 +150,9 @@ live_show_stream(struct live_shown *ret, struct live *l, const struct live_part 
     ret->stats.has_invalid_utf8 = marks.has_invalid_utf8;
     ret->is_truncated = marks.is_truncated || ret->omitted > 0;
     if (rc == SY_E_OK && marks.is_truncated && raw.len == whole) {
-        rc = number_cut(ret, t, from, find_cut(&raw, buf_view(&ret->text), marks.head));
+        size_t cut = find_cut(&raw, buf_view(&ret->text), marks.head, total.columns);
+
+        ret->cut_seq = cut > 0 ? transcript_seq_at(t, from, to, cut) : 0;
     }
     ret->next_seq = to > from || from > transcript_end(t) ? to : from;
     return rc;

@@ -237,3 +237,43 @@ drives('git add -p: one hunk yes, one no', ['git'], async (t) => {
   assert.match(staged, /^\+FIRST$/m);
   assert.doesNotMatch(staged, /LAST/);
 });
+
+// A white box on a blue screen; what is chosen there is as blue as the screen.
+const MENU = `import curses
+def main(screen):
+    blue, white = [(curses.init_pair(i, curses.COLOR_BLACK, c), curses.color_pair(i))[1] for i, c in ((1, curses.COLOR_BLUE), (2, curses.COLOR_WHITE))]
+    screen.bkgd(' ', blue)
+    screen.refresh()
+    box = curses.newwin(7, 30, 5, 20)
+    box.bkgd(' ', white)
+    box.keypad(True)
+    box.box()
+    curses.curs_set(0)
+    chosen, key = 0, 0
+    while key != ord('q'):
+        chosen = (chosen + (key == curses.KEY_DOWN)) % 3
+        for i, item in enumerate(('Apple', 'Banana', 'Cherry')):
+            box.addstr(2 + i, 8, item.ljust(10), blue if i == chosen else white)
+        key = box.getch()
+curses.wrapper(main)
+`;
+
+drives('a coloured menu: what is chosen is highlighted, and moves', ['python3'], async (t) => {
+  const s = await openDrive(t);
+  fs.writeFileSync(path.join(s.yard.ws, 'menu.py'), MENU);
+  const menu = await s.run(['/usr/bin/python3', 'menu.py'], { until: 'input', yield_time_ms: 30_000 });
+  const chosen = () => menu.last.screen.highlighted?.map((h) => [h.row, h.col, h.text.trim()]);
+
+  await menu.see(/Cherry/);
+  assert.deepEqual(chosen(), [[7, 28, 'Apple']], menu.show());
+  await menu.send({ view: 'diff' });
+  await menu.press('Down');
+  await menu.see((r) => r.screen.highlighted?.[0]?.row === 8, 'the next one chosen');
+  assert.deepEqual(chosen(), [[8, 28, 'Banana']], menu.show());
+  await menu.send({ keys: ['Down'], view: 'diff', until: 'input', yield_time_ms: 30_000 });
+  assert.equal(menu.last.reason, 'input', menu.show());
+  assert.match(menu.last.output, /^8: .*Banana.*\n9: .*Cherry/m, menu.show());
+  assert.deepEqual(chosen(), [[9, 28, 'Cherry']], menu.show());
+  await menu.type('q');
+  await menu.ends();
+});

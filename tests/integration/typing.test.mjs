@@ -426,3 +426,36 @@ test('a paste is one, for a program that knows pastes, and lines for any other',
   assert.deepEqual(fs.readdirSync(s.yard.ws).filter((name) => /^(one|two)$/.test(name)), ['one', 'two']);
   assert.match((await s.type(bash.session_id, '', { paste: 'yes' })).text, /'paste' must be true or false/);
 });
+
+test('a control character that comes with the line before it is told of', async (t) => {
+  const s = await open(t);
+  const shell = await s.tool('exec_command', { command: ['bash', '--norc', '-i'], tty: true, until: 'prompt', yield_time_ms: 20_000 });
+  const told = async (args, id = shell.session_id) => {
+    const r = await s.tool('write_stdin', { session_id: id, yield_time_ms: 250, ...args });
+    await s.type(id, '\u0003', { until: 'prompt', yield_time_ms: 20_000 });
+    return r.note?.match(/^(\S+) came in one call with the line before it: .* a call of its own/m)?.[1];
+  };
+
+  for (const [args, want] of [
+    [{ chars: 'cat\n\u0004' }, 'Ctrl-D'],
+    [{ chars: 'cat\n', keys: ['C-d'] }, 'Ctrl-D'],
+    [{ chars: 'cat', keys: ['Enter', 'C-d'] }, 'Ctrl-D'],
+    [{ chars: 'sleep 5\n\u001a' }, 'Ctrl-Z'],
+    [{ chars: 'echo hi; sleep 5\n\u0003' }, 'Ctrl-C'],
+    [{ chars: 'sleep 5\r\u001c' }, 'Ctrl-\\'],
+    [{ chars: 'echo one\n' }, undefined],
+    [{ chars: 'not this\u0003echo two\n' }, undefined],
+  ]) {
+    assert.equal(await told(args), want, JSON.stringify(args));
+  }
+
+  // What keeps the order: lines for one program, a pipe, keys on the whole screen.
+  const cat = await s.exec('exec cat', { tty: true, yield_time_ms: 250, until: 'input' });
+  const end = await s.type(cat.session_id, 'one\n\u0004', { until: 'exit', yield_time_ms: 20_000 });
+  assert.deepEqual([end.exit_code, end.note], [0, undefined], end.text);
+  const pipe = await s.tool('exec_command', { command: ['cat'], stdin: 'pipe', yield_time_ms: 250 });
+  const closed = await s.tool('write_stdin', { session_id: pipe.session_id, chars: 'one\n', eof: true, yield_time_ms: 20_000 });
+  assert.deepEqual([closed.exit_code, closed.note], [0, undefined], closed.text);
+  const whole = await s.exec("stty raw -echo; printf '\\033[?1049hdrawn'; exec sleep 300", { tty: true, pattern: 'drawn', yield_time_ms: 20_000 });
+  assert.equal((await s.type(whole.session_id, 'one\n\u0004')).note, undefined);
+});

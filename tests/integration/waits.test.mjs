@@ -128,6 +128,7 @@ for (const [how, cmd, args] of [
   ['of one that runs', 'seq 6000; echo end; exec sleep 300', { pattern: '^end' }],
   ['of a terminal', "seq 6000 | sed 's/.*/\\x1b[32m&\\x1b[0m/'; echo end; exec sleep 300", { tty: true, pattern: '^end' }],
   ['without lines', "printf '%s ' $(seq 6000)", {}],
+  ['without lines and in colours', "printf '\\033[32m%s\\033[m ' $(seq 6000)", { tty: true, cols: 1000 }],
 ]) {
   test(`what was left out in the middle is read by following the hints, ${how}`, { timeout: STUCK_MS }, async (t) => {
     const { tool } = await openDrive(t);
@@ -147,5 +148,34 @@ for (const [how, cmd, args] of [
     assert.ok(!r.output.includes('omitted of'), r.output);
     const seen = new Set(text.split(/\s+/));
     assert.deepEqual(Array.from({ length: 6000 }, (_, i) => String(i + 1)).filter((n) => !seen.has(n)), []);
+  });
+}
+
+for (const [how, cmd, args] of [
+  ['of one that has ended', 'seq 120000', {}],
+  ['of a terminal', 'seq 120000; echo end; exec sleep 300', { tty: true, pattern: '^end' }],
+]) {
+  test(`following the hints leads over what was not kept, ${how}`, { timeout: STUCK_MS }, async (t) => {
+    const { tool } = await openDrive(t, { args: ['-c', 'sessions.keep_bytes=131072'] });
+    let r = await tool('exec_command', { cmd, yield_time_ms: 30_000, max_output_tokens: 5000, ...args });
+    const seen = new Set();
+    let from = 0;
+
+    for (let i = 0; i < 40; i++) {
+      r.output.split(/\n?\[\.\.\. /)[0].split(/\s+/).forEach((n) => seen.add(Number(n)));
+      const next = r.next?.match(/"session_id":"([^"]+)".*"since_seq":(\d+)/);
+      if (!next) {
+        break;
+      }
+      assert.ok(Number(next[2]) > from, `${next[2]} behind ${from}`);
+      from = Number(next[2]);
+      r = await tool('write_stdin', { session_id: next[1], since_seq: from, yield_time_ms: 250, max_output_tokens: 5000 });
+    }
+    assert.ok(!r.output.includes('omitted of'), r.output);
+    for (let i = 0; i < 3000; i++) {
+      assert.ok(seen.has(i + 1), `${i + 1} is not there`);
+      assert.ok(seen.has(120000 - i), `${120000 - i} is not there`);
+    }
+    assert.ok(!seen.has(60000));
   });
 }

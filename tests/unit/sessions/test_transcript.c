@@ -79,6 +79,63 @@ keeps_the_beginning_and_the_end_of_what_is_unread(void **state)
     transcript_free(t);
 }
 
+/* From the least maximum on that the configuration takes. */
+static void
+keeps_both_ends_within_each_maximum(void **state)
+{
+    static const size_t maxima[] = {4096, 8192, 12288, 16384, 32768, 65536, 131072};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(maxima) / sizeof(maxima[0]); i++) {
+        const size_t max = maxima[i];
+        struct transcript *t = transcript_new(max);
+        SY_AUTO(buf_fini) struct buf out = {.max = (size_t)1 << 20};
+        uint64_t omitted = 0;
+
+        assert_non_null(t);
+        for (unsigned line = 0; line < 40000; line++) {
+            push_lines(t, line, 1);
+            assert_true(transcript_kept(t) <= max);
+        }
+        assert_true(transcript_kept(t) >= max / 2);
+        assert_int_equal(transcript_read(t, 0, max / 4, &out, &omitted), SY_E_OK);
+        assert_int_equal(omitted, 0);
+        buf_reset(&out);
+        assert_int_equal(transcript_read(t, 320000 - max / 4, 320000, &out, &omitted), SY_E_OK);
+        assert_int_equal(omitted, 0);
+        transcript_free(t);
+    }
+}
+
+/* A reader who was shown a part of the text finds the number that goes on, over gaps. */
+static void
+numbers_each_byte_of_what_it_reads(void **state)
+{
+    struct transcript *t = transcript_new(8192);
+    SY_AUTO(buf_fini) struct buf out = {.max = 65536};
+    uint64_t omitted = 0;
+
+    (void)state;
+    push_lines(t, 0, 10000);
+    assert_int_equal(transcript_read(t, 8, 80000, &out, &omitted), SY_E_OK);
+
+    size_t gap = (size_t)(strstr(buf_view(&out), "\n... ") - buf_view(&out));
+    size_t behind = (size_t)(strstr(buf_view(&out), " omitted ...\n") - buf_view(&out)) + 13;
+
+    assert_int_equal(transcript_seq_at(t, 8, 80000, 0), 8);
+    assert_int_equal(transcript_seq_at(t, 8, 80000, gap - 1), 8 + gap - 1);
+    for (size_t i = gap; i <= behind; i++) {
+        assert_int_equal(transcript_seq_at(t, 8, 80000, i), 8 + gap + omitted);
+    }
+    assert_int_equal(transcript_seq_at(t, 8, 80000, out.len - 8), 79992);
+    assert_int_equal(transcript_seq_at(t, 8, 80000, out.len), 80000);
+    assert_int_equal(transcript_seq_at(t, 8, 80000, out.len + 1), 80000);
+    /* From within the gap. */
+    assert_int_equal(transcript_seq_at(t, 8 + gap + 5, 80000, 1), 8 + gap + omitted);
+    assert_int_equal(transcript_seq_at(t, 80000, 80000, 0), 80000);
+    transcript_free(t);
+}
+
 /* The next reading has a beginning of its own. */
 static void
 drops_what_was_read_first(void **state)
@@ -110,6 +167,7 @@ assert_whole(const char *text, size_t want)
 
     push(t, text);
     assert_int_equal(transcript_whole_end(t), want);
+    assert_int_equal(transcript_whole_part(text, strlen(text)), want);
     transcript_free(t);
 }
 
@@ -187,6 +245,8 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gives_each_part_by_its_number),
         cmocka_unit_test(keeps_the_beginning_and_the_end_of_what_is_unread),
+        cmocka_unit_test(keeps_both_ends_within_each_maximum),
+        cmocka_unit_test(numbers_each_byte_of_what_it_reads),
         cmocka_unit_test(drops_what_was_read_first),
         cmocka_unit_test(ends_on_whole_characters_and_sequences),
         cmocka_unit_test(counts_lines_that_are_missing_too),

@@ -37,7 +37,8 @@ rows_differ(struct terminal *a, struct terminal *b, unsigned row)
         return "the number of runs";
     }
     for (size_t i = 0; i < n && i < 64; i++) {
-        if (p[i].col != q[i].col || p[i].cols != q[i].cols || p[i].is_reverse != q[i].is_reverse) {
+        if (p[i].col != q[i].col || p[i].cols != q[i].cols || p[i].is_reverse != q[i].is_reverse ||
+            p[i].background != q[i].background) {
             return "the runs of a row";
         }
     }

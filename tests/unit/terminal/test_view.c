@@ -2,6 +2,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +10,7 @@
 
 #include "fault.h"
 #include "screens.h"
+#include "terminal/stand_out.h"
 #include "terminal/strip.h"
 #include "terminal/view.h"
 
@@ -78,6 +80,116 @@ tells_the_facts_as_json(void **state)
         "{\"rows\":3,\"cols\":20,\"cursor\":{\"row\":1,\"col\":6,\"visible\":false},"
         "\"alt_screen\":false,\"seq\":1,\"title\":\"a \\\"title\\\"\","
         "\"highlighted\":[{\"row\":1,\"col\":2,\"text\":\" b\xC3\xA4 \"}]}");
+    terminal_free(t);
+}
+
+/* As "ROW,COL TEXT|" each. */
+static void
+assert_highlighted(struct terminal *t, const struct terminal_screen *s, const char *want)
+{
+    SY_AUTO(stand_out_fini) struct stand_out found = {.parts = NULL};
+    SY_AUTO(buf_fini) struct buf out = {.max = 4096};
+
+    assert_int_equal(stand_out_find(&found, t, s), SY_E_OK);
+    for (size_t i = 0; i < found.n; i++) {
+        const struct stand_out_part *p = &found.parts[i];
+
+        if (!p->is_paper) {
+            assert_int_equal(buf_addf(&out, "%u,%u ", p->row, p->run.col), SY_E_OK);
+            assert_int_equal(terminal_part(t, p->row, p->run.col, p->run.cols, &out), SY_E_OK);
+            assert_int_equal(buf_add_char(&out, '|'), SY_E_OK);
+        }
+    }
+    assert_string_equal(buf_view(&out), want);
+}
+
+/* A white box with its shadow on a blue screen; the chosen line is as blue as that. */
+static struct terminal_screen
+draw_menu(struct terminal *t, unsigned chosen)
+{
+    static const char *const items[] = {"Apple ", "Banana", "Cherry"};
+    SY_AUTO(buf_fini) struct buf in = {.max = 4096};
+
+    assert_int_equal(buf_add_str(&in, "\x1b[44m\x1b[2J\x1b[2;4H\x1b[47m+--------+"), SY_E_OK);
+    for (unsigned i = 0; i < 3; i++) {
+        assert_int_equal(buf_addf(&in, "\x1b[%u;4H\x1b[47m| \x1b[%um%s\x1b[47m |\x1b[40m  ", i + 3,
+                                  i == chosen ? 44U : 47U, items[i]),
+                         SY_E_OK);
+    }
+    assert_int_equal(buf_add_str(&in, "\x1b[6;4H\x1b[47m+--------+\x1b[40m  \x1b[m"), SY_E_OK);
+    return look(t, buf_view(&in));
+}
+
+static void
+tells_what_is_chosen_in_a_menu_on_coloured_paper(void **state)
+{
+    struct terminal *t = screens_new(9, 30);
+    struct terminal_screen s = draw_menu(t, 0);
+    uint64_t since = s.seq;
+    SY_AUTO(buf_fini) struct buf out = {.max = 4096};
+
+    (void)state;
+    assert_highlighted(t, &s, "2,5 Apple |2,13   |3,13   |4,13   |5,13   |");
+    s = draw_menu(t, 1);
+    assert_int_equal(s.seq, since + 1);
+    assert_highlighted(t, &s, "2,13   |3,5 Banana|3,13   |4,13   |5,13   |");
+    assert_int_equal(view_diff(t, &s, since, &out), SY_E_OK);
+    assert_string_equal(buf_view(&out), "2:    | Apple  |\n3:    | Banana |\n");
+    s = draw_menu(t, 1);
+    assert_int_equal(s.seq, since + 1);
+    terminal_free(t);
+}
+
+static void
+tells_apart_paper_and_what_stands_out(void **state)
+{
+    static const struct {
+        const char *in;
+        const char *want;
+    } rows[] = {
+  /* backgrounds side by side, and reversed ones */
+        {"\x1b[41mred\x1b[42mgreen\x1b[38;5;1m\x1b[7mno\x1b[31mte\x1b[m",
+         "0,0 red|0,3 green|0,8 note|"                                                                },
+ /* a status line over the whole row */
+        {"text\x1b[4;1H\x1b[7mname          \x1b[m",                       "3,0 name          |"      },
+ /* a whole screen */
+        {"\x1b[44m\x1b[2Jtext\x1b[2;3Hmore\x1b[m",                         ""                         },
+        {"\x1b[44m\x1b[2Jtext \x1b[48;2;1;2;3mmore\x1b[m",                 "0,5 more|"                },
+ /* lines that are selected, with the cursor in them */
+        {"\x1b[47mabc\x1b[m\r\nde\x1b[47mf\x1b[m\r\n",                     "0,0 abc|1,2 f|"           },
+        {"\x1b[44m\x1b[2J\x1b[47mabcd\x1b[2;1Ha\x1b[44mb\x1b[47mcd\x1b[m",
+         "0,0 abcd|1,0 a|1,2 cd|"                                                                     },
+ /* labels in a row */
+        {"\x1b[46mHelp\x1b[40m 2\x1b[46mSave\x1b[m",                       "0,0 Help|0,4  2|0,6 Save|"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct terminal *t = screens_new(4, 14);
+        struct terminal_screen s = look(t, rows[i].in);
+
+        assert_highlighted(t, &s, rows[i].want);
+        terminal_free(t);
+    }
+}
+
+/* What is seen behind a character, not how it came to be. */
+static void
+a_changed_background_changes_the_row(void **state)
+{
+    static const char *const changes[] = {"41",           "42",   "48;5;99", "48;2;1;2;3",
+                                          "7;48;2;1;2;3", "7;31", "7;32",    "0"};
+    struct terminal *t = screens_new(4, 14);
+    uint64_t seq = look(t, "text").seq;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
+        char in[64];
+
+        assert_true(snprintf(in, sizeof(in), "\x1b[1;1H\x1b[0;%smtext", changes[i]) > 0);
+        assert_int_equal(look(t, in).seq, ++seq);
+        assert_int_equal(look(t, in).seq, seq);
+    }
     terminal_free(t);
 }
 
@@ -291,6 +403,9 @@ main(void)
         cmocka_unit_test(shows_rows_without_what_is_blank),
         cmocka_unit_test(tells_only_rows_that_changed_since),
         cmocka_unit_test(tells_the_facts_as_json),
+        cmocka_unit_test(tells_what_is_chosen_in_a_menu_on_coloured_paper),
+        cmocka_unit_test(tells_apart_paper_and_what_stands_out),
+        cmocka_unit_test(a_changed_background_changes_the_row),
         cmocka_unit_test(strips_sequences_and_shows_what_only_looks_like_one),
         cmocka_unit_test(strips_long_strings_and_tells_how_long_one_without_an_end_was),
         cmocka_unit_test(survives_each_failed_allocation),

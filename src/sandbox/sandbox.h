@@ -248,6 +248,12 @@ enum sy_code sandbox_ready_for_terminal(int *ret_fd, bool *ret_keeps,
  * when to ask again, UINT64_MAX: nothing is open. */
 uint64_t sandbox_ready_rest(const struct sandbox_ready *ready, uint64_t now_ns);
 bool sandbox_ready_is_fresh(const struct sandbox_ready *ready);
+/*
+ * The same, but where mounts hide what is denied, and a directory in which it may be has changed,
+ * it is looked for anew: true as well if nothing else is to be hidden. `plan` is the one it was
+ * made from.
+ */
+bool sandbox_ready_renew(struct sandbox_ready *ready, const struct sandbox_plan *plan);
 /* The i-th root that was left out because it does not exist ($TMPDIR, /tmp,
  * /dev/shm, a device; never one that the configuration names); NULL beyond. */
 const char *sandbox_ready_skipped(const struct sandbox_ready *ready, size_t i);

@@ -22,6 +22,23 @@ function run(yard, args, { input = '', env = {}, cwd = yard.ws } = {}) {
 
 const exec = (yard, args, options) => execCli(args, { cwd: yard.ws, env: yard.env, ...options });
 
+test('with few descriptors servers say so, and are not aborted', limit, () => {
+  const yard = makeYard();
+  let refused = 0;
+  for (const verb of ['mcp', 'proto']) {
+    for (let n = 5; n <= 16; n++) {
+      const r = spawnSync('sh', ['-c', `ulimit -n ${n}; exec "$0" ${verb}`, program],
+        { cwd: yard.ws, env: yard.env, input: '', encoding: 'utf8' });
+      assert.equal(r.signal, null, `${verb} with ${n}`);
+      if (r.status !== 0) {
+        refused++;
+        assert.match(r.stderr, /Too many open files/);
+      }
+    }
+  }
+  assert.ok(refused > 0);
+});
+
 test('without a command it says how to use it, and fails', limit, (t) => {
   const yard = makeYard();
   const bare = run(yard, []);

@@ -564,6 +564,13 @@ test('the bash completion completes verbs, options and values', limit, (t) => {
   assert.deepEqual(complete('shellyard', 'sandbox', 'plan', '--platform', 'm'), ['macos']);
   assert.deepEqual(complete('shellyard', 'exec', '-s', 'w'), ['workspace-write']);
   assert.deepEqual(complete('shellyard', 'exec', '--lo'), ['--login']);
+  // What begins with no dash is the command, with or without `--` in front.
+  for (const words of [[], ['--'], ['--login'], ['-s', 'read-only'], ['--timeout', '=', '5s', '--'],
+    ['-c', 'log.level', '=', 'info'], ['-c', 'log.level', '=', 'info', '-C', '/tmp', '--json']]) {
+    assert.ok(complete('shellyard', 'exec', ...words, 'unshar').includes('unshare'), words.join(' '));
+    assert.ok(complete('shellyard', 'exec', ...words, 'ls', '/etc/passw').includes('/etc/passwd'), words.join(' '));
+  }
+  assert.deepEqual(complete('shellyard', 'exec', '-t', 'unshar'), ['']);
   assert.deepEqual(complete('shellyard', 'setup', 'co'), ['codex', 'copilot-cli']);
   assert.deepEqual(complete('shellyard', 'sandbox', 'explain', 'co'), ['connect']);
   assert.deepEqual(complete('shellyard', 'exec', '-c', 'sandbox.mo'), ['sandbox.mode=']);

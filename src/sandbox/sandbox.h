@@ -53,6 +53,7 @@ struct sandbox_policy {
     bool keeps_roots;          /* what an administrator requires of writable roots, */
     bool keeps_network;        /* of network.allow */
     bool keeps_reads;          /* and of allow_read: no grant widens it (access_kept_by) */
+    bool narrows_mode;         /* a turn has a narrower mode than it may have: its fix is there */
     bool drops_roots;          /* a turn left out some of the roots that it may have, */
     bool drops_network;        /* or switched the network off: it gets no more of that by rules */
     struct strv network_allow; /* network.allow: hosts in reach while has_network is false */

@@ -24,6 +24,11 @@
  * Functions that can fail return SY_OK or another sy_status and write one
  * sentence into `why` (cut to why_size; may be NULL with size 0).
  *
+ * NULL where an engine, options, a command or a place for what is returned must be is
+ * SY_ERR_ARGUMENT. Of a result that is NULL the functions below give SY_FAILED, exit code 125, no
+ * text and none of anything else; what frees takes NULL. So a program that forgot to look at the
+ * status goes on, and finds no success.
+ *
  * Option structs begin with `size`: set it to sizeof and leave the rest zero,
  * so that a library with more members knows which you have.
  */

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -86,6 +87,25 @@ fd_receive(int fd, struct msghdr *message, int flags)
         ends += got == 0 ? 1 : 0;
     }
     return 0;
+}
+
+int
+fd_check_room(unsigned n)
+{
+    int fds[8];
+    unsigned have = 0;
+    int failed = 0;
+
+    SY_ASSERT(n <= sizeof(fds) / sizeof(fds[0]));
+    while (have < n && failed == 0) {
+        fds[have] = eventfd(0, EFD_CLOEXEC);
+        failed = fds[have] < 0 ? errno : 0;
+        have += failed == 0 ? 1 : 0;
+    }
+    while (have > 0) {
+        fd_close(&fds[--have]);
+    }
+    return failed;
 }
 
 enum sy_code

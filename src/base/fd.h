@@ -37,6 +37,10 @@ void fd_take_passed(struct msghdr *message, int *fds, size_t n);
  * between; and a peer that left something unread is ECONNRESET once, before its last words.
  */
 ssize_t fd_receive(int fd, struct msghdr *message, int flags);
+/* Are n (at most 8) more descriptors to be had? 0 or an errno value. For libraries that abort where
+ * there are none: libuv does, for a pipe of its first loop. */
+int fd_check_room(unsigned n);
+#define FD_ROOM_LOOP 6U /* what a loop opens */
 /* A close-on-exec pipe; both ends blocking. */
 enum sy_code fd_pipe(int *ret_read, int *ret_write, struct sy_error *err) SY_NODISCARD;
 enum sy_code fd_set_nonblock(int fd, struct sy_error *err) SY_NODISCARD;

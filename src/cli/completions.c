@@ -146,7 +146,8 @@ bash_groups(struct buf *out)
     return rc;
 }
 
-/* Words after `exec ... --` are completed by the command's own completion. */
+/* The first word of `exec` that is no option, nor the value of one, is the command: from there on
+ * its own completion serves. (bash makes three words of KEY=VALUE.) */
 static const char bash_head[] =
     "# bash completion for shellyard, made by `shellyard completions bash`\n"
     "_shellyard()\n"
@@ -155,16 +156,27 @@ static const char bash_head[] =
     "    COMPREPLY=()\n"
     "    path=${COMP_WORDS[1]}\n"
     "    if [ \"$path\" = exec ]; then\n"
-    "        for ((i = 2; i < COMP_CWORD; i++)); do\n"
-    "            if [ \"${COMP_WORDS[i]}\" = -- ]; then\n"
-    "                if declare -F _command_offset >/dev/null; then\n"
-    "                    _command_offset $((i + 1))\n"
-    "                else\n"
-    "                    COMPREPLY=($(compgen -f -c -- \"$cur\"))\n"
-    "                fi\n"
-    "                return\n"
-    "            fi\n"
+    "        for ((i = 2; i <= COMP_CWORD; i++)); do\n"
+    "            case ${COMP_WORDS[i]} in\n"
+    "                --) ((i++)); break ;;\n"
+    "                ";
+
+static const char bash_command[] =
+    ") [ \"${COMP_WORDS[i+1]}\" != = ] || ((i++))\n"
+    "                    ((i++))\n"
+    "                    while [ \"${COMP_WORDS[i+1]}\" = = ]; do ((i += 2)); done ;;\n"
+    "                -*|'') ;;\n"
+    "                *) break ;;\n"
+    "            esac\n"
     "        done\n"
+    "        if [ \"$i\" -le \"$COMP_CWORD\" ]; then\n"
+    "            if declare -F _command_offset >/dev/null; then\n"
+    "                _command_offset \"$i\"\n"
+    "            else\n"
+    "                COMPREPLY=($(compgen -f -c -- \"$cur\"))\n"
+    "            fi\n"
+    "            return\n"
+    "        fi\n"
     "    fi\n";
 
 static const char bash_subcommands[] = "    if [ \"$COMP_CWORD\" -gt 2 ]; then\n"
@@ -175,6 +187,12 @@ bash_script(struct buf *out)
 {
     enum sy_code rc = buf_add_str(out, bash_head);
 
+    if (rc == SY_E_OK) {
+        rc = completions_bash_with_values(out, verb_exec.options);
+    }
+    if (rc == SY_E_OK) {
+        rc = buf_add_str(out, bash_command);
+    }
     if (rc == SY_E_OK) {
         rc = completions_bash_keys(out);
     }

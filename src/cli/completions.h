@@ -25,4 +25,8 @@ enum sy_code completions_fish_keys(struct buf *out) SY_NODISCARD;
 /* fish: the line for the word behind `help`. */
 enum sy_code completions_fish_help(struct buf *out) SY_NODISCARD;
 
+/* "--sandbox|-s|...": the options that take the next word. */
+enum sy_code completions_bash_with_values(struct buf *out,
+                                          const struct cli_option *options) SY_NODISCARD;
+
 #endif

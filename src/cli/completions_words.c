@@ -195,3 +195,22 @@ completions_fish_help(struct buf *out)
     rc = rc == SY_E_OK ? add_verbs(out, cli_verbs, false) : rc;
     return rc == SY_E_OK ? buf_add_str(out, "'\n") : rc;
 }
+
+enum sy_code
+completions_bash_with_values(struct buf *out, const struct cli_option *options)
+{
+    enum sy_code rc = SY_E_OK;
+    const char *between = "";
+
+    for (size_t i = 0; options[i].name != NULL && rc == SY_E_OK; i++) {
+        if (options[i].arg == NULL) {
+            continue;
+        }
+        rc = buf_addf(out, "%s--%s", between, options[i].name);
+        if (rc == SY_E_OK && options[i].letter != '\0') {
+            rc = buf_addf(out, "|-%c", options[i].letter);
+        }
+        between = "|";
+    }
+    return rc;
+}

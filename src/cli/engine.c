@@ -65,7 +65,12 @@ resolve(struct cli_engine *e, const char *cwd, const char *dir, struct sy_error 
 
     ssize_t n = readlink(link, e->cwd, sizeof(e->cwd));
 
-    if (n <= 0 || (size_t)n >= sizeof(e->cwd) || e->cwd[0] != '/') {
+    if (n < 0) {
+        sy_err_sys(err, errno, "naming the working directory '%s' by /proc/self/fd", dir);
+        err->code = SY_E_CWD;
+        return err->code;
+    }
+    if (n == 0 || (size_t)n >= sizeof(e->cwd) || e->cwd[0] != '/') {
         return sy_err_set(err, SY_E_CWD, "the working directory '%s' can't be named", dir);
     }
     e->cwd[n] = '\0';

@@ -267,8 +267,9 @@ run(struct host *h, struct sy_error *err)
         rc = listen_there(h, err);
     }
     if (rc == SY_E_OK) {
-        int uv = uv_loop_init(&h->loop);
+        int uv = -fd_check_room(FD_ROOM_LOOP);
 
+        uv = uv == 0 ? uv_loop_init(&h->loop) : uv;
         rc = uv == 0 ? open_handles(h, err) : sy_err_sys(err, -uv, "making the event loop");
     }
     if (rc == SY_E_OK) {

@@ -81,8 +81,9 @@ static enum sy_code
 serve(struct daemon *d, int ready_fd, struct sy_error *err)
 {
     enum sy_code rc = SY_E_OK;
-    int uv = uv_loop_init(&d->loop);
+    int uv = -fd_check_room(FD_ROOM_LOOP);
 
+    uv = uv == 0 ? uv_loop_init(&d->loop) : uv;
     if (uv != 0) {
         return sy_err_sys(err, -uv, "making the event loop");
     }

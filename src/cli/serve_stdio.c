@@ -139,8 +139,9 @@ run_engine(struct serve *s, protocol_new_fn *front, int in_fd, int out_fd, struc
 static enum sy_code
 serve_here(struct serve *s, protocol_new_fn *front, const int stdio[2], struct sy_error *err)
 {
-    int uv = uv_loop_init(&s->loop);
+    int uv = -fd_check_room(FD_ROOM_LOOP);
 
+    uv = uv == 0 ? uv_loop_init(&s->loop) : uv;
     serve_set_log(&s->engine.base.config);
     cli_warn_of_wide_roots(&s->engine.base);
 

@@ -18,13 +18,29 @@
 /* Where execvp(3) looks when there is no PATH at all. */
 #define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
 
+/* May we run what a descriptor is of? 0 or an errno value. */
+static int
+may_run(int fd)
+{
+    char own[32];
+
+    if (syscall(SYS_faccessat2, fd, "", X_OK, AT_EMPTY_PATH) == 0) {
+        return 0;
+    }
+    if (errno != ENOSYS && errno != EPERM) {
+        return errno;
+    }
+    /* An older kernel, or an outer filter that knows no such call. */
+    (void)snprintf(own, sizeof(own), "/proc/self/fd/%d", fd);
+    return access(own, X_OK) == 0 ? 0 : errno;
+}
+
 /* Why the file can't be run, NULL when it can. *ret_sys: why it can't even be
  * looked at (ENOENT: it is not there), else 0. */
 static const char *
 reason_against(const char *path, int top_fd, int *ret_sys)
 {
     struct stat st;
-    char own[32];
     SY_FD fd = -1;
 
     *ret_sys = 0;
@@ -38,10 +54,8 @@ reason_against(const char *path, int top_fd, int *ret_sys)
             *ret_sys = errno;
             return sy_errno_text(errno);
         }
-        (void)snprintf(own, sizeof(own), "/proc/self/fd/%d", fd);
-        path = own;
     }
-    if (stat(path, &st) != 0) {
+    if ((fd >= 0 ? fstat(fd, &st) : stat(path, &st)) != 0) {
         *ret_sys = errno;
         return sy_errno_text(errno);
     }
@@ -51,7 +65,7 @@ reason_against(const char *path, int top_fd, int *ret_sys)
     if (!S_ISREG(st.st_mode)) {
         return "not a regular file";
     }
-    if (access(path, X_OK) == 0) {
+    if (fd >= 0 ? may_run(fd) == 0 : access(path, X_OK) == 0) {
         return NULL;
     }
     /* With the bit set, it is the owner, an access list or the mount. */

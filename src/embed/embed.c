@@ -14,6 +14,10 @@
 #include "config/config.h"
 #include "tools/tools.h"
 
+/* Of a result that there is not, as of one that could not run. */
+#define NO_RESULT_CODE 125
+#define NO_RESULT      "there is no result"
+
 struct sy_engine {
     struct config config;
     bool has_config;
@@ -139,6 +143,9 @@ sy_engine_new(struct sy_engine **ret, const struct sy_engine_options *options, c
     struct sy_engine_options o = {0};
     struct sy_error err = {0};
 
+    if (ret == NULL) {
+        return tell(why, why_size, SY_ERR_ARGUMENT, "ret must not be NULL: the engine goes there");
+    }
     if (options == NULL || options->size < offsetof(struct sy_engine_options, workspace)) {
         return tell(why, why_size, SY_ERR_ARGUMENT,
                     "options.size must be sizeof(struct sy_engine_options)");
@@ -366,6 +373,11 @@ sy_run(struct sy_engine *engine, const struct sy_command *command, struct sy_res
     struct sy_command c = {0};
     struct sy_error err = {0};
 
+    if (engine == NULL || ret == NULL) {
+        return tell(why, why_size, SY_ERR_ARGUMENT,
+                    engine == NULL ? "engine must not be NULL: sy_engine_new makes one"
+                                   : "ret must not be NULL: the result goes there");
+    }
     if (command == NULL || command->size < offsetof(struct sy_command, argv)) {
         return tell(why, why_size, SY_ERR_ARGUMENT,
                     "command.size must be sizeof(struct sy_command)");
@@ -404,6 +416,9 @@ sy_result_free(struct sy_result *r)
 enum sy_outcome
 sy_result_outcome(const struct sy_result *r)
 {
+    if (r == NULL) {
+        return SY_FAILED;
+    }
     switch (orch_output(r->call)->status) {
     case EXEC_EXITED:
         return SY_EXITED;
@@ -425,19 +440,19 @@ sy_result_outcome(const struct sy_result *r)
 int
 sy_result_exit_code(const struct sy_result *r)
 {
-    return orch_output(r->call)->exit_code;
+    return r != NULL ? orch_output(r->call)->exit_code : NO_RESULT_CODE;
 }
 
 int
 sy_result_signal(const struct sy_result *r)
 {
-    return orch_output(r->call)->signal;
+    return r != NULL ? orch_output(r->call)->signal : 0;
 }
 
 uint64_t
 sy_result_duration_ms(const struct sy_result *r)
 {
-    return orch_output(r->call)->duration_ns / 1000000;
+    return r != NULL ? orch_output(r->call)->duration_ns / 1000000 : 0;
 }
 
 /* A caller's number may be none of ours. */
@@ -456,7 +471,7 @@ is_stream(enum sy_stream stream)
 uint64_t
 sy_result_total_bytes(const struct sy_result *r, enum sy_stream stream)
 {
-    const struct output_chain *chain = orch_output(r->call)->output;
+    const struct output_chain *chain = r != NULL ? orch_output(r->call)->output : NULL;
     struct output_stats stats = {0};
 
     if (chain == NULL || !is_stream(stream)) {
@@ -473,9 +488,9 @@ sy_result_total_bytes(const struct sy_result *r, enum sy_stream stream)
 const char *
 sy_result_text(struct sy_result *r, enum sy_stream stream, size_t *ret_size)
 {
-    const struct output_chain *chain = orch_output(r->call)->output;
+    const struct output_chain *chain = r != NULL ? orch_output(r->call)->output : NULL;
 
-    if (!is_stream(stream)) {
+    if (r == NULL || !is_stream(stream)) {
         if (ret_size != NULL) {
             *ret_size = 0;
         }
@@ -506,32 +521,31 @@ sy_result_text(struct sy_result *r, enum sy_stream stream, size_t *ret_size)
 const char *
 sy_result_error(const struct sy_result *r)
 {
-    return orch_output(r->call)->err.msg;
+    return r != NULL ? orch_output(r->call)->err.msg : NO_RESULT;
 }
 
 const char *
 sy_result_note(const struct sy_result *r)
 {
-    return orch_output(r->call)->note;
+    return r != NULL ? orch_output(r->call)->note : "";
 }
 
 size_t
 sy_result_denials(const struct sy_result *r)
 {
-    return orch_output(r->call)->denials.n;
+    return r != NULL ? orch_output(r->call)->denials.n : 0;
 }
 
 int
 sy_result_denial(const struct sy_result *r, size_t index, struct sy_denial *ret)
 {
-    const struct denial_list *list = &orch_output(r->call)->denials;
-    struct sy_denial made = {.size = ret->size};
-
-    if (index >= list->n || ret->size < offsetof(struct sy_denial, operation)) {
+    if (index >= sy_result_denials(r) || ret == NULL ||
+        ret->size < offsetof(struct sy_denial, operation)) {
         return 0;
     }
 
-    const struct denial *d = &list->v[index];
+    struct sy_denial made = {.size = ret->size};
+    const struct denial *d = &orch_output(r->call)->denials.v[index];
 
     made.operation = d->operation;
     made.object = d->object;
@@ -547,7 +561,7 @@ sy_result_denial(const struct sy_result *r, size_t index, struct sy_denial *ret)
 const char *
 sy_result_tier(const struct sy_result *r)
 {
-    const struct sandbox_plan *plan = orch_output(r->call)->plan;
+    const struct sandbox_plan *plan = r != NULL ? orch_output(r->call)->plan : NULL;
 
     return plan != NULL ? sandbox_tier_name(sandbox_plan_tier(plan)) : "none";
 }
@@ -555,7 +569,7 @@ sy_result_tier(const struct sy_result *r)
 static const struct sandbox_plan *
 enforced_plan(const struct sy_result *r)
 {
-    const struct sandbox_plan *plan = orch_output(r->call)->plan;
+    const struct sandbox_plan *plan = r != NULL ? orch_output(r->call)->plan : NULL;
 
     return plan != NULL && sandbox_plan_tier(plan) != TIER_NONE ? plan : NULL;
 }
@@ -577,12 +591,12 @@ sy_result_features(const struct sy_result *r)
 int
 sy_result_feature(const struct sy_result *r, size_t index, struct sy_feature *ret)
 {
-    struct sy_feature made = {.size = ret->size};
-
-    if (index >= sy_result_features(r) || ret->size < offsetof(struct sy_feature, name)) {
+    if (index >= sy_result_features(r) || ret == NULL ||
+        ret->size < offsetof(struct sy_feature, name)) {
         return 0;
     }
 
+    struct sy_feature made = {.size = ret->size};
     enum sandbox_feature f = (enum sandbox_feature)index;
 
     made.name = sandbox_feature_name(f);

@@ -1,5 +1,7 @@
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/limits.h"
 #include "base/mem.h"
@@ -441,12 +443,64 @@ leave_all(struct guard *g, struct journal_entries *all)
     }
 }
 
+/* Where a root is by now, if it was renamed: its descriptor knows. false: it was not. */
+static bool
+root_has_moved(const struct guard *g, size_t i, char now[LIMIT_PATH])
+{
+    char link[32];
+
+    (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", g->root_fds[i]);
+
+    ssize_t n = g->root_fds[i] >= 0 ? readlink(link, now, LIMIT_PATH - 1) : -1;
+
+    if (n <= 0 || now[0] != '/') {
+        return false;
+    }
+    now[n] = '\0';
+    return !str_eq(now, g->roots.v[i]);
+}
+
+/* What went away with its root is looked for where that is: it is removed if it is the very same.
+ */
+static void
+follow_roots(struct guard *g, struct journal_entries *all)
+{
+    const char *id = journal_id(g->journal);
+    char now[LIMIT_PATH];
+
+    for (size_t i = 0; i < g->roots.n; i++) {
+        const size_t len = strlen(g->roots.v[i]);
+
+        if (!root_has_moved(g, i, now)) {
+            continue;
+        }
+        for (size_t k = 0; k < all->n; k++) {
+            struct journal_entry *e = &all->v[k];
+            SY_AUTO(buf_fini) struct buf path = {.max = LIMIT_PATH};
+            char *was = e->path;
+
+            if (!owns(e, id) || !path_is_below(was, g->roots.v[i]) || place_is_there(e) ||
+                buf_addf(&path, "%s%s", now, was + len) != SY_E_OK) {
+                continue;
+            }
+            e->path = mem_unconst(buf_view(&path));
+            if (place_is_there(e)) {
+                e->path = buf_take(&path);
+                mem_free(was);
+            } else {
+                e->path = was;
+            }
+        }
+    }
+}
+
 void
 placeholders_remove(struct guard *g)
 {
     struct journal_entries all = {0};
 
     if (g->n_placeholders > 0 && journal_begin(g->journal, &all, NULL) == SY_E_OK) {
+        follow_roots(g, &all);
         leave_all(g, &all);
         (void)clear_unused(&all);
         /* What can't be written now, the next engine clears: we are dead to it then. */

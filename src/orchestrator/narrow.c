@@ -61,6 +61,8 @@ narrow_mode(const struct narrowing *n, struct sy_error *err)
                           "a turn can only narrow it",
                           sandbox_mode_name(n->w->mode), sandbox_mode_name(allowed), n->whose);
     }
+    n->t->sandbox.narrows_mode =
+        n->t->sandbox.narrows_mode || mode_width[n->w->mode] < mode_width[allowed];
     n->t->sandbox.mode = n->w->mode;
     return SY_E_OK;
 }

@@ -399,8 +399,11 @@ network_new(struct network **ret, const struct strv *allow, const struct assess_
     n->deadline_ns = UINT64_MAX;
 
     enum sy_code rc = allow_new(&n->list, (const char *const *)strv_view(allow), allow->n, err);
-    int uv = rc == SY_E_OK ? uv_loop_init(&n->loop) : 0;
+    int uv = rc == SY_E_OK ? -fd_check_room(FD_ROOM_LOOP) : 0;
 
+    if (rc == SY_E_OK && uv == 0) {
+        uv = uv_loop_init(&n->loop);
+    }
     if (rc != SY_E_OK || uv != 0) {
         free_memory(n);
         return rc != SY_E_OK ? rc : sy_err_sys(err, -uv, "an event loop for the network proxy");

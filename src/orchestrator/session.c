@@ -496,7 +496,7 @@ session_acquire_sandbox(struct session *s, const struct sandbox_policy *policy, 
         if (e == NULL || !sandbox_policy_equal(&e->policy, policy) || e->plan == NULL) {
             continue;
         }
-        if ((e->ready == NULL || sandbox_ready_is_fresh(e->ready)) &&
+        if ((e->ready == NULL || sandbox_ready_renew(e->ready, e->plan)) &&
             (e->template == NULL || template_is_there(e->template))) {
             e->refs++;
             e->used = ++s->engine->cache_clock;

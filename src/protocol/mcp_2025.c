@@ -365,6 +365,12 @@ dispatch(struct mcp *m, const struct mcp_request *r)
         }
         return;
     }
+    /* Two answers with one id can't be told from each other. */
+    if (mcp_id_is_used(m, &r->id)) {
+        mcp_error(m, &r->id, r->batch, RPC_REQUEST,
+                  "a call with this id is still running: use a new id");
+        return;
+    }
     /* initialize and ping are of this era, whatever they carry. */
     if ((method == NULL || (method->flags & METHOD_EARLY) == 0) && mcp_refuse_modern(m, r)) {
         return;
@@ -464,6 +470,11 @@ mcp_on_line(struct protocol *p, const char *text, size_t len)
         struct rpc_id id = {0};
         bool has_id = rpc_id_recover(&id, &id_doc, text, len);
 
+        if (!has_id && rpc_id_is_too_big(text, len)) {
+            mcp_error(m, NULL, NULL, RPC_REQUEST,
+                      "id must be an integer of at most 64 bits (-2^63 to 2^63-1), or a string");
+            return;
+        }
         mcp_error(m, has_id ? &id : NULL, NULL, sy_code_rpc(err.code), "%s", err.msg);
         return;
     }

@@ -279,11 +279,6 @@ read_call(struct mcp *m, const struct mcp_request *r, struct rpc_id *ret_token,
                   LIMIT_MESSAGE_ID);
         return false;
     }
-    if (call_find(m, &r->id) != NULL) {
-        mcp_error(m, &r->id, r->batch, RPC_REQUEST,
-                  "a call with this id is still running: use a new id");
-        return false;
-    }
     if (m->n_calls >= LIMIT_CALLS) {
         mcp_error(m, &r->id, r->batch, sy_code_rpc(SY_E_LIMIT),
                   "%u calls are running, which is the maximum: wait for one to end or cancel one",
@@ -292,6 +287,12 @@ read_call(struct mcp *m, const struct mcp_request *r, struct rpc_id *ret_token,
     }
     *ret_arguments = arguments;
     return true;
+}
+
+bool
+mcp_id_is_used(const struct mcp *m, const struct rpc_id *id)
+{
+    return call_find(m, id) != NULL;
 }
 
 void

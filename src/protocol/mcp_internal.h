@@ -108,6 +108,8 @@ void mcp_elicited(struct mcp *m, const struct js *message);
 void mcp_elicit_end(struct mcp_call *c);
 
 /* mcp_call.c */
+/* Does a call run that has this id? */
+bool mcp_id_is_used(const struct mcp *m, const struct rpc_id *id);
 void mcp_tools_call(struct mcp *m, const struct mcp_request *r);
 void mcp_cancelled(struct mcp *m, const struct mcp_request *r);
 void mcp_cancel_all(struct mcp *m);

@@ -99,8 +99,9 @@ outline_of(const char *text, size_t len)
     return o;
 }
 
-bool
-rpc_id_recover(struct rpc_id *ret, struct json_doc *doc, const char *text, size_t len)
+/* Where the text of the id of what seems to be one request begins and ends. false: it is none. */
+static bool
+find_id(const char *text, size_t len, size_t *ret_at, size_t *ret_end)
 {
     size_t first = skip_blanks(text, 0, len);
     struct outline o = outline_of(text, len);
@@ -116,7 +117,41 @@ rpc_id_recover(struct rpc_id *ret, struct json_doc *doc, const char *text, size_
             end++;
         }
     }
-    return json_parse(doc, text + o.id, end - o.id, NULL) == SY_E_OK && rpc_id_read(ret, doc->root);
+    *ret_at = o.id;
+    *ret_end = end;
+    return true;
+}
+
+bool
+rpc_id_recover(struct rpc_id *ret, struct json_doc *doc, const char *text, size_t len)
+{
+    size_t at = 0;
+    size_t end = 0;
+
+    return find_id(text, len, &at, &end) && json_parse(doc, text + at, end - at, NULL) == SY_E_OK &&
+           rpc_id_read(ret, doc->root);
+}
+
+bool
+rpc_id_is_too_big(const char *text, size_t len)
+{
+    SY_AUTO(json_doc_fini) struct json_doc doc = {0};
+    size_t at = 0;
+    size_t end = 0;
+
+    if (!find_id(text, len, &at, &end) || json_parse(&doc, text + at, end - at, NULL) == SY_E_OK) {
+        return false;
+    }
+
+    size_t digits = at + (text[at] == '-' ? 1 : 0);
+
+    if (digits == end || (text[digits] == '0' && digits + 1 < end)) {
+        return false; /* no number of JSON */
+    }
+    while (digits < end && text[digits] >= '0' && text[digits] <= '9') {
+        digits++;
+    }
+    return digits == end;
 }
 
 bool

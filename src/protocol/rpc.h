@@ -38,6 +38,9 @@ bool rpc_id_eq(const struct rpc_id *a, const struct rpc_id *b);
  */
 bool rpc_id_recover(struct rpc_id *ret, struct json_doc *doc, const char *text,
                     size_t len) SY_NODISCARD;
+/* Is the text no JSON to us for an id that is an integer of more than 64 bits? It is JSON to
+ * others. */
+bool rpc_id_is_too_big(const char *text, size_t len);
 /* NULL and RPC_ID_NONE give null. */
 void rpc_id_write(struct jw *w, const struct rpc_id *id);
 

@@ -157,6 +157,17 @@ workspace_write_has(const struct sandbox_plan *plan, const char *path)
     return path_is_below(path, plan->cwd) || (!plan->leaves_tmp_out && path_is_below(path, "/tmp"));
 }
 
+/* What has to be besides a new root, as a comment. */
+static const char *
+root_besides(const struct sandbox_plan *plan)
+{
+    if (plan->mode == SANDBOX_READ_ONLY) {
+        return plan->narrows_mode ? "  # with sandbox_mode of the turn: workspace-write"
+                                  : "  # with sandbox.mode: workspace-write";
+    }
+    return plan->drops_roots ? "  # and in writable_roots of the turn" : "";
+}
+
 /* The narrowest root that would do: the object itself, or, since a root has to
  * exist, the nearest directory above it. */
 static enum sy_code
@@ -168,7 +179,8 @@ fix_write(struct sandbox_explanation *ret, const struct sandbox_plan *plan, cons
 
     (void)snprintf(dir, sizeof(dir), "%s", path);
     if (plan->mode == SANDBOX_READ_ONLY && workspace_write_has(plan, path)) {
-        (void)snprintf(ret->fix, sizeof(ret->fix), "sandbox.mode: %s",
+        (void)snprintf(ret->fix, sizeof(ret->fix), "%s: %s",
+                       plan->narrows_mode ? "sandbox_mode of the turn" : "sandbox.mode",
                        sandbox_mode_name(SANDBOX_WORKSPACE_WRITE));
         return SY_E_OK;
     }
@@ -184,9 +196,7 @@ fix_write(struct sandbox_explanation *ret, const struct sandbox_plan *plan, cons
     /* Without mounts nothing runs where a root holds what is Shellyard's. */
     if (!is_broad(dir) && (plan->denies_by_mount || !explain_holds_own(plan, dir))) {
         /* One line is not enough where no root counts. */
-        return explain_fix_list(
-            ret, "sandbox.writable_roots", dir,
-            plan->mode == SANDBOX_READ_ONLY ? "  # with sandbox.mode: workspace-write" : "", err);
+        return explain_fix_list(ret, "sandbox.writable_roots", dir, root_besides(plan), err);
     }
     if (!str_eq(dir, path)) {
         return explain_fix_list(ret, "sandbox.writable_roots", path,
@@ -460,14 +470,14 @@ explain_connect(struct sandbox_explanation *ret, const struct sandbox_plan *plan
     if (plan->has_broker && str_starts(object, "unix:")) {
         RULE(ret, "network access is off: only Unix sockets on which a process of the same command "
                   "listens are in reach");
-        (void)snprintf(ret->fix, sizeof(ret->fix), "sandbox.network_access: true");
+        explain_fix_network(ret, plan);
         return SY_E_OK;
     }
     if (plan->has_own_network && str_starts(object, "unix:")) {
         RULE(ret,
              "network access is off: where nobody can be asked about connections, as in another "
              "sandbox, no Unix socket can be made");
-        (void)snprintf(ret->fix, sizeof(ret->fix), "sandbox.network_access: true");
+        explain_fix_network(ret, plan);
         return SY_E_OK;
     }
     if (str_starts(object, "unix:@")) {
@@ -500,7 +510,7 @@ explain_connect(struct sandbox_explanation *ret, const struct sandbox_plan *plan
         RULE(ret, "network access is on");
     } else {
         RULE(ret, "network access is off: no internet socket can be made, loopback included");
-        (void)snprintf(ret->fix, sizeof(ret->fix), "sandbox.network_access: true");
+        explain_fix_network(ret, plan);
     }
     return SY_E_OK;
 }

@@ -50,4 +50,7 @@ struct deny_view;
 enum sy_code explain_find_denied(struct deny_view *ret, const struct sandbox_plan *plan,
                                  struct sy_error *err) SY_NODISCARD;
 
+/* What would give it the network: of the configuration, or of the turn that has switched it off. */
+void explain_fix_network(struct sandbox_explanation *ret, const struct sandbox_plan *plan);
+
 #endif

@@ -4,7 +4,15 @@
 
 #include "base/str.h"
 #include "proxy/allow.h"
+#include "sandbox/explain_internal.h"
 #include "sandbox/sandbox_internal.h"
+
+void
+explain_fix_network(struct sandbox_explanation *ret, const struct sandbox_plan *plan)
+{
+    (void)snprintf(ret->fix, sizeof(ret->fix), "%s: true",
+                   plan->drops_network ? "network_access of the turn" : "sandbox.network_access");
+}
 
 static void
 set_fix(struct sandbox_explanation *ret, const char *entry)
@@ -110,6 +118,6 @@ sandbox_explain_own(struct sandbox_explanation *ret, const struct sandbox_plan *
     }
     (void)snprintf(ret->rule, sizeof(ret->rule),
                    "network access is off: the command's network is its own loopback");
-    (void)snprintf(ret->fix, sizeof(ret->fix), "sandbox.network_access: true");
+    explain_fix_network(ret, plan);
     return rc;
 }

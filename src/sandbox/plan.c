@@ -417,6 +417,9 @@ fill(struct sandbox_plan *plan, const struct sandbox_policy *policy,
 
     plan->mode = policy->mode;
     plan->leaves_tmp_out = policy->excludes_slash_tmp;
+    plan->narrows_mode = policy->narrows_mode;
+    plan->drops_roots = policy->drops_roots;
+    plan->drops_network = policy->drops_network;
     plan->protects = policy->protects;
     plan->cwd_has_no_links = policy->cwd_has_no_links;
     plan->has_network = sandbox_policy_has_network(policy);

@@ -181,6 +181,7 @@ sandbox_policy_copy(struct sandbox_policy *ret, const struct sandbox_policy *fro
         .keeps_roots = from->keeps_roots,
         .keeps_network = from->keeps_network,
         .keeps_reads = from->keeps_reads,
+        .narrows_mode = from->narrows_mode,
         .drops_roots = from->drops_roots,
         .drops_network = from->drops_network,
         .max_tier = from->max_tier,
@@ -234,10 +235,11 @@ sandbox_policy_equal(const struct sandbox_policy *a, const struct sandbox_policy
         a->excludes_slash_tmp != b->excludes_slash_tmp || a->max_tier != b->max_tier ||
         a->min_tier != b->min_tier || a->runs_as_self != b->runs_as_self ||
         a->protects != b->protects || a->temp_bytes != b->temp_bytes ||
-        a->reports_all != b->reports_all || a->cwd_is_inner != b->cwd_is_inner ||
-        a->cwd_has_no_links != b->cwd_has_no_links || a->n_granted_roots != b->n_granted_roots ||
-        a->n_linked_roots != b->n_linked_roots || !same_text(a->cwd, b->cwd) ||
-        !same_text(a->tmpdir, b->tmpdir)) {
+        a->narrows_mode != b->narrows_mode || a->drops_roots != b->drops_roots ||
+        a->drops_network != b->drops_network || a->reports_all != b->reports_all ||
+        a->cwd_is_inner != b->cwd_is_inner || a->cwd_has_no_links != b->cwd_has_no_links ||
+        a->n_granted_roots != b->n_granted_roots || a->n_linked_roots != b->n_linked_roots ||
+        !same_text(a->cwd, b->cwd) || !same_text(a->tmpdir, b->tmpdir)) {
         return false;
     }
     return strv_eq(&a->writable_roots, &b->writable_roots) &&

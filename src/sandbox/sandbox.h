@@ -53,6 +53,7 @@ struct sandbox_policy {
     bool keeps_roots;          /* what an administrator requires of writable roots, */
     bool keeps_network;        /* of network.allow */
     bool keeps_reads;          /* and of allow_read: no grant widens it (access_kept_by) */
+    bool narrows_mode;         /* a turn has a narrower mode than it may have: its fix is there */
     bool drops_roots;          /* a turn left out some of the roots that it may have, */
     bool drops_network;        /* or switched the network off: it gets no more of that by rules */
     struct strv network_allow; /* network.allow: hosts in reach while has_network is false */
@@ -248,6 +249,12 @@ enum sy_code sandbox_ready_for_terminal(int *ret_fd, bool *ret_keeps,
  * when to ask again, UINT64_MAX: nothing is open. */
 uint64_t sandbox_ready_rest(const struct sandbox_ready *ready, uint64_t now_ns);
 bool sandbox_ready_is_fresh(const struct sandbox_ready *ready);
+/*
+ * The same, but where mounts hide what is denied, and a directory in which it may be has changed,
+ * it is looked for anew: true as well if nothing else is to be hidden. `plan` is the one it was
+ * made from.
+ */
+bool sandbox_ready_renew(struct sandbox_ready *ready, const struct sandbox_plan *plan);
 /* The i-th root that was left out because it does not exist ($TMPDIR, /tmp,
  * /dev/shm, a device; never one that the configuration names); NULL beyond. */
 const char *sandbox_ready_skipped(const struct sandbox_ready *ready, size_t i);

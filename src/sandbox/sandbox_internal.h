@@ -51,6 +51,9 @@ struct sandbox_plan {
                                     need not */
     char *cwd;
     bool cwd_has_no_links;
+    bool narrows_mode; /* as the policy's: what fixes the turn is told, not the configuration */
+    bool drops_roots;
+    bool drops_network;
     bool leaves_tmp_out; /* workspace-write would have no /tmp */
     bool protects;
     char unprotected[SANDBOX_REASON]; /* why not all protected names are held; "": they are */

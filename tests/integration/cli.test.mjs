@@ -22,6 +22,23 @@ function run(yard, args, { input = '', env = {}, cwd = yard.ws } = {}) {
 
 const exec = (yard, args, options) => execCli(args, { cwd: yard.ws, env: yard.env, ...options });
 
+test('with few descriptors servers say so, and are not aborted', limit, () => {
+  const yard = makeYard();
+  let refused = 0;
+  for (const verb of ['mcp', 'proto']) {
+    for (let n = 5; n <= 16; n++) {
+      const r = spawnSync('sh', ['-c', `ulimit -n ${n}; exec "$0" ${verb}`, program],
+        { cwd: yard.ws, env: yard.env, input: '', encoding: 'utf8' });
+      assert.equal(r.signal, null, `${verb} with ${n}`);
+      if (r.status !== 0) {
+        refused++;
+        assert.match(r.stderr, /Too many open files/);
+      }
+    }
+  }
+  assert.ok(refused > 0);
+});
+
 test('without a command it says how to use it, and fails', limit, (t) => {
   const yard = makeYard();
   const bare = run(yard, []);
@@ -558,6 +575,13 @@ test('the bash completion completes verbs, options and values', limit, (t) => {
   assert.deepEqual(complete('shellyard', 'sandbox', 'plan', '--platform', 'm'), ['macos']);
   assert.deepEqual(complete('shellyard', 'exec', '-s', 'w'), ['workspace-write']);
   assert.deepEqual(complete('shellyard', 'exec', '--lo'), ['--login']);
+  // What begins with no dash is the command, with or without `--` in front.
+  for (const words of [[], ['--'], ['--login'], ['-s', 'read-only'], ['--timeout', '=', '5s', '--'],
+    ['-c', 'log.level', '=', 'info'], ['-c', 'log.level', '=', 'info', '-C', '/tmp', '--json']]) {
+    assert.ok(complete('shellyard', 'exec', ...words, 'unshar').includes('unshare'), words.join(' '));
+    assert.ok(complete('shellyard', 'exec', ...words, 'ls', '/etc/passw').includes('/etc/passwd'), words.join(' '));
+  }
+  assert.deepEqual(complete('shellyard', 'exec', '-t', 'unshar'), ['']);
   assert.deepEqual(complete('shellyard', 'setup', 'co'), ['codex', 'copilot-cli']);
   assert.deepEqual(complete('shellyard', 'sandbox', 'explain', 'co'), ['connect']);
   assert.deepEqual(complete('shellyard', 'exec', '-c', 'sandbox.mo'), ['sandbox.mode=']);

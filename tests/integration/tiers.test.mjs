@@ -56,6 +56,30 @@ test('sandbox check tells the tier and, where it is not the full one, why', (t) 
   assert.equal(noLandlock.full_tier_reason, 'no tier can be had without Landlock');
 });
 
+test('without a usable /proc programs are found, as sandbox check says they can be run', async (t) => {
+  const yard = makeYard();
+  if (!hasFull(t, yard) || !isRoot) {
+    return;
+  }
+  for (const none of ['umount -l /proc', 'mount -t tmpfs none /proc']) {
+    const wrap = ['unshare', '-m', 'sh', '-c', `${none} && exec "$0" "$@"`];
+    assert.equal(check(yard, wrap).tier, 'full');
+    for (const [words, code, said] of [
+      [['echo', 'hi'], 0, /^hi$/m], [['no-such-program'], 127, /not found: no-such-program/],
+      [['/etc/passwd'], 126, /no execute permission/], [['/etc'], 126, /is a directory/],
+    ]) {
+      const r = spawnSync(wrap[0], [...wrap.slice(1), program, 'exec', '-c', 'sandbox.min_tier=full', '--', ...words],
+        { cwd: yard.ws, env: yard.env, encoding: 'utf8' });
+      assert.equal(r.status, code, r.stderr);
+      assert.match(r.stdout + r.stderr, said);
+    }
+    const server = await startMcp({ cwd: yard.ws, env: yard.env, wrap });
+    const r = await call(server.client, 'shell_command', { command: 'echo hi' });
+    await server.close();
+    assert.match(textOf(r), /^hi$/m);
+  }
+});
+
 eachFront('a note that no sandbox could be had says in full what would mend it', async (t, { open }) => {
   const front = await open({ settings: { 'sandbox.required': false }, wrap: [mask, 'landlock'] });
   const r = await front.run('echo ran');

@@ -53,6 +53,24 @@ is_root(const struct deny_expander *x, const char *path)
 
 /* --- what is found --- */
 
+static int64_t
+born_ns(const struct statx *st)
+{
+    return (st->stx_mask & STATX_BTIME) != 0
+               ? st->stx_btime.tv_sec * NS_PER_S + st->stx_btime.tv_nsec
+               : BORN_UNTOLD;
+}
+
+/* Has a later change another time? */
+static bool
+is_settled(const struct statx_timestamp *changed, int64_t now_ns)
+{
+    int64_t s = now_ns / NS_PER_S - changed->tv_sec;
+
+    return s > 1 || s < -1 ||
+           s * NS_PER_S + now_ns % NS_PER_S - (int64_t)changed->tv_nsec > TICK_NS;
+}
+
 static void
 keep_back(struct deny_frame *in)
 {
@@ -72,7 +90,8 @@ add_object(struct deny_expander *x, struct deny_frame *in, const char *name, boo
         return deny_too_much(x, "objects", LIMIT_DENY_OBJECTS);
     }
     if (statx(in->dir.fd, name, AT_SYMLINK_NOFOLLOW | AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT,
-              STATX_TYPE | STATX_INO | STATX_NLINK | STATX_MNT_ID, &st) != 0) {
+              STATX_TYPE | STATX_INO | STATX_NLINK | STATX_MNT_ID | STATX_BTIME | STATX_CTIME,
+              &st) != 0) {
         if (errno == ENOENT) {
             return SY_E_OK;
         }
@@ -82,6 +101,10 @@ add_object(struct deny_expander *x, struct deny_frame *in, const char *name, boo
     o.id = file_id_of_statx(&st);
     o.is_dir = S_ISDIR(st.stx_mode);
     o.has_more_names = !o.is_dir && !is_link && st.stx_nlink > 1;
+    o.born_ns = born_ns(&st);
+    if (!o.is_dir && is_settled(&st.stx_ctime, x->begun_ns)) {
+        o.changed_ns = st.stx_ctime.tv_sec * NS_PER_S + st.stx_ctime.tv_nsec;
+    }
     o.path = path_of(in, name);
     if (o.path == NULL ||
         deny_grow(&x->view.objects, x->view.n_objects, sizeof(x->view.objects[0])) != SY_E_OK) {
@@ -128,14 +151,6 @@ drop_deep(struct deny_expander *x)
 
 /* --- directories --- */
 
-static bool
-is_settled(const struct deny_dir *d, int64_t now_ns)
-{
-    int64_t s = now_ns / NS_PER_S - d->changed_s;
-
-    return s > 1 || s < -1 || s * NS_PER_S + now_ns % NS_PER_S - (int64_t)d->changed_ns > TICK_NS;
-}
-
 /* 0 or an errno value; then the frame is to be given up all the same. */
 static int
 inspect(struct deny_frame *f, int64_t begun_ns)
@@ -143,13 +158,14 @@ inspect(struct deny_frame *f, int64_t begun_ns)
     struct statx st;
 
     if (statx(f->dir.fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC,
-              STATX_INO | STATX_MNT_ID | STATX_CTIME, &st) != 0) {
+              STATX_INO | STATX_MNT_ID | STATX_BTIME | STATX_CTIME, &st) != 0) {
         return errno;
     }
     f->dir.id = file_id_of_statx(&st);
     f->dir.changed_s = st.stx_ctime.tv_sec;
     f->dir.changed_ns = st.stx_ctime.tv_nsec;
-    f->dir.is_settled = is_settled(&f->dir, begun_ns);
+    f->dir.born_ns = born_ns(&st);
+    f->dir.is_settled = is_settled(&st.stx_ctime, begun_ns);
     return 0;
 }
 

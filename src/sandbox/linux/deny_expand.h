@@ -16,6 +16,9 @@
  * followed inside writable roots, where commands make them.
  */
 
+/* Of a file system that keeps no time of birth. */
+#define BORN_UNTOLD INT64_MIN
+
 /* One thing to hide, by its path without links. */
 struct deny_object {
     char *path;
@@ -25,12 +28,15 @@ struct deny_object {
     bool is_in_root;     /* below a writable root (not the root itself) */
     bool has_more_names; /* a file with further hard links, wherever they are */
     size_t rule;         /* its number (deny.h) */
+    int64_t born_ns;     /* inode numbers come again; BORN_UNTOLD: the disk does not say */
+    int64_t changed_ns;  /* its ctime; 0: of a directory, or a later change may have the same */
 };
 
 /* A directory in which a name may be one to hide. */
 struct deny_dir {
     char *path;
     struct file_id id;
+    int64_t born_ns;
     int64_t changed_s; /* its ctime when it was looked at */
     uint32_t changed_ns;
     bool is_settled; /* a later change has another ctime */
@@ -78,6 +84,8 @@ void deny_dir_fini(struct deny_dir *d);
 /* False once a directory in which something may be hidden was changed or replaced:
  * one statx(2) for each. */
 bool deny_view_is_fresh(const struct deny_view *v);
+/* Is there to hide now what was then, and where it was? False where the disk can't tell. */
+bool deny_view_is_same(const struct deny_view *then, const struct deny_view *now);
 
 /*
  * Grants reading by a ruleset for all but what is to hide: a rule for each name

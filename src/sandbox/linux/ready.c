@@ -80,8 +80,9 @@ sandbox_ready_skipped(const struct sandbox_ready *ready, size_t i)
     return NULL;
 }
 
-bool
-sandbox_ready_is_fresh(const struct sandbox_ready *ready)
+/* Is each root the file that it was? */
+static bool
+has_its_roots(const struct sandbox_ready *ready)
 {
     for (size_t i = 0; i < ready->n_roots; i++) {
         const struct ready_root *root = &ready->roots[i];
@@ -101,7 +102,20 @@ sandbox_ready_is_fresh(const struct sandbox_ready *ready)
             return false;
         }
     }
-    return deny_view_is_fresh(&ready->denied);
+    return true;
+}
+
+bool
+sandbox_ready_is_fresh(const struct sandbox_ready *ready)
+{
+    return has_its_roots(ready) && deny_view_is_fresh(&ready->denied);
+}
+
+bool
+sandbox_ready_renew(struct sandbox_ready *ready, const struct sandbox_plan *plan)
+{
+    return has_its_roots(ready) &&
+           (deny_view_is_fresh(&ready->denied) || ready_deny_renew(ready, plan));
 }
 
 /*

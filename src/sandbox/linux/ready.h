@@ -38,6 +38,8 @@ enum sy_code ready_deny_find(struct sandbox_ready *ready, const struct sandbox_p
  * there: a root is granted with all that is in it. */
 enum sy_code ready_check_roots(const struct sandbox_plan *plan, const struct deny_view *v,
                                const struct strv *roots, struct sy_error *err) SY_NODISCARD;
+/* Looks for that anew. True: it is what it was, and mounts hide it still. */
+bool ready_deny_renew(struct sandbox_ready *ready, const struct sandbox_plan *plan);
 /* What is denied and exists: what mounts have to hide, where they do it. */
 const struct deny_view *ready_denied(const struct sandbox_ready *ready);
 /* What a plan denies. Borrows both. */

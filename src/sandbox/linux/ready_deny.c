@@ -129,6 +129,38 @@ ready_deny_find(struct sandbox_ready *ready, const struct sandbox_plan *plan,
     return rc;
 }
 
+bool
+ready_deny_renew(struct sandbox_ready *ready, const struct sandbox_plan *plan)
+{
+    SY_AUTO(strv_fini) struct strv roots = {.max = plan->n_rules};
+    const struct deny_request request = deny_request_of(plan, &roots);
+    struct deny_view now = {0};
+    struct sy_error ignored = {0};
+    enum sy_code rc = SY_E_OK;
+
+    /* Landlock grants name by name: a new one beside what is hidden needs a rule of its own. */
+    if (!ready->hides_by_mount) {
+        return false;
+    }
+    for (size_t i = 0; i < ready->n_roots && rc == SY_E_OK; i++) {
+        const struct ready_root *root = &ready->roots[i];
+
+        if (!root->is_device && root->real != NULL) {
+            rc = strv_add(&roots, root->real);
+        }
+    }
+    if (rc != SY_E_OK || deny_expand(&now, &request, &ignored) != SY_E_OK) {
+        return false; /* whoever makes it anew says why */
+    }
+    if (!deny_view_is_same(&ready->denied, &now)) {
+        deny_view_fini(&now);
+        return false;
+    }
+    deny_view_fini(&ready->denied);
+    ready->denied = now;
+    return true;
+}
+
 const struct deny_view *
 ready_denied(const struct sandbox_ready *ready)
 {

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -336,6 +337,31 @@ reading_survives_each_failed_allocation(void **state)
     fault_run(read_once, path);
 }
 
+static void
+room_for_descriptors_is_known_and_nothing_stays_open(void **state)
+{
+    struct rlimit before;
+    struct rlimit few;
+    int next = dup(STDERR_FILENO);
+
+    (void)state;
+    assert_true(next >= 0);
+    fd_close(&(int){next});
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    few = (struct rlimit){.rlim_cur = (rlim_t)next + 3, .rlim_max = before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+
+    int of_three = fd_check_room(3);
+    int of_more = fd_check_room(FD_ROOM_LOOP);
+    int again = dup(STDERR_FILENO);
+
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_int_equal(of_three, 0);
+    assert_int_equal(of_more, EMFILE);
+    assert_int_equal(again, next);
+    fd_close(&again);
+}
+
 int
 main(void)
 {
@@ -348,6 +374,7 @@ main(void)
         cmocka_unit_test(missing_files_are_told_from_unreadable_ones),
         cmocka_unit_test(descriptors_that_come_fill_empty_places_and_are_closed_beyond),
         cmocka_unit_test(the_last_words_come_before_the_end),
+        cmocka_unit_test(room_for_descriptors_is_known_and_nothing_stays_open),
         cmocka_unit_test(reading_survives_each_failed_allocation),
     };
 

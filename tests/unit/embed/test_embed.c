@@ -152,6 +152,54 @@ wrong_options_are_refused_with_a_sentence(void **state)
 }
 
 static void
+null_is_refused_and_a_result_that_is_not_there_is_no_success(void **state)
+{
+    struct fixture *f = *state;
+    const char *const argv[] = {"true", NULL};
+    struct sy_engine_options options = {.size = sizeof(options)};
+    struct sy_command command = {.size = sizeof(command), .argv = argv};
+    struct sy_denial denial = {.size = sizeof(denial)};
+    struct sy_feature feature = {.size = sizeof(feature)};
+    struct sy_result *result = NULL;
+    size_t size = 1;
+    char why[SY_WHY_MAX] = "";
+
+    assert_int_equal(sy_engine_new(NULL, &options, why, sizeof(why)), SY_ERR_ARGUMENT);
+    assert_non_null(strstr(why, "ret must not be NULL"));
+    assert_int_equal(sy_run(NULL, &command, &result, why, sizeof(why)), SY_ERR_ARGUMENT);
+    assert_non_null(strstr(why, "engine must not be NULL"));
+    assert_int_equal(sy_run(f->engine, &command, NULL, why, sizeof(why)), SY_ERR_ARGUMENT);
+    assert_non_null(strstr(why, "ret must not be NULL"));
+    assert_int_equal(sy_run(f->engine, &command, NULL, NULL, 0), SY_ERR_ARGUMENT);
+
+    assert_int_equal(sy_result_outcome(NULL), SY_FAILED);
+    assert_int_equal(sy_result_exit_code(NULL), 125);
+    assert_int_equal(sy_result_signal(NULL), 0);
+    assert_int_equal(sy_result_duration_ms(NULL), 0);
+    assert_int_equal(sy_result_total_bytes(NULL, SY_BOTH), 0);
+    assert_null(sy_result_text(NULL, SY_BOTH, &size));
+    assert_int_equal(size, 0);
+    assert_null(sy_result_text(NULL, SY_STDOUT, NULL));
+    assert_string_equal(sy_result_error(NULL), "there is no result");
+    assert_string_equal(sy_result_note(NULL), "");
+    assert_int_equal(sy_result_denials(NULL), 0);
+    assert_int_equal(sy_result_denial(NULL, 0, &denial), 0);
+    assert_string_equal(sy_result_tier(NULL), "none");
+    assert_string_equal(sy_result_tier_reason(NULL), "");
+    assert_int_equal(sy_result_features(NULL), 0);
+    assert_int_equal(sy_result_feature(NULL, 0, &feature), 0);
+    sy_result_free(NULL);
+    sy_engine_free(NULL);
+    sy_cancel_fire(NULL);
+    sy_cancel_free(NULL);
+
+    assert_int_equal(sy_run(f->engine, &command, &result, why, sizeof(why)), SY_OK);
+    assert_int_equal(sy_result_feature(result, 0, NULL), 0);
+    assert_int_equal(sy_result_denial(result, 0, NULL), 0);
+    sy_result_free(result);
+}
+
+static void
 a_variable_without_a_name_or_value_is_named(void **state)
 {
     struct fixture *f = *state;
@@ -582,6 +630,7 @@ main(int argc, char **argv)
         cmocka_unit_test(a_timeout_keeps_what_was_written),
         cmocka_unit_test(a_program_that_is_not_there_is_named),
         cmocka_unit_test(wrong_options_are_refused_with_a_sentence),
+        cmocka_unit_test(null_is_refused_and_a_result_that_is_not_there_is_no_success),
         cmocka_unit_test(a_variable_without_a_name_or_value_is_named),
         cmocka_unit_test(output_streams_and_can_end_the_command),
         cmocka_unit_test(a_token_cancels_a_run),

@@ -377,6 +377,30 @@ rest_removes_them_until_the_next_run(void **state)
 }
 
 static void
+they_go_from_a_root_that_was_renamed_and_nothing_else_does(void **state)
+{
+    struct yard *y = *state;
+
+    yard_mkdir(y, "W/sub");
+    yard_guard(y, true);
+    yard_begin(y);
+    assert_true(yard_exists(y, "W/.codex"));
+    yard_file(y, "W/.vscode/mine", "x");
+    assert_int_equal(rename(yard_path(y, "W"), yard_path(y, "V")), 0);
+    /* Of another, at the same place. */
+    yard_mkdir(y, "W");
+    yard_mkdir(y, "W/.codex");
+    guard_free(y->g);
+    y->g = NULL;
+    assert_true(yard_exists(y, "W/.codex"));
+    assert_true(yard_exists(y, "V/.vscode/mine"));
+    assert_true(yard_exists(y, "V/sub"));
+    assert_false(yard_exists(y, "V/.codex"));
+    assert_false(yard_exists(y, "V/.envrc"));
+    assert_false(yard_exists(y, "V/.git"));
+}
+
+static void
 a_state_directory_that_others_can_write_is_refused(void **state)
 {
     struct yard *y = *state;
@@ -585,6 +609,7 @@ main(void)
         IN_YARD(a_killed_engine_leaves_what_the_next_one_clears),
         IN_YARD(two_hundred_runs_and_kills_at_any_moment_leave_the_tree_as_it_was),
         IN_YARD(rest_removes_them_until_the_next_run),
+        IN_YARD(they_go_from_a_root_that_was_renamed_and_nothing_else_does),
         IN_YARD(a_home_that_is_not_there_is_not_made),
         IN_YARD(a_state_directory_that_others_can_write_is_refused),
         IN_YARD(each_allocation_may_fail_and_leaves_nothing_for_long),

@@ -104,6 +104,7 @@ each_mode_under_each_mode(void **state)
             }
             assert_int_equal(want(&t, &allowed, &wish, NULL), SY_E_OK);
             assert_int_equal(t.sandbox.mode, order[w]);
+            assert_int_equal(t.sandbox.narrows_mode, w < a);
             turn_context_fini(&t);
         }
     }

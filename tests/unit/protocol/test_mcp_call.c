@@ -190,6 +190,54 @@ an_id_in_use_is_refused(void **state)
 }
 
 static void
+an_id_in_use_is_refused_to_all_methods(void **state)
+{
+    static const char *const methods[] = {"ping", "tools/list", "resources/list", "no/such"};
+
+    (void)state;
+    call("7", "");
+    for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++) {
+        char line[128];
+        const char *said = NULL;
+
+        (void)snprintf(line, sizeof(line), "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"%s\"}",
+                       methods[i]);
+        said = peer_ask(&peer, line);
+        assert_has(said, "\"code\":-32600");
+        assert_has(said, "still running");
+    }
+    fake_finish(0, "");
+    assert_has(peer_ask(&peer, "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"ping\"}"), "result");
+}
+
+static void
+an_id_of_more_than_64_bits_is_said_to_be_that(void **state)
+{
+    static const char *const ids[] = {"9223372036854775808", "-9223372036854775809",
+                                      "123456789012345678901234567890"};
+    static const char *const others[] = {"09223372036854775808", "9223372036854775808x", "-"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++) {
+        char line[128];
+        const char *said = NULL;
+
+        (void)snprintf(line, sizeof(line), "{\"jsonrpc\":\"2.0\",\"id\":%s,\"method\":\"ping\"}",
+                       ids[i]);
+        said = peer_ask(&peer, line);
+        assert_has(said, "\"id\":null");
+        assert_has(said, "\"code\":-32600");
+        assert_has(said, "at most 64 bits");
+        (void)snprintf(line, sizeof(line), "{\"jsonrpc\":\"2.0\",\"id\":%s,\"method\":\"ping\"}",
+                       others[i]);
+        assert_has(peer_ask(&peer, line), "\"code\":-32700");
+    }
+    assert_has(
+        peer_ask(&peer, "{\"jsonrpc\":\"2.0\",\"id\":9223372036854775807,\"method\":\"ping\"}"),
+        "\"id\":9223372036854775807");
+}
+
+static void
 too_many_calls_are_refused_until_one_ends(void **state)
 {
     char id[16];
@@ -420,6 +468,8 @@ main(void)
         TEST(a_tool_that_does_not_start_is_an_error),
         TEST(ping_and_list_work_during_a_call),
         TEST(an_id_in_use_is_refused),
+        TEST(an_id_in_use_is_refused_to_all_methods),
+        TEST(an_id_of_more_than_64_bits_is_said_to_be_that),
         TEST(too_many_calls_are_refused_until_one_ends),
         TEST(a_cancelled_call_is_not_answered),
         TEST(cancelling_may_end_the_call_from_inside),

@@ -105,6 +105,31 @@ the_remedy_of_a_removal_is_what_holds_the_name(void **state)
     sandbox_plan_free(plan);
 }
 
+/* Where a turn is narrower than it may be, another configuration would change nothing. */
+static void
+the_remedy_of_a_narrow_turn_is_the_turn(void **state)
+{
+    struct place *p = *state;
+
+    assert_int_equal(setenv("HOME", "/nowhere", 1), 0);
+    p->policy.drops_network = true;
+    p->policy.drops_roots = true;
+    place_ready(p);
+    assert_non_null(strstr(place_ask(p, OPERATION_WRITE, place_path(p, "O/x")).fix,
+                           "\"]  # and in writable_roots of the turn"));
+    assert_string_equal(place_ask(p, OPERATION_CONNECT, "192.0.2.1:80").fix,
+                        "network_access of the turn: true");
+    p->policy.mode = SANDBOX_READ_ONLY;
+    place_ready(p);
+    assert_string_equal(place_ask(p, OPERATION_WRITE, "x").fix, "sandbox.mode: workspace-write");
+    p->policy.narrows_mode = true;
+    place_ready(p);
+    assert_string_equal(place_ask(p, OPERATION_WRITE, "x").fix,
+                        "sandbox_mode of the turn: workspace-write");
+    assert_non_null(strstr(place_ask(p, OPERATION_WRITE, place_path(p, "O/x")).fix,
+                           "\"]  # with sandbox_mode of the turn: workspace-write"));
+}
+
 /* As configuration reads it: quoted, and whole however long it is. */
 static void
 the_remedy_is_a_line_of_configuration(void **state)
@@ -484,6 +509,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         IN_A_PLACE(the_rule_and_the_remedy_are_named),
         IN_A_PLACE(the_remedy_is_a_line_of_configuration),
+        IN_A_PLACE(the_remedy_of_a_narrow_turn_is_the_turn),
         IN_A_PLACE(the_remedy_opens_no_more_than_it_must),
         IN_A_PLACE(the_remedy_of_a_removal_is_what_holds_the_name),
         IN_A_PLACE(connections_are_judged_by_their_kind),

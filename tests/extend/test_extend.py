@@ -125,7 +125,7 @@ def main():
         wanted = {
             "tool": workspace + "\n",
             "login": "fish was given: -l -c echo hi\n",
-            "plain": "fish was given: -c echo hi\n",
+            "plain": "fish was given: --no-config -c echo hi\n",
         }
         failures = 0
         for number, (call_id, text) in enumerate(wanted.items(), 1):

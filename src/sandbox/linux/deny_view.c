@@ -86,7 +86,7 @@ deny_view_is_same(const struct deny_view *then, const struct deny_view *now)
 {
     size_t k = 0;
 
-    if (then->n_objects != now->n_objects || then->unsearched.n != now->unsearched.n) {
+    if (then->n_objects != now->n_objects || !strv_eq(&then->unsearched, &now->unsearched)) {
         return false;
     }
     for (size_t i = 0; i < now->n_objects; i++) {

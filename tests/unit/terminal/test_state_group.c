@@ -187,7 +187,10 @@ sees_who_stands_beside_the_leader(void **state)
     while (is_told && !state_group_works(job)) {
         (void)sched_yield();
     }
-    assert_false(is_told && state_group_works(first));
+    /* The second is roused by the end of the other reader, for which it had to wait. */
+    while (is_told && state_group_works(first)) {
+        (void)sched_yield();
+    }
     end(job);
     end(second);
     second = start(first, child_works, 0);

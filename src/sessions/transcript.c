@@ -225,68 +225,75 @@ add_marker(struct buf *out, uint64_t missing, uint64_t *omitted)
     char marker[MARKER_MAX];
 
     *omitted += missing;
-    return missing > 0 ? buf_add(out, marker, format_marker(marker, missing)) : SY_E_OK;
+    return buf_add(out, marker, format_marker(marker, missing));
+}
+
+/* What comes next of a range: so many bytes that are missing, or else n that are there. */
+struct part {
+    uint64_t missing;
+    const char *bytes;
+    size_t n;
+};
+
+/* The part that begins at *from, which is then where it ends; block *i is the first that may have
+ * it. False: the range is over. */
+static bool
+next_part(struct part *ret, const struct transcript *t, size_t *i, uint64_t *from, uint64_t to)
+{
+    const struct block *b = NULL;
+
+    to = to < t->end ? to : t->end;
+    if (*from >= to) {
+        return false;
+    }
+    while (*i < t->n && block_end(&t->blocks[*i]) <= *from) {
+        (*i)++;
+    }
+    b = *i < t->n ? &t->blocks[*i] : NULL;
+
+    bool is_there = b != NULL && b->seq <= *from;
+    uint64_t end = b == NULL ? to : is_there ? block_end(b) : b->seq;
+
+    end = end < to ? end : to;
+    *ret = is_there
+               ? (struct part){.bytes = b->bytes + (*from - b->seq), .n = (size_t)(end - *from)}
+               : (struct part){.missing = end - *from};
+    *from = end;
+    return true;
 }
 
 enum sy_code
 transcript_read(const struct transcript *t, uint64_t from, uint64_t to, struct buf *out,
                 uint64_t *ret_omitted)
 {
+    struct part part;
+    size_t i = 0;
     enum sy_code rc = SY_E_OK;
 
     *ret_omitted = 0;
-    to = to < t->end ? to : t->end;
-    for (size_t i = 0; i < t->n && from < to && rc == SY_E_OK; i++) {
-        const struct block *b = &t->blocks[i];
-        uint64_t end = block_end(b) < to ? block_end(b) : to;
-
-        if (block_end(b) <= from) {
-            continue;
-        }
-        if (b->seq > from) {
-            uint64_t next = b->seq < to ? b->seq : to;
-
-            rc = add_marker(out, next - from, ret_omitted);
-            from = next;
-        }
-        if (rc == SY_E_OK && from < end) {
-            rc = buf_add(out, b->bytes + (from - b->seq), (size_t)(end - from));
-            from = end;
-        }
+    while (rc == SY_E_OK && next_part(&part, t, &i, &from, to)) {
+        rc = part.missing > 0 ? add_marker(out, part.missing, ret_omitted)
+                              : buf_add(out, part.bytes, part.n);
     }
-    return rc == SY_E_OK && from < to ? add_marker(out, to - from, ret_omitted) : rc;
+    return rc;
 }
 
 uint64_t
 transcript_seq_at(const struct transcript *t, uint64_t from, uint64_t to, size_t at)
 {
     char marker[MARKER_MAX];
+    struct part part;
+    size_t i = 0;
 
-    to = to < t->end ? to : t->end;
-    for (size_t i = 0; i < t->n && from < to; i++) {
-        const struct block *b = &t->blocks[i];
-        uint64_t end = block_end(b) < to ? block_end(b) : to;
+    while (next_part(&part, t, &i, &from, to)) {
+        size_t n = part.missing > 0 ? format_marker(marker, part.missing) : part.n;
 
-        if (block_end(b) <= from) {
-            continue;
+        if (at < n) {
+            return part.missing > 0 ? from : from - (n - at);
         }
-        if (b->seq > from) {
-            uint64_t next = b->seq < to ? b->seq : to;
-            size_t n = format_marker(marker, next - from);
-
-            from = next;
-            if (at < n) {
-                return from;
-            }
-            at -= n;
-        }
-        if (from < end && at < end - from) {
-            return from + at;
-        }
-        at -= (size_t)(end - from);
-        from = end;
+        at -= n;
     }
-    return from < to ? to : from;
+    return from;
 }
 
 /* Of what is missing before block i. */
